@@ -1,0 +1,64 @@
+//===- Graph.h - The Graph IR dialect --------------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_GRAPH_IR_GRAPH_H
+#define TESSERA_DIALECT_GRAPH_IR_GRAPH_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Support/ScalarOps.h"
+#include "tessera/Support/SymExpr.h"
+
+#include <optional>
+
+namespace tessera {
+/// Lets sizes be parameters of types and attributes.
+inline llvm::hash_code hash_value(SymExpr e) { return llvm::hash_value(e.opaque()); }
+} // namespace tessera
+
+namespace tessera::gir {
+
+/// What an operation computes at one point of its iteration space, from its operands' elements there.
+struct ScalarBody {
+  enum Kind {
+    Identity, ///< the operand's element (views)
+    Map,      ///< `op` of all operands' elements
+    Cast,     ///< the operand's element in the result's element type
+    Product,  ///< product of the two operands (contractions)
+    Constant, ///< `value`
+    Index,    ///< the iteration index of dimension `dim`
+    Size,     ///< the size expression `size`
+  } kind;
+  ScalarOp op = ScalarOp::Add;
+  mlir::TypedAttr value;
+  unsigned dim = 0;
+  SymExpr size;
+};
+
+/// The symbol that stands for iteration dimension `i` in index expressions.
+SymExpr iterationSymbol(unsigned i);
+
+// Names of attributes on functions and their arguments (see the dialect's description).
+inline constexpr llvm::StringLiteral kNameAttr = "gir.name";
+inline constexpr llvm::StringLiteral kUnitStrideAttr = "gir.unit_stride";
+inline constexpr llvm::StringLiteral kContiguousAttr = "gir.contiguous";
+inline constexpr llvm::StringLiteral kSymbolsAttr = "gir.symbols";
+inline constexpr llvm::StringLiteral kGuardsAttr = "gir.guards";
+
+} // namespace tessera::gir
+
+#include "tessera/Dialect/Graph/IR/GraphDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphTypes.h.inc"
+
+#include "tessera/Dialect/Graph/IR/GraphInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphOps.h.inc"
+
+#endif

@@ -1,0 +1,349 @@
+//===- GraphOps.td - Graph IR operations --------------------*- tablegen -*-===//
+#ifndef TESSERA_DIALECT_GRAPH_IR_GRAPHOPS
+#define TESSERA_DIALECT_GRAPH_IR_GRAPHOPS
+
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+include "tessera/Dialect/Graph/IR/GraphInterfaces.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mnemonic, !listconcat([Pure], traits)> {
+  let hasVerifier = 1;
+}
+
+/// An operation of the decomposed graph.
+class Graph_BasicOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<GraphOpInterface>], traits)>;
+
+/// A reduction-like basic operation, which also tells its monoid.
+class Graph_ReductionOp<string mnemonic> : Graph_Op<mnemonic,
+    [DeclareOpInterfaceMethods<GraphOpInterface, ["getNumReduced", "getReduction"]>]>;
+
+class Graph_CompositeOp<string mnemonic> : Graph_Op<mnemonic, [DeclareOpInterfaceMethods<CompositeOpInterface>]>;
+
+//===----------------------------------------------------------------------===//
+// Sources
+//===----------------------------------------------------------------------===//
+
+def Graph_ConstantOp : Graph_BasicOp<"constant", [ConstantLike]> {
+  let summary = "a tensor of one repeated number";
+  let description = [{
+    Every element is `value`, which is a float, integer or bool attribute of the element type.
+
+    ```mlir
+    %0 = gir.constant 1.000000e+00 : f32 : !gir.tensor<B, S, f32>
+    ```
+  }];
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+def Graph_SizeOp : Graph_BasicOp<"size"> {
+  let summary = "a size of this call as a number";
+  let description = [{
+    A rank-0 i64 tensor holding the value of a size expression.
+
+    ```mlir
+    %0 = gir.size "B*S" : !gir.tensor<i64>
+    ```
+  }];
+  let arguments = (ins StrAttr:$size);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$size attr-dict `:` type($result)";
+}
+
+def Graph_IotaOp : Graph_BasicOp<"iota"> {
+  let summary = "the index along one dimension";
+  let description = [{
+    Element `[i₀, i₁, …]` is `i_dim`.
+
+    ```mlir
+    %0 = gir.iota 1 : !gir.tensor<S, T, i64>
+    ```
+  }];
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "custom<PlainInt>($dim) attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+def Graph_MapOp : Graph_BasicOp<"map"> {
+  let summary = "an elementwise operation";
+  let description = [{
+    Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. All operands
+    have the result's shape; element types follow the operation's type rule.
+
+    ```mlir
+    %2 = gir.map add(%0, %1) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Variadic<Graph_TensorType>:$inputs);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let builders = [
+    OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs)>
+  ];
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
+  }];
+}
+
+def Graph_CastOp : Graph_BasicOp<"cast"> {
+  let summary = "conversion of the element type";
+  let description = [{
+    Rounds to nearest even between floating point types, truncates towards zero from floating point to integers,
+    and tests for non-zero when the result is bool. An `explicit` cast is the user's own and always rounds; others
+    were made by promotion and may be carried in a wider type inside a kernel.
+
+    ```mlir
+    %1 = gir.cast %0 : !gir.tensor<B, bf16> -> !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, UnitAttr:$explicit_);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input (`explicit` $explicit_^)? attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Views: only the indexing changes
+//===----------------------------------------------------------------------===//
+
+def Graph_BroadcastOp : Graph_BasicOp<"broadcast"> {
+  let summary = "repetition along new or unit dimensions";
+  let description = [{
+    Operand dimension `i` becomes result dimension `dims[i]` (strictly increasing); it has that size, or size 1 and
+    is repeated. Result dimensions that are not named are new.
+
+    ```mlir
+    %1 = gir.broadcast %0 dims [1] : !gir.tensor<D, f32> -> !gir.tensor<S, D, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Graph_TransposeOp : Graph_BasicOp<"transpose"> {
+  let summary = "permutation of dimensions";
+  let description = [{
+    Result dimension `i` is operand dimension `permutation[i]`.
+
+    ```mlir
+    %1 = gir.transpose %0 perm [0, 2, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, D, S, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `perm` $permutation attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Graph_ReshapeOp : Graph_BasicOp<"reshape"> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = [{
+    ```mlir
+    %1 = gir.reshape %0 : !gir.tensor<B, S, D, f32> -> !gir.tensor<"B*S", D, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Graph_SliceOp : Graph_BasicOp<"slice"> {
+  let summary = "a regular part of a tensor";
+  let description = [{
+    Result element `i` of each dimension is operand element `starts + i * steps`. Starts are size expressions, steps
+    are non-zero integers; a negative step walks backwards from its start.
+
+    ```mlir
+    %1 = gir.slice %0 starts ["0", "S - 1"] steps [1, -1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, StrArrayAttr:$starts, DenseI64ArrayAttr:$steps);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `starts` $starts `steps` $steps attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Graph_ConcatOp : Graph_Op<"concat"> {
+  let summary = "tensors joined along a dimension";
+  let description = [{
+    ```mlir
+    %2 = gir.concat 0 (%0, %1) : (!gir.tensor<S, f32>, !gir.tensor<T, f32>) -> !gir.tensor<"S + T", f32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$dim, Variadic<Graph_TensorType>:$inputs);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "custom<PlainInt>($dim) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and contractions
+//===----------------------------------------------------------------------===//
+
+def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
+  let summary = "reduction over dimensions";
+  let description = [{
+    Joins the elements along `dims` (sorted) with the monoid `kind`: sum prod max min any all. The result has the
+    other dimensions. 16-bit floating point sums are accumulated in f32.
+
+    ```mlir
+    %1 = gir.reduce max %0 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims)>
+  ];
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
+def Graph_ContractOp : Graph_ReductionOp<"contract"> {
+  let summary = "sum of products over shared dimensions";
+  let description = [{
+    Generalised matrix multiplication. Dimensions `lhs_batch[i]` and `rhs_batch[i]` are one batch dimension, and
+    `lhs_contract[i]` and `rhs_contract[i]` are summed over. The result has the batch dimensions, then the remaining
+    dimensions of `lhs`, then those of `rhs`, in order.
+
+    ```mlir
+    %2 = gir.contract %q, %k batch [0] x [0] over [2] x [2]
+       : (!gir.tensor<B, S, D, f32>, !gir.tensor<B, T, D, f32>) -> !gir.tensor<B, S, T, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$lhs, Graph_TensorType:$rhs,
+                       DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+                       DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `over` $lhs_contract `x` $rhs_contract attr-dict
+    `:` functional-type(operands, $result)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::llvm::ArrayRef<int64_t>":$lhsBatch,
+                   "::llvm::ArrayRef<int64_t>":$rhsBatch, "::llvm::ArrayRef<int64_t>":$lhsContract,
+                   "::llvm::ArrayRef<int64_t>":$rhsContract)>
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Composites
+//===----------------------------------------------------------------------===//
+
+def Graph_SoftmaxOp : Graph_CompositeOp<"softmax"> {
+  let summary = "exp(x - max) / sum(exp(x - max)) along a dimension";
+  let description = [{
+    A slice that is all -inf gives nan, and zeros when `safe`.
+
+    ```mlir
+    %1 = gir.softmax %0 dim 1 : !gir.tensor<B, S, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, I64Attr:$dim, UnitAttr:$safe);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `dim` custom<PlainInt>($dim) (`safe` $safe^)? attr-dict `:` type($result)";
+}
+
+def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax"> {
+  let summary = "x - logsumexp(x) along a dimension";
+  let description = [{
+    ```mlir
+    %1 = gir.log_softmax %0 dim 1 : !gir.tensor<B, S, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, I64Attr:$dim);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `dim` custom<PlainInt>($dim) attr-dict `:` type($result)";
+}
+
+def Graph_LogSumExpOp : Graph_CompositeOp<"logsumexp"> {
+  let summary = "log(sum(exp(x))) over dimensions, computed stably";
+  let description = [{
+    ```mlir
+    %1 = gir.logsumexp %0 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+}
+
+def Graph_MeanOp : Graph_CompositeOp<"mean"> {
+  let summary = "sum divided by the number of elements, over dimensions";
+  let description = [{
+    ```mlir
+    %1 = gir.mean %0 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+}
+
+def Graph_VarOp : Graph_CompositeOp<"var"> {
+  let summary = "sum of squared deviations divided by (number - correction), over dimensions";
+  let description = [{
+    ```mlir
+    %1 = gir.var %0 dims [1] correction 1.0 : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims, F64Attr:$correction);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input `dims` $dims `correction` custom<PlainFloat>($correction) attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def Graph_LayerNormOp : Graph_Op<"layer_norm",
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<CompositeOpInterface>]> {
+  let summary = "(x - mean) / sqrt(var + eps) over the last dimensions, scaled and shifted";
+  let description = [{
+    Normalises over the last `rank` dimensions; `scale` and `shift`, where given, have those dimensions.
+
+    ```mlir
+    %1 = gir.layer_norm %x rank 1 eps 1.0e-05 scale %w shift %b
+       : (!gir.tensor<B, D, f32>, !gir.tensor<D, f32>, !gir.tensor<D, f32>) -> !gir.tensor<B, D, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, Optional<Graph_TensorType>:$scale, Optional<Graph_TensorType>:$shift,
+                       I64Attr:$rank, F64Attr:$eps);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)? (`shift` $shift^)? attr-dict
+    `:` functional-type(operands, $result)
+  }];
+}
+
+def Graph_RmsNormOp : Graph_CompositeOp<"rms_norm"> {
+  let summary = "x / sqrt(mean(x^2) + eps) over the last dimensions, scaled";
+  let description = [{
+    ```mlir
+    %1 = gir.rms_norm %x rank 1 eps 1.0e-06 scale %w
+       : (!gir.tensor<B, D, f32>, !gir.tensor<D, f32>) -> !gir.tensor<B, D, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, Optional<Graph_TensorType>:$scale, I64Attr:$rank, F64Attr:$eps);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)? attr-dict
+    `:` functional-type(operands, $result)
+  }];
+}
+
+#endif

@@ -1,0 +1,471 @@
+//===- SymExpr.cpp - Symbolic sizes ---------------------------------------===//
+//
+// Nodes live for ever in one table. An Add holds monomials in textual order; a monomial is a Mul whose first
+// operand may be a constant coefficient; every other node is an atom. All constructors go through Polynomial,
+// which collects equal monomials, so that canonical form needs no separate simplifier.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Support/SymExpr.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <unordered_map>
+
+using namespace tessera;
+
+namespace tessera::detail {
+struct SymNode {
+  SymExpr::Kind kind;
+  int64_t value = 0;
+  std::string name;
+  std::vector<SymExpr> operands;
+  std::string text;
+};
+} // namespace tessera::detail
+
+namespace tessera {
+class SymInterner {
+public:
+  static SymInterner &get() {
+    static SymInterner *interner = new SymInterner;
+    return *interner;
+  }
+
+  SymExpr make(SymExpr::Kind kind, int64_t value, std::string name, std::vector<SymExpr> operands) {
+    std::string text = print(kind, value, name, operands);
+    std::lock_guard<std::mutex> lock(mutex);
+    auto &slot = nodes[text];
+    if (!slot)
+      slot.reset(new detail::SymNode{kind, value, std::move(name), std::move(operands), text});
+    return SymExpr(slot.get());
+  }
+
+private:
+  static std::string print(SymExpr::Kind kind, int64_t value, const std::string &name,
+                           const std::vector<SymExpr> &ops) {
+    auto join = [&](const char *separator) {
+      std::string out;
+      for (SymExpr op : ops) {
+        if (!out.empty())
+          out += separator;
+        bool wrap = kind == SymExpr::Kind::Mul && op.kind() == SymExpr::Kind::Add;
+        out += wrap ? "(" + op.str() + ")" : op.str();
+      }
+      return out;
+    };
+    switch (kind) {
+    case SymExpr::Kind::Constant:
+      return std::to_string(value);
+    case SymExpr::Kind::Symbol:
+      return name;
+    case SymExpr::Kind::Add:
+      return join(" + ");
+    case SymExpr::Kind::Mul:
+      return join("*");
+    case SymExpr::Kind::FloorDiv:
+      return "floordiv(" + join(", ") + ")";
+    case SymExpr::Kind::CeilDiv:
+      return "ceildiv(" + join(", ") + ")";
+    case SymExpr::Kind::Mod:
+      return "mod(" + join(", ") + ")";
+    case SymExpr::Kind::Min:
+      return "min(" + join(", ") + ")";
+    case SymExpr::Kind::Max:
+      return "max(" + join(", ") + ")";
+    }
+    return "";
+  }
+
+  std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<detail::SymNode>> nodes;
+};
+} // namespace tessera
+
+namespace {
+SymExpr make(SymExpr::Kind kind, int64_t value, std::vector<SymExpr> operands = {}) {
+  return SymInterner::get().make(kind, value, "", std::move(operands));
+}
+
+using Atoms = std::vector<SymExpr>; // sorted by text
+
+/// A sum of coefficient times product of atoms.
+struct Polynomial {
+  struct Less {
+    bool operator()(const Atoms &a, const Atoms &b) const {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+    }
+  };
+  std::map<Atoms, int64_t, Less> terms;
+
+  explicit Polynomial(SymExpr e) {
+    if (e.kind() == SymExpr::Kind::Add) {
+      for (SymExpr term : e.operands())
+        addMonomial(term, 1);
+    } else {
+      addMonomial(e, 1);
+    }
+  }
+  Polynomial() = default;
+
+  void add(const Atoms &atoms, int64_t coefficient) {
+    int64_t &c = terms[atoms];
+    c += coefficient;
+    if (c == 0)
+      terms.erase(atoms);
+  }
+  void addMonomial(SymExpr e, int64_t scale) {
+    if (e.isConstant())
+      return add({}, e.constantValue() * scale);
+    if (e.kind() != SymExpr::Kind::Mul)
+      return add({e}, scale);
+    Atoms atoms = e.operands();
+    if (atoms.front().isConstant()) {
+      scale *= atoms.front().constantValue();
+      atoms.erase(atoms.begin());
+    }
+    add(atoms, scale);
+  }
+
+  SymExpr expr() const {
+    std::vector<SymExpr> sum;
+    int64_t constant = 0;
+    for (auto &[atoms, coefficient] : terms) {
+      if (atoms.empty()) {
+        constant = coefficient;
+        continue;
+      }
+      std::vector<SymExpr> product(atoms);
+      if (coefficient != 1)
+        product.insert(product.begin(), SymExpr(coefficient));
+      sum.push_back(product.size() == 1 ? product[0]
+                                        : make(SymExpr::Kind::Mul, 0, std::move(product)));
+    }
+    if (constant != 0 || sum.empty())
+      sum.push_back(SymExpr(constant));
+    return sum.size() == 1 ? sum[0] : make(SymExpr::Kind::Add, 0, std::move(sum));
+  }
+
+  /// This polynomial divided by one monomial, if every term divides exactly.
+  std::optional<SymExpr> dividedBy(SymExpr divisor) const {
+    Polynomial d(divisor);
+    if (d.terms.size() != 1)
+      return std::nullopt;
+    auto &[dAtoms, dCoefficient] = *d.terms.begin();
+    Polynomial result;
+    for (auto &[atoms, coefficient] : terms) {
+      if (coefficient % dCoefficient != 0)
+        return std::nullopt;
+      Atoms rest = atoms;
+      for (SymExpr atom : dAtoms) {
+        auto it = std::find(rest.begin(), rest.end(), atom);
+        if (it == rest.end())
+          return std::nullopt;
+        rest.erase(it);
+      }
+      result.add(rest, coefficient / dCoefficient);
+    }
+    return result.expr();
+  }
+};
+
+int64_t floorDivide(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+} // namespace
+
+SymExpr::SymExpr() : SymExpr(int64_t(0)) {}
+SymExpr::SymExpr(int64_t value) : node(make(Kind::Constant, value).node) {}
+
+SymExpr SymExpr::symbol(std::string_view name) {
+  return SymInterner::get().make(Kind::Symbol, 0, std::string(name), {});
+}
+
+SymExpr::Kind SymExpr::kind() const { return node->kind; }
+int64_t SymExpr::constantValue() const { return node->value; }
+const std::string &SymExpr::symbolName() const { return node->name; }
+const std::vector<SymExpr> &SymExpr::operands() const { return node->operands; }
+std::string SymExpr::str() const { return node->text; }
+bool SymExpr::operator<(SymExpr other) const { return node->text < other.node->text; }
+
+SymExpr SymExpr::operator+(SymExpr other) const {
+  Polynomial sum(*this);
+  for (auto &[atoms, coefficient] : Polynomial(other).terms)
+    sum.add(atoms, coefficient);
+  return sum.expr();
+}
+
+SymExpr SymExpr::operator-(SymExpr other) const { return *this + other * SymExpr(-1); }
+
+SymExpr SymExpr::operator*(SymExpr other) const {
+  Polynomial left(*this), right(other), product;
+  for (auto &[a, ca] : left.terms)
+    for (auto &[b, cb] : right.terms) {
+      Atoms atoms(a);
+      atoms.insert(atoms.end(), b.begin(), b.end());
+      std::sort(atoms.begin(), atoms.end());
+      product.add(atoms, ca * cb);
+    }
+  return product.expr();
+}
+
+SymExpr SymExpr::floorDiv(SymExpr other) const {
+  if (isConstant() && other.isConstant() && other.constantValue() != 0)
+    return SymExpr(floorDivide(constantValue(), other.constantValue()));
+  if (!other.isConstant(0))
+    if (auto exact = Polynomial(*this).dividedBy(other))
+      return *exact;
+  return make(Kind::FloorDiv, 0, {*this, other});
+}
+
+SymExpr SymExpr::ceilDiv(SymExpr other) const {
+  if (isConstant() && other.isConstant() && other.constantValue() != 0)
+    return SymExpr(-floorDivide(-constantValue(), other.constantValue()));
+  if (!other.isConstant(0))
+    if (auto exact = Polynomial(*this).dividedBy(other))
+      return *exact;
+  return make(Kind::CeilDiv, 0, {*this, other});
+}
+
+SymExpr SymExpr::mod(SymExpr other) const {
+  if (isConstant() && other.isConstant() && other.constantValue() != 0)
+    return SymExpr(constantValue() -
+                   floorDivide(constantValue(), other.constantValue()) * other.constantValue());
+  if (!other.isConstant(0) && Polynomial(*this).dividedBy(other))
+    return SymExpr(0);
+  return make(Kind::Mod, 0, {*this, other});
+}
+
+SymExpr SymExpr::min(SymExpr a, SymExpr b) {
+  if (a == b)
+    return a;
+  SymExpr difference = a - b;
+  if (difference.isConstant())
+    return difference.constantValue() < 0 ? a : b;
+  return b < a ? make(Kind::Min, 0, {b, a}) : make(Kind::Min, 0, {a, b});
+}
+
+SymExpr SymExpr::max(SymExpr a, SymExpr b) {
+  if (a == b)
+    return a;
+  SymExpr difference = a - b;
+  if (difference.isConstant())
+    return difference.constantValue() > 0 ? a : b;
+  return b < a ? make(Kind::Max, 0, {b, a}) : make(Kind::Max, 0, {a, b});
+}
+
+int64_t SymExpr::divisor(const std::function<int64_t(const std::string &)> &symbolDivisor) const {
+  switch (kind()) {
+  case Kind::Constant:
+    return constantValue() == 0 ? int64_t(1) << 30 : std::abs(constantValue());
+  case Kind::Symbol:
+    return symbolDivisor ? std::max<int64_t>(1, symbolDivisor(symbolName())) : 1;
+  case Kind::Add: {
+    int64_t g = 0;
+    for (SymExpr term : operands())
+      g = std::gcd(g, term.divisor(symbolDivisor));
+    return g;
+  }
+  case Kind::Mul: {
+    int64_t product = 1;
+    for (SymExpr factor : operands()) {
+      int64_t d = factor.divisor(symbolDivisor);
+      product = product > (int64_t(1) << 30) / std::max<int64_t>(d, 1) ? int64_t(1) << 30 : product * d;
+    }
+    return product;
+  }
+  case Kind::Min:
+  case Kind::Max:
+    return std::gcd(operands()[0].divisor(symbolDivisor), operands()[1].divisor(symbolDivisor));
+  default:
+    return 1;
+  }
+}
+
+void SymExpr::collectSymbols(std::set<std::string> &names) const {
+  if (isSymbol())
+    names.insert(symbolName());
+  for (SymExpr op : operands())
+    op.collectSymbols(names);
+}
+
+SymExpr SymExpr::substitute(
+    const std::function<std::optional<SymExpr>(const std::string &)> &map) const {
+  switch (kind()) {
+  case Kind::Constant:
+    return *this;
+  case Kind::Symbol:
+    return map(symbolName()).value_or(*this);
+  case Kind::Add: {
+    SymExpr sum;
+    for (SymExpr op : operands())
+      sum = sum + op.substitute(map);
+    return sum;
+  }
+  case Kind::Mul: {
+    SymExpr product(1);
+    for (SymExpr op : operands())
+      product = product * op.substitute(map);
+    return product;
+  }
+  default:
+    break;
+  }
+  SymExpr a = operands()[0].substitute(map), b = operands()[1].substitute(map);
+  switch (kind()) {
+  case Kind::FloorDiv:
+    return a.floorDiv(b);
+  case Kind::CeilDiv:
+    return a.ceilDiv(b);
+  case Kind::Mod:
+    return a.mod(b);
+  case Kind::Min:
+    return min(a, b);
+  default:
+    return max(a, b);
+  }
+}
+
+std::optional<int64_t> SymExpr::evaluate(
+    const std::function<std::optional<int64_t>(const std::string &)> &value) const {
+  switch (kind()) {
+  case Kind::Constant:
+    return constantValue();
+  case Kind::Symbol:
+    return value(symbolName());
+  case Kind::Add:
+  case Kind::Mul: {
+    int64_t result = kind() == Kind::Add ? 0 : 1;
+    for (SymExpr op : operands()) {
+      auto v = op.evaluate(value);
+      if (!v)
+        return std::nullopt;
+      bool overflow = kind() == Kind::Add ? __builtin_add_overflow(result, *v, &result)
+                                          : __builtin_mul_overflow(result, *v, &result);
+      if (overflow)
+        return std::nullopt;
+    }
+    return result;
+  }
+  default:
+    break;
+  }
+  auto a = operands()[0].evaluate(value), b = operands()[1].evaluate(value);
+  if (!a || !b)
+    return std::nullopt;
+  if (kind() == Kind::Min)
+    return std::min(*a, *b);
+  if (kind() == Kind::Max)
+    return std::max(*a, *b);
+  if (*b == 0)
+    return std::nullopt;
+  int64_t q = floorDivide(*a, *b);
+  if (kind() == Kind::FloorDiv)
+    return q;
+  if (kind() == Kind::Mod)
+    return *a - q * *b;
+  return -floorDivide(-*a, *b);
+}
+
+namespace {
+/// expression := term (('+' | '-') term)*   term := factor ('*' factor)*   factor := int | name | name '(' e ',' e ')' | '(' e ')' | '-' factor
+struct Parser {
+  std::string_view text;
+  size_t at = 0;
+  int depth = 0;
+
+  void skip() {
+    while (at < text.size() && text[at] == ' ')
+      ++at;
+  }
+  bool eat(char c) {
+    skip();
+    if (at >= text.size() || text[at] != c)
+      return false;
+    ++at;
+    return true;
+  }
+  std::optional<SymExpr> expression() {
+    if (++depth > 200)
+      return std::nullopt;
+    auto left = term();
+    while (left) {
+      bool plus = eat('+');
+      if (!plus && !eat('-'))
+        break;
+      auto right = term();
+      if (!right)
+        return std::nullopt;
+      left = plus ? *left + *right : *left - *right;
+    }
+    --depth;
+    return left;
+  }
+  std::optional<SymExpr> term() {
+    auto left = factor();
+    while (left && eat('*')) {
+      auto right = factor();
+      if (!right)
+        return std::nullopt;
+      left = *left * *right;
+    }
+    return left;
+  }
+  std::optional<SymExpr> factor() {
+    skip();
+    if (eat('-')) {
+      auto inner = factor();
+      return inner ? std::optional<SymExpr>(*inner * SymExpr(-1)) : std::nullopt;
+    }
+    if (eat('(')) {
+      auto inner = expression();
+      return inner && eat(')') ? inner : std::nullopt;
+    }
+    size_t start = at;
+    if (at < text.size() && std::isdigit((unsigned char)text[at])) {
+      int64_t value = 0;
+      for (; at < text.size() && std::isdigit((unsigned char)text[at]); ++at)
+        if (__builtin_mul_overflow(value, int64_t(10), &value) ||
+            __builtin_add_overflow(value, int64_t(text[at] - '0'), &value))
+          return std::nullopt;
+      return SymExpr(value);
+    }
+    auto isName = [](char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '.' || (c & 0x80); };
+    while (at < text.size() && isName(text[at]))
+      ++at;
+    std::string_view name = text.substr(start, at - start);
+    if (name.empty())
+      return std::nullopt;
+    if (!eat('('))
+      return SymExpr::symbol(name);
+    auto a = expression();
+    if (!a || !eat(','))
+      return std::nullopt;
+    auto b = expression();
+    if (!b || !eat(')'))
+      return std::nullopt;
+    if (name == "floordiv")
+      return a->floorDiv(*b);
+    if (name == "ceildiv")
+      return a->ceilDiv(*b);
+    if (name == "mod")
+      return a->mod(*b);
+    if (name == "min")
+      return SymExpr::min(*a, *b);
+    if (name == "max")
+      return SymExpr::max(*a, *b);
+    return std::nullopt;
+  }
+};
+} // namespace
+
+std::optional<SymExpr> SymExpr::parse(std::string_view text) {
+  Parser parser{text};
+  auto result = parser.expression();
+  parser.skip();
+  return parser.at == text.size() ? result : std::nullopt;
+}
