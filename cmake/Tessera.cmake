@@ -6,8 +6,15 @@
 #       the same for a program or a unit test
 #   tessera_tablegen(TARGET FILE.td  OUT.inc "-gen-…"  …)
 #       tables at the mirrored include path of the build tree; FILE is relative to include/tessera
-#   tessera_link_mlir(TARGET)
-#       LLVM and MLIR for a final program or shared library (TesseraLink.cmake)
+#   tessera_add_unittest(NAME [MLIR] [LINK lib…])
+#       a gtest program of the *.cpp here; MLIR links LLVM and MLIR too
+#   tessera_add_python_package(DIR) and tessera_add_python_extension(TARGET DIR NAME [LINK lib…])
+#       a package in build/python: links to the *.py of DIR, and DIR/NAME.abi3.so of the *.cpp here
+#   tessera_link_mlir(TARGET), tessera_export_only(TARGET pattern…)
+#       for a final program or shared library (TesseraLink.cmake)
+#
+# The build tree has the shape of the archive that `make dist` packs, so run paths are the same:
+#   bin/tessera bin/tessera-opt lib/libtessera.so lib/libtessera_rt.so python/tessera/
 
 set(TESSERA_LLVM_PREFIX /usr/lib/llvm-22)
 set(TESSERA_LLVM_TOOLS "${TESSERA_LLVM_PREFIX}/bin")   # always the build machine's
@@ -17,7 +24,6 @@ else()
   find_package(MLIR 22.1 REQUIRED CONFIG PATHS "${TESSERA_LLVM_PREFIX}" NO_DEFAULT_PATH)
   set(MLIR_TABLEGEN_EXE "${TESSERA_LLVM_TOOLS}/mlir-tblgen")
 endif()
-include(TesseraLink)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
@@ -29,6 +35,9 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 add_compile_options(
   -fvisibility=hidden -fno-semantic-interposition -ffunction-sections -fdata-sections
   "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
@@ -103,3 +112,7 @@ function(tessera_tablegen target td)
   endwhile()
   add_custom_target(${target} DEPENDS ${outputs})
 endfunction()
+
+include(TesseraLink)
+include(TesseraTest)
+include(TesseraPython)

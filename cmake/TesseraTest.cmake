@@ -1,0 +1,20 @@
+# tessera_add_unittest(NAME [MLIR] [LINK lib…]): a gtest program, build/unittests/NAME. All of them
+# are built by the target `unittests`; utils/test.py runs what it finds there.
+add_custom_target(unittests)
+
+function(tessera_add_unittest name)
+  cmake_parse_arguments(ARG "MLIR" "" "LINK" ${ARGN})
+  find_package(GTest REQUIRED)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  add_executable(${name} EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
+  if(ARG_MLIR)
+    tessera_use_mlir(${name})
+    tessera_link_mlir(${name})
+  else()
+    target_link_libraries(${name} PRIVATE TesseraOptions)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unittests")
+  add_dependencies(unittests ${name})
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
