@@ -1,0 +1,61 @@
+//===- TileBase.td - The Tile IR dialect and its types ------*- tablegen -*-===//
+#ifndef TESSERA_DIALECT_TILE_IR_TILEBASE
+#define TESSERA_DIALECT_TILE_IR_TILEBASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::tessera::tile";
+  let summary = "explicit tiles: one program of a grid, working on static blocks of tensors";
+  let description = [{
+    A `tile.kernel` is what one program of a grid does. Its arguments are views of tensors in memory (run-time sizes
+    and strides) and run-time sizes. Tiles are values: builtin tensors of static shape. Loops are `scf.for` carrying tiles,
+    coordinates are `index` arithmetic, elementwise work is `tile.map` with the scalar vocabulary of ScalarOps.def.
+    Nothing here says where a tile lives or which thread holds what: that is a later level.
+
+    The host side is a `func.func` on graph tensors made of `tile.empty` and `tile.launch`.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect",
+                           "::tessera::gir::GraphDialect"];
+}
+
+def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
+  let mnemonic = "view";
+  let summary = "a strided tensor in memory, seen by a kernel";
+  let description = [{
+    `!tile.view<?x?x64xf32, strides = [?, 64, 1], divisors = [1, 16, 64]>`: sizes and strides (in elements) are static or
+    `?`; `divisors` says what divides each size (1 where nothing is known, omitted when all are 1).
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        ArrayRefParameter<"int64_t">:$strides, ArrayRefParameter<"int64_t">:$divisors);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    unsigned getRank() const { return getShape().size(); }
+    bool isDynamic(unsigned i) const { return ::mlir::ShapedType::isDynamic(getShape()[i]); }
+    bool hasUnitStride(unsigned i) const { return getStrides()[i] == 1; }
+  }];
+}
+
+def Tile_OperandViewAttr : AttrDef<Tile_Dialect, "OperandView"> {
+  let mnemonic = "operand";
+  let summary = "how a launch presents a tensor to a kernel";
+  let description = [{
+    Offset, sizes and strides (in elements) of the view as size expressions; `$0`, `$1`, … stand for the
+    tensor's own strides. `#tile.operand<offset "0", sizes ["S", "D"], strides ["$1", "$0"]>` is a transposed matrix.
+  }];
+  let parameters = (ins "::tessera::SymExpr":$offset, ArrayRefParameter<"::tessera::SymExpr">:$sizes,
+                        ArrayRefParameter<"::tessera::SymExpr">:$strides);
+  let hasCustomAssemblyFormat = 1;
+}
+
+/// A tile: a builtin tensor of static shape, rank 0 included.
+def Tile_TileType : Type<And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+                              CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).hasStaticShape()">]>,
+                         "tile (tensor of static shape)", "::mlir::RankedTensorType">;
+
+#endif

@@ -1,0 +1,257 @@
+//===- TileOps.td - Tile IR operations ----------------------*- tablegen -*-===//
+#ifndef TESSERA_DIALECT_TILE_IR_TILEOPS
+#define TESSERA_DIALECT_TILE_IR_TILEOPS
+
+include "tessera/Dialect/Tile/IR/TileBase.td"
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits> {
+  let hasVerifier = 1;
+}
+class Tile_PureOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, !listconcat([Pure], traits)>;
+
+//===----------------------------------------------------------------------===//
+// Kernels and the host side
+//===----------------------------------------------------------------------===//
+
+def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, SingleBlock]> {
+  let summary = "what one program of a grid does";
+  let description = [{
+    Arguments are `!tile.view`s, `index` values (sizes) and scalars. The body ends in `tile.return`.
+    `grid_rank` is the number of grid dimensions; the number of programs comes from the launch.
+
+    ```mlir
+    tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
+      %i = tile.program_id 0
+      %t = tile.load %x[%i] dims [0] pad 0.0 : f32 : !tile.view<?xf32, strides = [1]> -> tensor<256xf32>
+      %d = tile.map add(%t, %t) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+      tile.store %d, %y[%i] dims [0] bounded : tensor<256xf32>, !tile.view<?xf32, strides = [1]>
+      tile.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$grid_rank,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::ArrayRef<::mlir::Type>":$argumentTypes, "int64_t":$gridRank)>
+  ];
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def Tile_ReturnOp : Op<Tile_Dialect, "return", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "end of a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_EmptyOp : Tile_Op<"empty", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "host side: memory for a result or a temporary, row-major";
+  let description = [{
+    ```mlir
+    %0 = tile.empty : !gir.tensor<B, S, f32>
+    ```
+  }];
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "host side: runs a kernel over a grid";
+  let description = [{
+    Each tensor operand becomes one view argument, presented as `views` says; `sizes` are size expressions passed as the
+    `index` arguments after them; then rank-0 `scalars` as they are. The grid's first dimension varies fastest.
+
+    ```mlir
+    tile.launch @k grid ["ceildiv(S, 64)", "B"] (%q, %o) views [#tile.operand<…>, #tile.operand<…>] sizes ["S"]
+      : !gir.tensor<B, S, f32>, !gir.tensor<B, S, f32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$tensors,
+                       ArrayAttr:$views, StrArrayAttr:$sizes, Variadic<Graph_TensorType>:$scalars);
+  let assemblyFormat = [{
+    $kernel `grid` $grid `(` $tensors `)` `views` $views `sizes` $sizes (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
+    attr-dict `:` type($tensors)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates and memory
+//===----------------------------------------------------------------------===//
+
+def Tile_ProgramIdOp : Tile_PureOp<"program_id"> {
+  let summary = "this program's coordinate along a grid dimension";
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs Index:$result);
+  let assemblyFormat = "custom<PlainInt>($dim) attr-dict";
+}
+
+def Tile_DimOp : Tile_PureOp<"dim"> {
+  let summary = "a size of a view";
+  let arguments = (ins Tile_ViewType:$view, I64Attr:$dim);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$view `,` custom<PlainInt>($dim) attr-dict `:` type($view)";
+}
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads a tile of a view";
+  let description = [{
+    `coords` has one entry per view dimension. Tile dimension `t` runs along view dimension `dims[t]`, whose coordinate
+    counts tiles (it covers elements `coord * size … + size - 1`); the coordinate of a view dimension that is not in
+    `dims` is an element index. `dims` may permute, so a tile can be a transposed block. Elements outside the view
+    read as `pad`; without `pad` the tile must lie inside.
+
+    ```mlir
+    %k = tile.load %K[%b, %h, %n, %c0] dims [3, 2] pad 0.0 : f32
+       : !tile.view<?x?x?x64xf32, strides = [?, ?, ?, 1]> -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims,
+                       OptionalAttr<TypedAttrInterface>:$pad);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $view `[` $coords `]` `dims` $dims (`pad` $pad^)? attr-dict `:` type($view) `->` type($result)
+  }];
+}
+
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a tile into a view";
+  let description = [{
+    Coordinates and `dims` as in `tile.load`. With `bounded`, elements outside the view are not written; without it the
+    tile must lie inside.
+  }];
+  let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims,
+                       UnitAttr:$bounded);
+  let assemblyFormat = [{
+    $value `,` $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? attr-dict `:` type($value) `,` type($view)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles from scalars
+//===----------------------------------------------------------------------===//
+
+def Tile_ConstantOp : Tile_PureOp<"constant", [ConstantLike]> {
+  let summary = "a tile of one repeated number";
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_SplatOp : Tile_PureOp<"splat"> {
+  let summary = "a tile of one repeated run-time scalar";
+  let description = [{ The scalar has the tile's element type, or is an `index` that is converted to it. }];
+  let arguments = (ins AnyType:$scalar);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$scalar attr-dict `:` type($scalar) `->` type($result)";
+}
+
+def Tile_IotaOp : Tile_PureOp<"iota"> {
+  let summary = "start, start + 1, … as a rank-1 integer tile";
+  let arguments = (ins Index:$start);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$start attr-dict `:` type($result)";
+}
+
+def Tile_ExtractOp : Tile_PureOp<"extract"> {
+  let summary = "the scalar in a rank-0 tile; integers come as `index` if asked for";
+  let arguments = (ins Tile_TileType:$tile);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles from tiles
+//===----------------------------------------------------------------------===//
+
+def Tile_MapOp : Tile_PureOp<"map"> {
+  let summary = "an elementwise operation on tiles of one shape";
+  let description = [{
+    ```mlir
+    %2 = tile.map mul(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Variadic<Tile_TileType>:$inputs);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let builders = [ OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs)> ];
+  let extraClassDeclaration = [{
+    ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
+  }];
+}
+
+def Tile_CastOp : Tile_PureOp<"cast"> {
+  let summary = "conversion of the element type, as `gir.cast`";
+  let arguments = (ins Tile_TileType:$input);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_BitcastOp : Tile_PureOp<"bitcast"> {
+  let summary = "the same bits as another element type of equal width";
+  let arguments = (ins Tile_TileType:$input);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_BroadcastOp : Tile_PureOp<"broadcast"> {
+  let summary = "repetition along new dimensions: input dimension i becomes result dimension dims[i] (increasing)";
+  let arguments = (ins Tile_TileType:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_TransposeOp : Tile_PureOp<"transpose"> {
+  let summary = "permutation: result dimension i is input dimension permutation[i]";
+  let arguments = (ins Tile_TileType:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input `perm` $permutation attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_ReshapeOp : Tile_PureOp<"reshape"> {
+  let summary = "the same elements in row-major order under another static shape";
+  let arguments = (ins Tile_TileType:$input);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_ReduceOp : Tile_PureOp<"reduce"> {
+  let summary = "joins the elements along dimensions with a monoid: sum prod max min any all";
+  let description = [{
+    ```mlir
+    %m = tile.reduce max %s dims [1] : tensor<64x128xf32> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
+def Tile_MmaOp : Tile_PureOp<"mma"> {
+  let summary = "acc + lhs · rhs on matrices";
+  let description = [{
+    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Products are summed in the accumulator's type.
+
+    ```mlir
+    %a1 = tile.mma %p, %v, %a0 : (tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$lhs, Tile_TileType:$rhs, Tile_TileType:$acc);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` functional-type(operands, $result)";
+}
+
+#endif
