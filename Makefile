@@ -1,0 +1,44 @@
+# Tessera, from a bare Debian 12 machine to a running compiler. Every target sets up what it needs
+# (utils/setup.sh: apt packages, .venv) and builds in build/ (utils/ninja.sh); repeating one is cheap.
+
+SHELL := /bin/sh
+PYTHON := .venv/bin/python
+HOST_ARCH := $(shell uname -m)
+ARCH ?= $(HOST_ARCH)
+
+.PHONY: all setup build demo test bench fuzz dist peers help clean
+.DEFAULT_GOAL := all
+
+all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
+
+setup:
+	@utils/setup.sh
+
+build: setup
+	@utils/ninja.sh
+
+demo: build ## flash attention from plain mathematics: compiled, checked against float64, timed
+	@$(PYTHON) examples/demo.py $(DEMO_ARGS)
+
+test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm" runs some)
+	@utils/ninja.sh all unittests
+	@$(PYTHON) utils/test.py $(TEST_ARGS)
+
+bench: build ## time Tessera and the peers that are installed in one run (BENCH_ARGS=…)
+	@utils/setup.sh bench
+	@$(PYTHON) benchmarks/run.py $(BENCH_ARGS)
+
+peers: setup ## install PyTorch into .venv as a peer of `make bench` (large)
+	@$(PYTHON) -m pip install --disable-pip-version-check torch
+
+fuzz: build ## random programs against the reference (FUZZ_ARGS="--seeds 0:20000")
+	@$(PYTHON) fuzz/run.py $(FUZZ_ARGS)
+
+dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_64|aarch64)
+	@utils/dist.sh $(ARCH)
+
+clean: ## remove what was built (.venv and the sysroots stay)
+	rm -rf build build-dist-* dist
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
