@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Checks the shape of the tree: layers only look down, passes name no model, files stay short.
+
+A file's layer is the folder it stands in. RULES says for each layer which other layers its
+#include lines may reach; what is not listed is forbidden. A file always sees its own layer.
+    check_layers.py [TREE]      prints one line per violation, exit status 1 if there is any
+"""
+
+import os
+import re
+import sys
+from typing import Iterator, NamedTuple
+
+MAX_LINES = 800
+
+# Groups used below. A program walks the dialects in this order; one knows those before it.
+DIALECTS = ["Graph", "Schedule", "Tile", "Target"]
+DIALECT_IR = [f"Dialect/{d}/IR" for d in DIALECTS]
+BASE = ["Support", "Layout"]
+# The runtime's public headers: the kernels' calling convention and the file formats, which whoever
+# writes them must know.
+RUNTIME_ABI = ["runtime/include"]
+COMPILER = [*BASE, "Frontend", "Dialect", "Analysis", "Conversion", "CodeGen", "Bundle", *RUNTIME_ABI]
+
+# (layer, layers it may include, whether it may know MLIR). The first prefix that matches counts.
+RULES: list[tuple[str, list[str], bool]] = [
+    ("Support", [], False),
+    ("Layout", ["Support"], False),
+    ("Frontend/Lex", ["Support"], False),
+    ("Frontend/AST", ["Support", "Frontend/Lex"], False),
+    ("Frontend/Parse", ["Support", "Frontend/Lex", "Frontend/AST"], False),
+    ("Frontend", [*BASE, "Frontend", "Dialect/Graph/IR"], True),
+    *[(f"Dialect/{d}/IR", [*BASE, *DIALECT_IR[:i]], True) for i, d in enumerate(DIALECTS)],
+    *[
+        (f"Dialect/{d}/Transforms", [*BASE, *DIALECT_IR[: i + 1], "Analysis"], True)
+        for i, d in enumerate(DIALECTS)
+    ],
+    ("Analysis", [*BASE, *DIALECT_IR], True),
+    *[
+        (f"Conversion/{a}To{b}", [*BASE, f"Dialect/{a}/IR", f"Dialect/{b}/IR", "Analysis"], True)
+        for a in DIALECTS
+        for b in [*DIALECTS, "LLVM"]
+    ],
+    ("CodeGen", [*BASE, *DIALECT_IR, "Analysis", *RUNTIME_ABI], True),
+    ("Bundle", [*BASE, "Dialect/Target/IR", *RUNTIME_ABI], True),
+    ("Pipeline", COMPILER, True),
+    ("CAPI", [*COMPILER, "Pipeline"], True),
+    ("runtime", ["runtime"], False),
+    ("python", ["CAPI", *RUNTIME_ABI], False),
+    ("tools", ["CAPI", *RUNTIME_ABI], False),
+]
+
+# Fusion is derived from what operations do; these folders must not know what models call them.
+NAMELESS = ["Dialect/Schedule", "Conversion/GraphToSchedule", "Analysis"]
+MODEL_NAMES = re.compile(r"soft_?max|attention|(?:layer|rms)_?norm", re.IGNORECASE)
+
+IR_HEADERS = ("mlir/", "mlir-c/", "llvm/IR/", "llvm/CodeGen/", "llvm/Target/")
+LAYERED = (".h", ".hpp", ".c", ".cpp", ".td", ".def", ".inc")
+COUNTED = (*LAYERED, ".py", ".mlir", ".tsr", ".sh", ".cmake")
+INCLUDE = re.compile(r'^\s*#?\s*include\s+["<]([^">]+)[">]')
+
+
+class Violation(NamedTuple):
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+def source_files(tree: str) -> Iterator[str]:
+    """The tree's own files, relative to it; built and hidden folders are left out."""
+    for folder, subfolders, files in os.walk(tree):
+        subfolders[:] = sorted(
+            s
+            for s in subfolders
+            if not s.startswith((".", "build", "sysroot-")) and s not in ("dist", "__pycache__")
+        )
+        for name in sorted(files):
+            yield os.path.relpath(os.path.join(folder, name), tree)
+
+
+def layer_of(path: str) -> str | None:
+    """'lib/Frontend/Lex/Lexer.cpp' and 'tessera/Frontend/Lex/Token.h' are both 'Frontend/Lex'."""
+    folder = os.path.dirname(path)
+    for root in ("include/tessera/", "lib/", "tessera/"):
+        if (folder + "/").startswith(root):
+            return folder[len(root) :] or None
+    for root in ("runtime", "python", "tools"):
+        if (folder + "/").startswith(root + "/"):
+            return folder
+    if path.startswith("tessera_rt"):
+        return "runtime/include"
+    return None
+
+
+def within(layer: str, prefix: str) -> bool:
+    return layer == prefix or layer.startswith(prefix + "/")
+
+
+def rule_for(layer: str) -> tuple[str, list[str], bool] | None:
+    return next((rule for rule in RULES if within(layer, rule[0])), None)
+
+
+def check_include(layer: str, target: str) -> str | None:
+    """Why a file of this layer may not include the target, or None."""
+    rule = rule_for(layer)
+    if rule is None:
+        return None
+    own, allowed, knows_ir = rule
+    if not knows_ir and target.startswith(IR_HEADERS):
+        return f"{own} knows no IR, but includes '{target}'"
+    if own == "runtime" and target.startswith("llvm/"):
+        return f"the runtime knows no compiler, but includes '{target}'"
+    reached = layer_of(target)
+    if reached is None or within(reached, own):
+        return None
+    if any(within(reached, a) for a in allowed):
+        return None
+    return f"{own} must not look at {reached}, but includes '{target}'"
+
+
+def check_codegen(layer: str, target: str) -> str | None:
+    """Code generators share lib/CodeGen itself, but do not know each other."""
+    reached = layer_of(target)
+    if not reached or not (layer.startswith("CodeGen/") and reached.startswith("CodeGen/")):
+        return None
+    mine, other = layer.split("/")[1], reached.split("/")[1]
+    return None if mine == other else f"CodeGen/{mine} must not look at CodeGen/{other}"
+
+
+def check_file(tree: str, path: str) -> Iterator[Violation]:
+    with open(os.path.join(tree, path), encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    if path.endswith(COUNTED) and len(lines) > MAX_LINES:
+        yield Violation(path, MAX_LINES, f"{len(lines)} lines; split files past {MAX_LINES}")
+    layer = layer_of(path)
+    if layer is None or not path.endswith(LAYERED):
+        return
+    if path.startswith(("lib/", "include/")) and rule_for(layer) is None:
+        yield Violation(path, 1, f"'{layer}' is no layer that check_layers.py knows; add a rule")
+    nameless = any(within(layer, n) for n in NAMELESS)
+    for number, line in enumerate(lines, 1):
+        if include := INCLUDE.match(line):
+            target = include[1]
+            if ".." in target.split("/"):
+                target = os.path.normpath(os.path.join(os.path.dirname(path), target))
+            for check in (check_include, check_codegen):
+                if message := check(layer, target):
+                    yield Violation(path, number, message)
+        if nameless and (name := MODEL_NAMES.search(line)):
+            yield Violation(path, number, f"names '{name[0]}': fusion is derived, never recognised")
+
+
+def main() -> int:
+    tree = sys.argv[1] if len(sys.argv) > 1 else "."
+    violations = [v for path in source_files(tree) for v in check_file(tree, path)]
+    for violation in violations:
+        print(violation)
+    print(f"{len(violations)} violations", file=sys.stderr)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Runs the test suites of a build and adds up their results.
+
+    utils/test.py [SUITE…] [-k PATTERN] [-j N]
+
+Suites: unit (gtest programs), lit, python (pytest files of integration/ and python/). PATTERN keeps
+the tests whose name contains it. Programs run side by side, one per core; lit uses all cores by
+itself. The last line is 'N passed, N failed[, N skipped]'; the exit status is 1 if a test failed,
+or if a suite could not be run at all.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+TOP = Path(__file__).resolve().parent.parent
+BUILD = TOP / "build"
+LIT = "/usr/lib/llvm-22/bin/lit"
+TIME_LIMIT = 1800  # seconds for one program; a hang is a failure, not a stuck machine
+
+
+@dataclass
+class Result:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    output: str = ""  # shown when something failed
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, other: "Result") -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.seconds += other.seconds
+        self.failures += other.failures
+
+    def __str__(self) -> str:
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+@dataclass
+class Program:
+    """One process to run, and how to read the report it leaves."""
+
+    suite: str
+    name: str
+    command: list[str]
+    report: Path
+    read: Callable[[Path], Result]
+
+    def run(self, environment: dict[str, str]) -> Result:
+        start = time.monotonic()
+        try:
+            done = subprocess.run(
+                self.command,
+                cwd=TOP,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=TIME_LIMIT,
+            )
+            status, output = done.returncode, done.stdout.decode(errors="replace")
+        except subprocess.TimeoutExpired as expired:
+            status, output = -1, (expired.stdout or b"").decode(errors="replace")
+            output += f"\nstopped after {TIME_LIMIT} s"
+        try:
+            result = self.read(self.report)
+        except (OSError, ValueError, ElementTree.ParseError):
+            result = Result()
+        # A crash before the report was written, or after the last test.
+        if status not in (0, 5) and not result.failed:
+            result.failed += 1
+            result.failures.append(f"{self.name}: exit status {status}")
+        result.output = output
+        result.seconds = time.monotonic() - start
+        return result
+
+
+def read_gtest(report: Path) -> Result:
+    result = Result()
+    for case in json.loads(report.read_text())["testsuites"]:
+        for test in case["testsuite"]:
+            if test.get("failures"):
+                result.failed += 1
+                result.failures.append(f"{case['name']}.{test['name']}")
+            elif test.get("result") == "SKIPPED":
+                result.skipped += 1
+            elif test.get("status") == "RUN":
+                result.passed += 1
+    return result
+
+
+def read_lit(report: Path) -> Result:
+    result = Result()
+    for test in json.loads(report.read_text())["tests"]:
+        code = test["code"]
+        if code in ("PASS", "XFAIL", "FLAKYPASS"):
+            result.passed += 1
+        elif code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED"):
+            result.skipped += code != "EXCLUDED"
+        else:
+            result.failed += 1
+            result.failures.append(test["name"])
+    return result
+
+
+def read_junit(report: Path) -> Result:
+    result = Result()
+    for case in ElementTree.parse(report).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failed += 1
+            result.failures.append(f"{case.get('classname')}::{case.get('name')}")
+        elif case.find("skipped") is not None:
+            result.skipped += 1
+        else:
+            result.passed += 1
+    return result
+
+
+def unit_programs(reports: Path, pattern: str) -> list[Program]:
+    programs = []
+    for path in sorted((BUILD / "unittests").glob("*")):
+        if path.is_file() and os.access(path, os.X_OK):
+            report = reports / f"unit-{path.name}.json"
+            command = [str(path), f"--gtest_output=json:{report}", "--gtest_brief=1"]
+            if pattern:
+                command.append(f"--gtest_filter=*{pattern}*")
+            programs.append(Program("unit", path.name, command, report, read_gtest))
+    return programs
+
+
+def lit_programs(reports: Path, pattern: str, jobs: int) -> list[Program]:
+    report = reports / "lit.json"
+    command = [LIT, "-sv", f"-j{jobs}", "--no-progress-bar", "-o", str(report), str(BUILD / "test")]
+    if pattern:
+        command += ["--filter", pattern, "--allow-empty-runs"]
+    return [Program("lit", "lit", command, report, read_lit)]
+
+
+def python_programs(reports: Path, pattern: str) -> list[Program]:
+    programs = []
+    files = [f for d in ("integration", "python") for f in sorted((TOP / d).rglob("test_*.py"))]
+    for number, path in enumerate(files):
+        report = reports / f"python-{number}.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
+        command += [f"--junitxml={report}", str(path.relative_to(TOP))]
+        if pattern:
+            command += ["-k", pattern]
+        programs.append(Program("python", path.stem, command, report, read_junit))
+    return programs
+
+
+def run(programs: list[Program], jobs: int, environment: dict[str, str]) -> dict[str, Result]:
+    """Runs the programs and returns the sum for each suite; prints one line per program."""
+    suites: dict[str, Result] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [(p, pool.submit(p.run, environment)) for p in programs]
+        for program, future in futures:
+            result = future.result()
+            suites.setdefault(program.suite, Result()).add(result)
+            print(f"{program.suite:7} {program.name:32} {result.seconds:7.1f} s  {result}", flush=True)
+            if result.failed:
+                print(result.output.rstrip(), flush=True)
+    return suites
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="unit, lit, python; default: all")
+    parser.add_argument("-k", dest="pattern", default="", help="only tests whose name contains this")
+    parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    wanted = arguments.suites or ["unit", "lit", "python"]
+    if unknown := set(wanted) - {"unit", "lit", "python"}:
+        parser.error(f"unknown suite {', '.join(sorted(unknown))}")
+
+    with tempfile.TemporaryDirectory(prefix="tessera-test-") as scratch:
+        reports = Path(scratch)
+        # A cache of its own: no test sees what an earlier build compiled.
+        environment = dict(os.environ, TESSERA_CACHE=str(reports / "cache"), NO_COLOR="1")
+        totals: dict[str, Result] = {}
+        start = time.monotonic()
+        # lit keeps all cores busy, so it goes first and alone; the rest shares them.
+        if "lit" in wanted:
+            totals |= run(lit_programs(reports, arguments.pattern, arguments.jobs), 1, environment)
+        rest = []
+        if "unit" in wanted:
+            rest += unit_programs(reports, arguments.pattern)
+        if "python" in wanted:
+            rest += python_programs(reports, arguments.pattern)
+        totals |= run(rest, arguments.jobs, environment)
+
+    total = Result()
+    for result in totals.values():
+        total.add(result)
+    if total.failures:
+        print("\nfailed:", *total.failures, sep="\n  ")
+    print(f"\n{time.monotonic() - start:.1f} s")
+    print(total)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
