@@ -41,7 +41,7 @@ public:
     auto &slot = nodes[text];
     if (!slot)
       slot.reset(new detail::SymNode{kind, value, std::move(name), std::move(operands), text});
-    return SymExpr(slot.get());
+    return SymExpr(*slot);
   }
 
 private:
@@ -62,10 +62,16 @@ private:
       return std::to_string(value);
     case SymExpr::Kind::Symbol:
       return name;
-    case SymExpr::Kind::Add:
-      return join(" + ");
+    case SymExpr::Kind::Add: {
+      std::string out = ops[0].str();
+      for (size_t i = 1; i < ops.size(); ++i) {
+        std::string term = ops[i].str();
+        out += term[0] == '-' ? " - " + term.substr(1) : " + " + term;
+      }
+      return out;
+    }
     case SymExpr::Kind::Mul:
-      return join("*");
+      return ops[0].isConstant(-1) ? "-" + join("*").substr(3) : join("*");
     case SymExpr::Kind::FloorDiv:
       return "floordiv(" + join(", ") + ")";
     case SymExpr::Kind::CeilDiv:
@@ -434,7 +440,7 @@ struct Parser {
           return std::nullopt;
       return SymExpr(value);
     }
-    auto isName = [](char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '.' || (c & 0x80); };
+    auto isName = [](char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || (c & 0x80); };
     while (at < text.size() && isName(text[at]))
       ++at;
     std::string_view name = text.substr(start, at - start);

@@ -76,7 +76,7 @@ public:
   const void *opaque() const { return node; }
 
 private:
-  explicit SymExpr(const detail::SymNode *node) : node(node) {}
+  explicit SymExpr(const detail::SymNode &node) : node(&node) {}
   const detail::SymNode *node;
   friend struct detail::SymNode;
   friend class SymInterner;

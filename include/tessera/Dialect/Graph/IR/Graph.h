@@ -34,13 +34,22 @@ struct ScalarBody {
     Size,     ///< the size expression `size`
   } kind;
   ScalarOp op = ScalarOp::Add;
-  mlir::TypedAttr value;
+  mlir::TypedAttr value = {};
   unsigned dim = 0;
-  SymExpr size;
+  SymExpr size = {};
 };
 
-/// The symbol that stands for iteration dimension `i` in index expressions.
+/// The symbol that stands for iteration dimension `i` in index expressions: `#i`, which no size is called.
 SymExpr iterationSymbol(unsigned i);
+
+/// The type in which sums and products of elements of `type` are accumulated.
+mlir::Type accumulationType(mlir::Type type);
+
+/// The index into a row-major tensor of shape `from` of the element at `index` in the same elements seen with
+/// shape `to`. Dimensions that both shapes share keep their index; only within a group of dimensions that is merged
+/// or split do divisions appear.
+llvm::SmallVector<SymExpr> reshapeIndex(llvm::ArrayRef<SymExpr> from, llvm::ArrayRef<SymExpr> to,
+                                        llvm::ArrayRef<SymExpr> index);
 
 // Names of attributes on functions and their arguments (see the dialect's description).
 inline constexpr llvm::StringLiteral kNameAttr = "gir.name";

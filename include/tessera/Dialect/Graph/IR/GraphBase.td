@@ -21,6 +21,7 @@ def Graph_Dialect : Dialect {
     `divisor`, `hint`, `min`) and `gir.guards` (equalities that hold for this specialisation).
   }];
   let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 

@@ -19,7 +19,8 @@ class Graph_BasicOp<string mnemonic, list<Trait> traits = []>
 class Graph_ReductionOp<string mnemonic> : Graph_Op<mnemonic,
     [DeclareOpInterfaceMethods<GraphOpInterface, ["getNumReduced", "getReduction"]>]>;
 
-class Graph_CompositeOp<string mnemonic> : Graph_Op<mnemonic, [DeclareOpInterfaceMethods<CompositeOpInterface>]>;
+class Graph_CompositeOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<CompositeOpInterface>], traits)>;
 
 //===----------------------------------------------------------------------===//
 // Sources
@@ -37,6 +38,9 @@ def Graph_ConstantOp : Graph_BasicOp<"constant", [ConstantLike]> {
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+  let builders = [
+    OpBuilder<(ins "::tessera::gir::TensorType":$type, "double":$value)>
+  ];
   let hasFolder = 1;
 }
 
@@ -52,6 +56,13 @@ def Graph_SizeOp : Graph_BasicOp<"size"> {
   let arguments = (ins StrAttr:$size);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$size attr-dict `:` type($result)";
+  let builders = [
+    OpBuilder<(ins "::tessera::SymExpr":$size)>
+  ];
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    ::tessera::SymExpr getExpr() { return *::tessera::SymExpr::parse(getSize().str()); }
+  }];
 }
 
 def Graph_IotaOp : Graph_BasicOp<"iota"> {
@@ -108,6 +119,9 @@ def Graph_CastOp : Graph_BasicOp<"cast"> {
   let arguments = (ins Graph_TensorType:$input, UnitAttr:$explicit_);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$input (`explicit` $explicit_^)? attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType, CArg<"bool", "false">:$isExplicit)>
+  ];
   let hasFolder = 1;
 }
 
@@ -128,6 +142,10 @@ def Graph_BroadcastOp : Graph_BasicOp<"broadcast"> {
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$shape,
+                   "::llvm::ArrayRef<int64_t>":$dims)>
+  ];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
@@ -144,6 +162,9 @@ def Graph_TransposeOp : Graph_BasicOp<"transpose"> {
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$input `perm` $permutation attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$permutation)>
+  ];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
@@ -158,6 +179,9 @@ def Graph_ReshapeOp : Graph_BasicOp<"reshape"> {
   let arguments = (ins Graph_TensorType:$input);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$shape)>
+  ];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
@@ -175,6 +199,13 @@ def Graph_SliceOp : Graph_BasicOp<"slice"> {
   let arguments = (ins Graph_TensorType:$input, StrArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "$input `starts` $starts `steps` $steps attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$starts,
+                   "::llvm::ArrayRef<int64_t>":$steps, "::llvm::ArrayRef<::tessera::SymExpr>":$sizes)>
+  ];
+  let extraClassDeclaration = [{
+    ::tessera::SymExpr getStart(unsigned dim);
+  }];
   let hasFolder = 1;
 }
 
@@ -188,6 +219,10 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
   let arguments = (ins I64Attr:$dim, Variadic<Graph_TensorType>:$inputs);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = "custom<PlainInt>($dim) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let builders = [
+    OpBuilder<(ins "int64_t":$dim, "::mlir::ValueRange":$inputs)>
+  ];
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,7 +281,7 @@ def Graph_ContractOp : Graph_ReductionOp<"contract"> {
 // Composites
 //===----------------------------------------------------------------------===//
 
-def Graph_SoftmaxOp : Graph_CompositeOp<"softmax"> {
+def Graph_SoftmaxOp : Graph_CompositeOp<"softmax", [AllTypesMatch<["input", "result"]>]> {
   let summary = "exp(x - max) / sum(exp(x - max)) along a dimension";
   let description = [{
     A slice that is all -inf gives nan, and zeros when `safe`.
@@ -260,7 +295,7 @@ def Graph_SoftmaxOp : Graph_CompositeOp<"softmax"> {
   let assemblyFormat = "$input `dim` custom<PlainInt>($dim) (`safe` $safe^)? attr-dict `:` type($result)";
 }
 
-def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax"> {
+def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax", [AllTypesMatch<["input", "result"]>]> {
   let summary = "x - logsumexp(x) along a dimension";
   let description = [{
     ```mlir

@@ -1,0 +1,143 @@
+//===- GraphOps.cpp - Textual form and construction of graph operations ---===//
+//
+// The custom parts of the operations' assembly formats, and the builders that infer result types.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::gir;
+
+//===----------------------------------------------------------------------===//
+// Custom directives: attributes without their types or quotes
+//===----------------------------------------------------------------------===//
+
+static ParseResult parsePlainInt(OpAsmParser &parser, IntegerAttr &attr) {
+  int64_t value;
+  if (parser.parseInteger(value))
+    return failure();
+  attr = parser.getBuilder().getI64IntegerAttr(value);
+  return success();
+}
+
+static void printPlainInt(OpAsmPrinter &printer, Operation *, IntegerAttr attr) { printer << attr.getInt(); }
+
+static ParseResult parsePlainFloat(OpAsmParser &parser, FloatAttr &attr) {
+  double value;
+  if (parser.parseFloat(value))
+    return failure();
+  attr = parser.getBuilder().getF64FloatAttr(value);
+  return success();
+}
+
+static void printPlainFloat(OpAsmPrinter &printer, Operation *, FloatAttr attr) {
+  printer.printFloat(attr.getValue());
+}
+
+static ParseResult parseKeyword(OpAsmParser &parser, StringAttr &attr) {
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  attr = parser.getBuilder().getStringAttr(keyword);
+  return success();
+}
+
+static void printKeyword(OpAsmPrinter &printer, Operation *, StringAttr attr) { printer << attr.getValue(); }
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Builders
+//===----------------------------------------------------------------------===//
+
+static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(value.getType()); }
+
+static StringRef toStringRef(std::string_view text) { return StringRef(text.data(), text.size()); }
+
+void ConstantOp::build(OpBuilder &builder, OperationState &state, gir::TensorType type, double value) {
+  Type element = type.getElementType();
+  TypedAttr attr = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
+                                           : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
+  build(builder, state, type, attr);
+}
+
+void SizeOp::build(OpBuilder &builder, OperationState &state, SymExpr size) {
+  build(builder, state, gir::TensorType::get({}, builder.getI64Type()), size.str());
+}
+
+void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs) {
+  const ScalarOpInfo &info = scalarOpInfo(op);
+  gir::TensorType type = tensorType(inputs.front());
+  if (info.rule == TypeRule::Compare || info.rule == TypeRule::Test)
+    type = type.withElementType(builder.getI1Type());
+  else if (info.rule == TypeRule::Select)
+    type = tensorType(inputs[1]);
+  build(builder, state, type, toStringRef(info.name), inputs);
+}
+
+void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType, bool isExplicit) {
+  build(builder, state, tensorType(input).withElementType(elementType), input, isExplicit);
+}
+
+void BroadcastOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<SymExpr> shape,
+                        ArrayRef<int64_t> dims) {
+  build(builder, state, tensorType(input).withShape(shape), input, dims);
+}
+
+void TransposeOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<int64_t> permutation) {
+  gir::TensorType type = tensorType(input);
+  SmallVector<SymExpr> shape;
+  for (int64_t dim : permutation)
+    shape.push_back(type.getDim(dim));
+  build(builder, state, type.withShape(shape), input, permutation);
+}
+
+void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<SymExpr> shape) {
+  build(builder, state, tensorType(input).withShape(shape), input);
+}
+
+void SliceOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<SymExpr> starts,
+                    ArrayRef<int64_t> steps, ArrayRef<SymExpr> sizes) {
+  SmallVector<Attribute> texts;
+  for (SymExpr start : starts)
+    texts.push_back(builder.getStringAttr(start.str()));
+  build(builder, state, tensorType(input).withShape(sizes), input, builder.getArrayAttr(texts), steps);
+}
+
+SymExpr SliceOp::getStart(unsigned dim) {
+  return *SymExpr::parse(cast<StringAttr>(getStarts()[dim]).getValue().str());
+}
+
+void ConcatOp::build(OpBuilder &builder, OperationState &state, int64_t dim, ValueRange inputs) {
+  SmallVector<SymExpr> shape(tensorType(inputs.front()).getShape());
+  for (Value input : inputs.drop_front())
+    shape[dim] = shape[dim] + tensorType(input).getDim(dim);
+  build(builder, state, tensorType(inputs.front()).withShape(shape), dim, inputs);
+}
+
+void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
+                          ArrayRef<int64_t> dims) {
+  gir::TensorType type = tensorType(input);
+  SmallVector<SymExpr> shape;
+  for (unsigned dim = 0; dim < type.getRank(); ++dim)
+    if (!llvm::is_contained(dims, dim))
+      shape.push_back(type.getDim(dim));
+  build(builder, state, type.withShape(shape), toStringRef(reduceOpName(op)), input, dims);
+}
+
+void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
+                       ArrayRef<int64_t> rhsBatch, ArrayRef<int64_t> lhsContract, ArrayRef<int64_t> rhsContract) {
+  SmallVector<SymExpr> shape;
+  for (int64_t dim : lhsBatch)
+    shape.push_back(tensorType(lhs).getDim(dim));
+  auto appendFree = [&](gir::TensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+    for (unsigned dim = 0; dim < type.getRank(); ++dim)
+      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+        shape.push_back(type.getDim(dim));
+  };
+  appendFree(tensorType(lhs), lhsBatch, lhsContract);
+  appendFree(tensorType(rhs), rhsBatch, rhsContract);
+  build(builder, state, tensorType(lhs).withShape(shape), lhs, rhs, lhsBatch, rhsBatch, lhsContract, rhsContract);
+}

@@ -1,0 +1,383 @@
+//===- GraphVerify.cpp - What a valid graph operation is ------------------===//
+//
+// Verifiers compare sizes as expressions: two sizes are the same when their canonical forms are. Messages say what
+// was expected and what was found.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::gir;
+
+static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(value.getType()); }
+
+static std::string shapeText(ArrayRef<SymExpr> shape) {
+  std::string text = "[";
+  for (auto [i, size] : llvm::enumerate(shape))
+    text += (i ? ", " : "") + size.str();
+  return text + "]";
+}
+
+static LogicalResult expectShape(Operation *op, const Twine &what, ArrayRef<SymExpr> got, ArrayRef<SymExpr> expected) {
+  if (got == expected)
+    return success();
+  return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected) << ", got "
+                           << shapeText(got);
+}
+
+static LogicalResult expectElement(Operation *op, const Twine &what, Type got, Type expected) {
+  if (got == expected)
+    return success();
+  return op->emitOpError() << "expected " << what << " of element type " << expected << ", got " << got;
+}
+
+/// Checks that `dim` names a dimension of a tensor of `rank` dimensions.
+static LogicalResult expectDim(Operation *op, int64_t dim, int64_t rank) {
+  if (dim >= 0 && dim < rank)
+    return success();
+  return op->emitOpError() << "expected a dimension below " << rank << ", got " << dim;
+}
+
+static LogicalResult expectSortedDims(Operation *op, ArrayRef<int64_t> dims, int64_t rank) {
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (failed(expectDim(op, dim, rank)))
+      return failure();
+    if (i > 0 && dims[i - 1] >= dim)
+      return op->emitOpError() << "expected strictly increasing dimensions, got " << dims[i - 1] << " before " << dim;
+  }
+  return success();
+}
+
+static LogicalResult expectCount(Operation *op, const Twine &what, size_t got, size_t expected) {
+  if (got == expected)
+    return success();
+  return op->emitOpError() << "expected " << expected << ' ' << what << ", got " << got;
+}
+
+static LogicalResult expectFloat(Operation *op, Value value) {
+  if (tensorType(value).isFloat())
+    return success();
+  return op->emitOpError() << "expected a floating point element type, got " << tensorType(value).getElementType();
+}
+
+static SmallVector<SymExpr> withoutDims(ArrayRef<SymExpr> shape, ArrayRef<int64_t> dims) {
+  SmallVector<SymExpr> rest;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (!llvm::is_contained(dims, int64_t(dim)))
+      rest.push_back(size);
+  return rest;
+}
+
+//===----------------------------------------------------------------------===//
+// Sources
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstantOp::verify() {
+  if (!isa<FloatAttr, IntegerAttr>(getValue()))
+    return emitOpError() << "expected a number, got " << getValue();
+  return expectElement(*this, "a value", getValue().getType(), tensorType(getResult()).getElementType());
+}
+
+LogicalResult SizeOp::verify() {
+  if (!SymExpr::parse(getSize().str()))
+    return emitOpError() << "expected a size expression, got '" << getSize() << "'";
+  if (failed(expectShape(*this, "a result", tensorType(getResult()).getShape(), {})))
+    return failure();
+  return expectElement(*this, "a result", tensorType(getResult()).getElementType(),
+                       IntegerType::get(getContext(), 64));
+}
+
+LogicalResult IotaOp::verify() {
+  gir::TensorType type = tensorType(getResult());
+  if (type.isBool())
+    return emitOpError("expected a number as element type, got i1");
+  return expectDim(*this, getDim(), type.getRank());
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+/// Checks operand types against the operation's rule and gives the result's element type.
+static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
+  SmallVector<Type> elements;
+  for (Value input : op.getInputs())
+    elements.push_back(tensorType(input).getElementType());
+  Type boolType = IntegerType::get(op.getContext(), 1);
+  bool isSelect = info.rule == TypeRule::Select;
+  if (isSelect && failed(expectElement(op, "a condition", elements[0], boolType)))
+    return failure();
+  Type element = elements[isSelect ? 1 : 0];
+  for (Type other : ArrayRef(elements).drop_front(isSelect ? 2 : 1))
+    if (failed(expectElement(op, "operands", other, element)))
+      return failure();
+
+  bool isFloat = isa<FloatType>(element);
+  if ((info.rule == TypeRule::Float || info.rule == TypeRule::Test) && !isFloat)
+    return op.emitOpError() << "expected floating point operands of " << op.getKind() << ", got " << element;
+  if (info.rule == TypeRule::Integer && isFloat)
+    return op.emitOpError() << "expected integer or bool operands of " << op.getKind() << ", got " << element;
+  if (info.rule == TypeRule::Number && element == boolType)
+    return op.emitOpError() << "expected numbers as operands of " << op.getKind() << ", got " << element;
+  return info.rule == TypeRule::Compare || info.rule == TypeRule::Test ? boolType : element;
+}
+
+LogicalResult MapOp::verify() {
+  std::optional<ScalarOp> op = scalarOpByName({getKind().data(), getKind().size()});
+  if (!op)
+    return emitOpError() << "expected an operation of the scalar vocabulary, got '" << getKind() << "'";
+  const ScalarOpInfo &info = scalarOpInfo(*op);
+  if (failed(expectCount(*this, "operands of " + getKind(), getInputs().size(), info.arity)))
+    return failure();
+  gir::TensorType type = tensorType(getResult());
+  for (Value input : getInputs())
+    if (failed(expectShape(*this, "operands", tensorType(input).getShape(), type.getShape())))
+      return failure();
+  FailureOr<Type> element = inferMapElement(*this, info);
+  if (failed(element))
+    return failure();
+  return expectElement(*this, "a result", type.getElementType(), *element);
+}
+
+LogicalResult CastOp::verify() {
+  return expectShape(*this, "a result", tensorType(getResult()).getShape(), tensorType(getInput()).getShape());
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static LogicalResult expectSameElement(Operation *op, Value input) {
+  return expectElement(op, "a result", tensorType(op->getResult(0)).getElementType(),
+                       tensorType(input).getElementType());
+}
+
+LogicalResult BroadcastOp::verify() {
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (failed(expectSameElement(*this, getInput())) ||
+      failed(expectCount(*this, "entries in dims", getDims().size(), from.getRank())) ||
+      failed(expectSortedDims(*this, getDims(), to.getRank())))
+    return failure();
+  for (auto [size, dim] : llvm::zip_equal(from.getShape(), getDims()))
+    if (!size.isConstant(1) && size != to.getDim(dim))
+      return emitOpError() << "expected size 1 or " << to.getDim(dim).str() << " for result dimension " << dim
+                           << ", got " << size.str();
+  return success();
+}
+
+LogicalResult TransposeOp::verify() {
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (failed(expectSameElement(*this, getInput())) ||
+      failed(expectCount(*this, "entries in the permutation", getPermutation().size(), from.getRank())))
+    return failure();
+  SmallVector<SymExpr> shape;
+  SmallVector<bool> seen(from.getRank(), false);
+  for (int64_t dim : getPermutation()) {
+    if (failed(expectDim(*this, dim, from.getRank())))
+      return failure();
+    if (seen[dim])
+      return emitOpError() << "expected a permutation, got dimension " << dim << " twice";
+    seen[dim] = true;
+    shape.push_back(from.getDim(dim));
+  }
+  return expectShape(*this, "a result", to.getShape(), shape);
+}
+
+static bool hasDivision(SymExpr e) {
+  return e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::CeilDiv ||
+         llvm::any_of(e.operands(), hasDivision);
+}
+
+LogicalResult ReshapeOp::verify() {
+  if (failed(expectSameElement(*this, getInput())))
+    return failure();
+  SymExpr from = tensorType(getInput()).getNumElements(), to = tensorType(getResult()).getNumElements();
+  // A quotient is exact by a guard of the function, which the expressions do not show.
+  if (from != to && !hasDivision(from) && !hasDivision(to))
+    return emitOpError() << "expected a result of " << from.str() << " elements, got " << to.str();
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (failed(expectSameElement(*this, getInput())) ||
+      failed(expectCount(*this, "starts", getStarts().size(), from.getRank())) ||
+      failed(expectCount(*this, "steps", getSteps().size(), from.getRank())) ||
+      failed(expectCount(*this, "result dimensions", to.getRank(), from.getRank())))
+    return failure();
+  for (unsigned dim = 0; dim < from.getRank(); ++dim) {
+    StringRef text = cast<StringAttr>(getStarts()[dim]).getValue();
+    std::optional<SymExpr> start = SymExpr::parse({text.data(), text.size()});
+    if (!start)
+      return emitOpError() << "expected a size expression as start, got '" << text << "'";
+    int64_t step = getSteps()[dim];
+    if (step == 0)
+      return emitOpError() << "expected non-zero steps, got 0 for dimension " << dim;
+    SymExpr size = to.getDim(dim);
+    if (size.isConstant(0))
+      continue;
+    SymExpr last = *start + (size - SymExpr(1)) * SymExpr(step), room = from.getDim(dim) - last;
+    if ((last.isConstant() && last.constantValue() < 0) || (room.isConstant() && room.constantValue() <= 0) ||
+        (start->isConstant() && start->constantValue() < 0))
+      return emitOpError() << "expected elements inside size " << from.getDim(dim).str() << " of dimension " << dim
+                           << ", got " << start->str() << " to " << last.str();
+  }
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  gir::TensorType to = tensorType(getResult());
+  if (getInputs().empty())
+    return emitOpError("expected at least one operand, got none");
+  if (failed(expectDim(*this, getDim(), to.getRank())))
+    return failure();
+  SymExpr sum(0);
+  for (Value input : getInputs()) {
+    gir::TensorType from = tensorType(input);
+    if (failed(expectElement(*this, "operands", from.getElementType(), to.getElementType())) ||
+        failed(expectCount(*this, "dimensions of every operand", from.getRank(), to.getRank())))
+      return failure();
+    SmallVector<SymExpr> expected(to.getShape());
+    expected[getDim()] = from.getDim(getDim());
+    if (failed(expectShape(*this, "an operand", from.getShape(), expected)))
+      return failure();
+    sum = sum + from.getDim(getDim());
+  }
+  SmallVector<SymExpr> expected(to.getShape());
+  expected[getDim()] = sum;
+  return expectShape(*this, "a result", to.getShape(), expected);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and contractions
+//===----------------------------------------------------------------------===//
+
+/// A sum's result has the operands' element type or the one it is accumulated in.
+static LogicalResult expectSumElement(Operation *op, Type got, Type element) {
+  if (got == element || got == accumulationType(element))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError() << "expected a result of element type " << element;
+  if (accumulationType(element) != element)
+    diagnostic << " or " << accumulationType(element);
+  return diagnostic << ", got " << got;
+}
+
+LogicalResult gir::ReduceOp::verify() {
+  std::optional<tessera::ReduceOp> op = reduceOpByName({getKind().data(), getKind().size()});
+  if (!op)
+    return emitOpError() << "expected sum, prod, max, min, any or all, got '" << getKind() << "'";
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (failed(expectSortedDims(*this, getDims(), from.getRank())) ||
+      failed(expectShape(*this, "a result", to.getShape(), withoutDims(from.getShape(), getDims()))))
+    return failure();
+  bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
+  bool isSum = *op == tessera::ReduceOp::Sum || *op == tessera::ReduceOp::Prod;
+  if (isLogical && !from.isBool())
+    return emitOpError() << "expected an operand of element type i1 for " << getKind() << ", got "
+                         << from.getElementType();
+  if (isSum && from.isBool())
+    return emitOpError() << "expected an operand of numbers for " << getKind() << ", got i1";
+  return isSum ? expectSumElement(*this, to.getElementType(), from.getElementType())
+               : expectSameElement(*this, getInput());
+}
+
+LogicalResult ContractOp::verify() {
+  gir::TensorType lhs = tensorType(getLhs()), rhs = tensorType(getRhs()), to = tensorType(getResult());
+  if (failed(expectElement(*this, "operands", rhs.getElementType(), lhs.getElementType())))
+    return failure();
+  if (lhs.isBool())
+    return emitOpError("expected operands of numbers, got i1");
+
+  auto expectDistinct = [&](gir::TensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) -> LogicalResult {
+    SmallVector<bool> seen(type.getRank(), false);
+    for (ArrayRef<int64_t> dims : {batch, contract})
+      for (int64_t dim : dims) {
+        if (failed(expectDim(*this, dim, type.getRank())))
+          return failure();
+        if (seen[dim])
+          return emitOpError() << "expected each dimension at most once, got dimension " << dim << " twice";
+        seen[dim] = true;
+      }
+    return success();
+  };
+  if (failed(expectDistinct(lhs, getLhsBatch(), getLhsContract())) ||
+      failed(expectDistinct(rhs, getRhsBatch(), getRhsContract())))
+    return failure();
+
+  auto expectPairs = [&](StringRef what, ArrayRef<int64_t> left, ArrayRef<int64_t> right) -> LogicalResult {
+    if (failed(expectCount(*this, what + " dimensions of the right operand", right.size(), left.size())))
+      return failure();
+    for (auto [l, r] : llvm::zip_equal(left, right))
+      if (lhs.getDim(l) != rhs.getDim(r))
+        return emitOpError() << "expected " << what << " dimensions of one size, got " << lhs.getDim(l).str() << " and "
+                             << rhs.getDim(r).str();
+    return success();
+  };
+  if (failed(expectPairs("batch", getLhsBatch(), getRhsBatch())) ||
+      failed(expectPairs("contracted", getLhsContract(), getRhsContract())))
+    return failure();
+
+  SmallVector<SymExpr> shape;
+  for (int64_t dim : getLhsBatch())
+    shape.push_back(lhs.getDim(dim));
+  SmallVector<int64_t> left(getLhsBatch()), right(getRhsBatch());
+  llvm::append_range(left, getLhsContract());
+  llvm::append_range(right, getRhsContract());
+  llvm::append_range(shape, withoutDims(lhs.getShape(), left));
+  llvm::append_range(shape, withoutDims(rhs.getShape(), right));
+  if (failed(expectShape(*this, "a result", to.getShape(), shape)))
+    return failure();
+  return expectSumElement(*this, to.getElementType(), lhs.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Composites
+//===----------------------------------------------------------------------===//
+
+LogicalResult SoftmaxOp::verify() {
+  if (failed(expectFloat(*this, getInput())))
+    return failure();
+  return expectDim(*this, getDim(), tensorType(getInput()).getRank());
+}
+
+LogicalResult LogSoftmaxOp::verify() {
+  if (failed(expectFloat(*this, getInput())))
+    return failure();
+  return expectDim(*this, getDim(), tensorType(getInput()).getRank());
+}
+
+/// A floating point statistic over dimensions.
+static LogicalResult verifyStatistic(Operation *op, Value input, ArrayRef<int64_t> dims) {
+  gir::TensorType from = tensorType(input), to = tensorType(op->getResult(0));
+  if (failed(expectFloat(op, input)) || failed(expectSortedDims(op, dims, from.getRank())) ||
+      failed(expectSameElement(op, input)))
+    return failure();
+  return expectShape(op, "a result", to.getShape(), withoutDims(from.getShape(), dims));
+}
+
+LogicalResult LogSumExpOp::verify() { return verifyStatistic(*this, getInput(), getDims()); }
+LogicalResult MeanOp::verify() { return verifyStatistic(*this, getInput(), getDims()); }
+LogicalResult VarOp::verify() { return verifyStatistic(*this, getInput(), getDims()); }
+
+/// A normalisation over the last `rank` dimensions; `parameters` (which may be absent) have those dimensions.
+static LogicalResult verifyNorm(Operation *op, Value input, int64_t rank, ArrayRef<Value> parameters) {
+  gir::TensorType from = tensorType(input), to = tensorType(op->getResult(0));
+  if (failed(expectFloat(op, input)) || failed(expectSameElement(op, input)) ||
+      failed(expectShape(op, "a result", to.getShape(), from.getShape())))
+    return failure();
+  if (rank < 1 || rank > int64_t(from.getRank()))
+    return op->emitOpError() << "expected a rank from 1 to " << from.getRank() << ", got " << rank;
+  for (Value parameter : parameters) {
+    if (!parameter)
+      continue;
+    gir::TensorType type = tensorType(parameter);
+    if (failed(expectElement(op, "parameters", type.getElementType(), from.getElementType())) ||
+        failed(expectShape(op, "parameters", type.getShape(), from.getShape().take_back(rank))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult LayerNormOp::verify() { return verifyNorm(*this, getInput(), getRank(), {getScale(), getShift()}); }
+LogicalResult RmsNormOp::verify() { return verifyNorm(*this, getInput(), getRank(), {getScale()}); }
