@@ -1,4 +1,8 @@
 //===- Tile.h - The Tile IR dialect ----------------------------*- C++ -*-===//
+//
+// Whole-tile programs: kernels, views, tiles as values. TileOps.td says what each operation means.
+//
+//===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_IR_TILE_H
 #define TESSERA_DIALECT_TILE_IR_TILE_H
 
@@ -17,6 +21,27 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/ScalarOps.h"
 #include "tessera/Support/SymExpr.h"
+
+namespace tessera::tile {
+
+/// Whether `type` is a tile: a tensor of static shape whose elements tensors in memory can have, too.
+bool isTileType(mlir::Type type);
+
+/// The divisors that a view type keeps: a static size itself, else what is given, else 1.
+llvm::SmallVector<int64_t> canonicalDivisors(llvm::ArrayRef<int64_t> shape,
+                                             llvm::ArrayRef<int64_t> divisors);
+
+/// The value of `op` on scalar attributes of its operand types, computed exactly as every back end
+/// computes it; null for operations that are expanded or rounded differently by targets.
+mlir::TypedAttr foldScalarOp(ScalarOp op, llvm::ArrayRef<mlir::TypedAttr> operands);
+/// The same for `tile.cast` and `tile.bitcast`.
+mlir::TypedAttr foldCast(mlir::TypedAttr value, mlir::Type type);
+mlir::TypedAttr foldBitcast(mlir::TypedAttr value, mlir::Type type);
+
+/// Name of the argument attribute that keeps a kernel argument's SSA name.
+inline constexpr llvm::StringLiteral kNameAttr = "tile.name";
+
+} // namespace tessera::tile
 
 #include "tessera/Dialect/Tile/IR/TileDialect.h.inc"
 

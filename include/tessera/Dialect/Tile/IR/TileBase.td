@@ -19,8 +19,13 @@ def Tile_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect",
                            "::tessera::gir::GraphDialect"];
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
+  }];
 }
 
 def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
@@ -28,15 +33,27 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
   let summary = "a strided tensor in memory, seen by a kernel";
   let description = [{
     `!tile.view<?x?x64xf32, strides = [?, 64, 1], divisors = [1, 16, 64]>`: sizes and strides (in elements) are static or
-    `?`; `divisors` says what divides each size (1 where nothing is known, omitted when all are 1).
+    `?`; `divisors` says what divides each size (1 where nothing is known, omitted when it says no more than the
+    static sizes do). A view of rank 0 is `!tile.view<f32>`.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         ArrayRefParameter<"int64_t">:$strides, ArrayRefParameter<"int64_t">:$divisors);
+  let builders = [
+    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
+                                        "::llvm::ArrayRef<int64_t>":$strides,
+                                        CArg<"::llvm::ArrayRef<int64_t>", "{}">:$divisors), [{
+      return $_get(elementType.getContext(), shape, elementType, strides,
+                   ::tessera::tile::canonicalDivisors(shape, divisors));
+    }]>
+  ];
+  let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     unsigned getRank() const { return getShape().size(); }
     bool isDynamic(unsigned i) const { return ::mlir::ShapedType::isDynamic(getShape()[i]); }
+    /// What is known to divide size `i`: the size itself where it is static.
+    int64_t getDivisor(unsigned i) const { return getDivisors()[i]; }
     bool hasUnitStride(unsigned i) const { return getStrides()[i] == 1; }
   }];
 }
@@ -53,9 +70,8 @@ def Tile_OperandViewAttr : AttrDef<Tile_Dialect, "OperandView"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-/// A tile: a builtin tensor of static shape, rank 0 included.
-def Tile_TileType : Type<And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
-                              CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).hasStaticShape()">]>,
-                         "tile (tensor of static shape)", "::mlir::RankedTensorType">;
+/// A tile: a builtin tensor of static shape and one of our element types, rank 0 included.
+def Tile_TileType : Type<CPred<"::tessera::tile::isTileType($_self)">, "tile (tensor of static shape)",
+                         "::mlir::RankedTensorType">;
 
 #endif

@@ -5,6 +5,7 @@
 include "tessera/Dialect/Tile/IR/TileBase.td"
 include "tessera/Dialect/Graph/IR/GraphBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -19,11 +20,17 @@ class Tile_PureOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, 
 // Kernels and the host side
 //===----------------------------------------------------------------------===//
 
-def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, SingleBlock]> {
+/// Results print under a name that says what they are.
+def Tile_NamedResult : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+
+def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "what one program of a grid does";
   let description = [{
-    Arguments are `!tile.view`s, `index` values (sizes) and scalars. The body ends in `tile.return`.
-    `grid_rank` is the number of grid dimensions; the number of programs comes from the launch.
+    Arguments are `!tile.view`s, then `index` values (sizes), then scalars, in the order in which `tile.launch` passes
+    them. The body ends in `tile.return`. `grid_rank` is the number of grid dimensions; the number of programs comes
+    from the launch. The arguments' SSA names are kept (in the argument attribute `tile.name`). No two views overlap
+    unless both are only read.
 
     ```mlir
     tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
@@ -65,7 +72,8 @@ def Tile_EmptyOp : Tile_Op<"empty", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "host side: runs a kernel over a grid";
   let description = [{
     Each tensor operand becomes one view argument, presented as `views` says; `sizes` are size expressions passed as the
@@ -88,8 +96,13 @@ def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[
 // Coordinates and memory
 //===----------------------------------------------------------------------===//
 
-def Tile_ProgramIdOp : Tile_PureOp<"program_id"> {
+def Tile_ProgramIdOp : Tile_PureOp<"program_id", [Tile_NamedResult]> {
   let summary = "this program's coordinate along a grid dimension";
+  let description = [{
+    ```mlir
+    %pid0 = tile.program_id 0
+    ```
+  }];
   let arguments = (ins I64Attr:$dim);
   let results = (outs Index:$result);
   let assemblyFormat = "custom<PlainInt>($dim) attr-dict";
@@ -97,12 +110,18 @@ def Tile_ProgramIdOp : Tile_PureOp<"program_id"> {
 
 def Tile_DimOp : Tile_PureOp<"dim"> {
   let summary = "a size of a view";
+  let description = [{
+    ```mlir
+    %n = tile.dim %x, 0 : !tile.view<?x64xf32, strides = [64, 1]>
+    ```
+  }];
+  let hasFolder = 1;
   let arguments = (ins Tile_ViewType:$view, I64Attr:$dim);
   let results = (outs Index:$result);
   let assemblyFormat = "$view `,` custom<PlainInt>($dim) attr-dict `:` type($view)";
 }
 
-def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>, Tile_NamedResult]> {
   let summary = "reads a tile of a view";
   let description = [{
     `coords` has one entry per view dimension. Tile dimension `t` runs along view dimension `dims[t]`, whose coordinate
@@ -128,6 +147,10 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     Coordinates and `dims` as in `tile.load`. With `bounded`, elements outside the view are not written; without it the
     tile must lie inside.
+
+    ```mlir
+    tile.store %o, %O[%m, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !tile.view<?x64xf32, strides = [?, 1]>
+    ```
   }];
   let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims,
                        UnitAttr:$bounded);
@@ -140,34 +163,60 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
 // Tiles from scalars
 //===----------------------------------------------------------------------===//
 
-def Tile_ConstantOp : Tile_PureOp<"constant", [ConstantLike]> {
+def Tile_ConstantOp : Tile_PureOp<"constant", [ConstantLike, Tile_NamedResult]> {
   let summary = "a tile of one repeated number";
+  let description = [{
+    ```mlir
+    %0 = tile.constant 1.000000e+00 : f32 : tensor<64x64xf32>
+    ```
+  }];
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::RankedTensorType":$type, "double":$value)> ];
   let hasFolder = 1;
 }
 
 def Tile_SplatOp : Tile_PureOp<"splat"> {
   let summary = "a tile of one repeated run-time scalar";
-  let description = [{ The scalar has the tile's element type, or is an `index` that is converted to it. }];
+  let description = [{
+    The scalar has the tile's element type, or is an `index` that is converted to it.
+
+    ```mlir
+    %0 = tile.splat %n : index -> tensor<64xi64>
+    ```
+  }];
   let arguments = (ins AnyType:$scalar);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$scalar attr-dict `:` type($scalar) `->` type($result)";
+  let hasFolder = 1;
 }
 
 def Tile_IotaOp : Tile_PureOp<"iota"> {
   let summary = "start, start + 1, … as a rank-1 integer tile";
+  let description = [{
+    ```mlir
+    %j = tile.iota %start : tensor<128xi64>
+    ```
+  }];
   let arguments = (ins Index:$start);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$start attr-dict `:` type($result)";
 }
 
 def Tile_ExtractOp : Tile_PureOp<"extract"> {
-  let summary = "the scalar in a rank-0 tile; integers come as `index` if asked for";
+  let summary = "the scalar in a rank-0 tile";
+  let description = [{
+    Integers come as `index` if asked for.
+
+    ```mlir
+    %0 = tile.extract %t : tensor<i64> -> index
+    ```
+  }];
   let arguments = (ins Tile_TileType:$tile);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,6 +226,9 @@ def Tile_ExtractOp : Tile_PureOp<"extract"> {
 def Tile_MapOp : Tile_PureOp<"map"> {
   let summary = "an elementwise operation on tiles of one shape";
   let description = [{
+    Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. Operations on
+    constants, neutral operands and constant conditions fold where no bit of the result depends on the target.
+
     ```mlir
     %2 = tile.map mul(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
@@ -188,46 +240,96 @@ def Tile_MapOp : Tile_PureOp<"map"> {
   let extraClassDeclaration = [{
     ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
   }];
+  let hasFolder = 1;
 }
 
 def Tile_CastOp : Tile_PureOp<"cast"> {
   let summary = "conversion of the element type, as `gir.cast`";
+  let description = [{
+    Rounds to nearest even between floating point types and from integers, truncates towards zero from floating point
+    to integers (out of range and nan: some value), wraps between integers, and tests for
+    non-zero when the result is bool.
+
+    ```mlir
+    %1 = tile.cast %0 : tensor<64xbf16> -> tensor<64xf32>
+    ```
+  }];
   let arguments = (ins Tile_TileType:$input);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType)> ];
+  let hasFolder = 1;
 }
 
 def Tile_BitcastOp : Tile_PureOp<"bitcast"> {
   let summary = "the same bits as another element type of equal width";
+  let description = [{
+    ```mlir
+    %1 = tile.bitcast %0 : tensor<64xf32> -> tensor<64xi32>
+    ```
+  }];
   let arguments = (ins Tile_TileType:$input);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType)> ];
+  let hasFolder = 1;
 }
 
 def Tile_BroadcastOp : Tile_PureOp<"broadcast"> {
-  let summary = "repetition along new dimensions: input dimension i becomes result dimension dims[i] (increasing)";
+  let summary = "repetition along new dimensions";
+  let description = [{
+    Input dimension `i` becomes result dimension `dims[i]` (strictly increasing) of the same size; result dimensions
+    that are not named are new.
+
+    ```mlir
+    %1 = tile.broadcast %0 dims [0] : tensor<64xf32> -> tensor<64x128xf32>
+    ```
+  }];
   let arguments = (ins Tile_TileType:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$shape, "::llvm::ArrayRef<int64_t>":$dims)>
+  ];
+  let hasFolder = 1;
 }
 
 def Tile_TransposeOp : Tile_PureOp<"transpose"> {
-  let summary = "permutation: result dimension i is input dimension permutation[i]";
+  let summary = "permutation of dimensions";
+  let description = [{
+    Result dimension `i` is input dimension `permutation[i]`.
+
+    ```mlir
+    %1 = tile.transpose %0 perm [1, 0] : tensor<64x128xf32> -> tensor<128x64xf32>
+    ```
+  }];
   let arguments = (ins Tile_TileType:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$input `perm` $permutation attr-dict `:` type($input) `->` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$permutation)> ];
+  let hasFolder = 1;
 }
 
 def Tile_ReshapeOp : Tile_PureOp<"reshape"> {
   let summary = "the same elements in row-major order under another static shape";
+  let description = [{
+    ```mlir
+    %1 = tile.reshape %0 : tensor<64x128xf32> -> tensor<8192xf32>
+    ```
+  }];
   let arguments = (ins Tile_TileType:$input);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$shape)> ];
+  let hasFolder = 1;
 }
 
 def Tile_ReduceOp : Tile_PureOp<"reduce"> {
   let summary = "joins the elements along dimensions with a monoid: sum prod max min any all";
   let description = [{
+    `dims` are sorted; the result has the other dimensions. The order in which elements are joined is left to the
+    target. `any` and `all` are for bools.
+
     ```mlir
     %m = tile.reduce max %s dims [1] : tensor<64x128xf32> -> tensor<64xf32>
     ```
@@ -238,6 +340,9 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];
+  let builders = [
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims)>
+  ];
 }
 
 def Tile_MmaOp : Tile_PureOp<"mma"> {
@@ -252,6 +357,7 @@ def Tile_MmaOp : Tile_PureOp<"mma"> {
   let arguments = (ins Tile_TileType:$lhs, Tile_TileType:$rhs, Tile_TileType:$acc);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` functional-type(operands, $result)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::mlir::Value":$acc)> ];
 }
 
 #endif

@@ -1,0 +1,78 @@
+//===- ScalarTypes.h - Type rules of the scalar vocabulary -----*- C++ -*-===//
+//
+// What ScalarOps.def says of types, as questions about MLIR element types. Every dialect with a `map`
+// infers and verifies through these, so that one operation has one rule at every level.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_DIALECT_COMMON_SCALARTYPES_H
+#define TESSERA_DIALECT_COMMON_SCALARTYPES_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "tessera/Support/ScalarOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace tessera {
+
+/// Element types of tensors and tiles: f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1.
+inline bool isElementType(mlir::Type type) {
+  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16() || type.isUnsignedInteger(8))
+    return true;
+  return llvm::any_of(llvm::ArrayRef<unsigned>{1, 8, 16, 32, 64},
+                      [&](unsigned width) { return type.isSignlessInteger(width); });
+}
+
+/// The element type of `op`'s result on operands of these element types.
+inline mlir::Type scalarOpResultType(ScalarOp op, llvm::ArrayRef<mlir::Type> operands) {
+  switch (scalarOpInfo(op).rule) {
+  case TypeRule::Compare:
+  case TypeRule::Test:
+    return mlir::IntegerType::get(operands.front().getContext(), 1);
+  case TypeRule::Select:
+    return operands[1];
+  default:
+    return operands.front();
+  }
+}
+
+/// Checks number and element types of the operands and the result's element type.
+inline mlir::LogicalResult
+verifyScalarOp(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, llvm::StringRef kind,
+               llvm::ArrayRef<mlir::Type> operands, mlir::Type result) {
+  std::optional<ScalarOp> op = scalarOpByName(std::string_view(kind.data(), kind.size()));
+  if (!op)
+    return emitError() << "expected an operation of the scalar vocabulary, got '" << kind << "'";
+  const ScalarOpInfo &info = scalarOpInfo(*op);
+  if (operands.size() != info.arity)
+    return emitError() << "expected " << info.arity << " operand" << (info.arity == 1 ? "" : "s")
+                       << " for '" << kind << "', got " << operands.size();
+  llvm::ArrayRef<mlir::Type> values = operands;
+  if (info.rule == TypeRule::Select) {
+    if (!operands.front().isInteger(1))
+      return emitError() << "expected a condition of type i1, got " << operands.front();
+    values = operands.drop_front();
+  }
+  mlir::Type type = values.front();
+  for (mlir::Type other : values.drop_front())
+    if (other != type)
+      return emitError() << "expected operands of one element type, got " << type << " and "
+                         << other;
+  bool isFloat = llvm::isa<mlir::FloatType>(type), isBool = type.isInteger(1);
+  if ((info.rule == TypeRule::Float || info.rule == TypeRule::Test) && !isFloat)
+    return emitError() << "expected floating point operands for '" << kind << "', got " << type;
+  if (info.rule == TypeRule::Integer && isFloat)
+    return emitError() << "expected integer or bool operands for '" << kind << "', got " << type;
+  if (info.rule == TypeRule::Number && isBool)
+    return emitError() << "expected numbers as operands of '" << kind << "', got " << type;
+  mlir::Type expected = scalarOpResultType(*op, operands);
+  if (result != expected)
+    return emitError() << "expected a result of element type " << expected << " for '" << kind
+                       << "', got " << result;
+  return mlir::success();
+}
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,261 @@
+//===- ScalarFold.cpp - The scalar vocabulary on constants ----------------===//
+//
+// Evaluates one scalar operation on attributes. Only operations whose result is fixed bit by bit are
+// evaluated (exact ones, and those that IEEE 754 rounds correctly), so that folding never changes what
+// a kernel computes; elementary functions are left to their expansion.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/APSInt.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tessera;
+using llvm::APFloat;
+using llvm::APInt;
+using llvm::APSInt;
+
+static constexpr auto kNearest = APFloat::rmNearestTiesToEven;
+
+static bool isUnsigned(Type type) { return type.isInteger(1) || type.isUnsignedInteger(); }
+
+static TypedAttr boolAttr(MLIRContext *context, bool value) { return BoolAttr::get(context, value); }
+
+static std::optional<bool> foldCompare(ScalarOp op, APFloat::cmpResult order) {
+  switch (op) {
+  case ScalarOp::Eq:
+    return order == APFloat::cmpEqual;
+  case ScalarOp::Ne:
+    return order != APFloat::cmpEqual;
+  case ScalarOp::Lt:
+    return order == APFloat::cmpLessThan;
+  case ScalarOp::Le:
+    return order == APFloat::cmpLessThan || order == APFloat::cmpEqual;
+  case ScalarOp::Gt:
+    return order == APFloat::cmpGreaterThan;
+  case ScalarOp::Ge:
+    return order == APFloat::cmpGreaterThan || order == APFloat::cmpEqual;
+  default:
+    return std::nullopt;
+  }
+}
+
+static std::optional<APFloat> foldSqrt(const APFloat &x) {
+  if (&x.getSemantics() == &APFloat::IEEEsingle())
+    return APFloat(std::sqrt(x.convertToFloat()));
+  if (&x.getSemantics() == &APFloat::IEEEdouble())
+    return APFloat(std::sqrt(x.convertToDouble()));
+  return std::nullopt;
+}
+
+static std::optional<APFloat> foldScaleB(const APFloat &x, const APFloat &y) {
+  if (!y.isFinite())
+    return std::nullopt;
+  APSInt exponent(/*BitWidth=*/32, /*isUnsigned=*/false);
+  bool exact;
+  if (y.convertToInteger(exponent, APFloat::rmTowardZero, &exact) != APFloat::opOK)
+    return std::nullopt;
+  return scalbn(x, int(exponent.getExtValue()), kNearest);
+}
+
+static std::optional<APFloat> foldFloat(ScalarOp op, ArrayRef<APFloat> x) {
+  APFloat r = x[0];
+  auto rounded = [&](APFloat::roundingMode mode) {
+    r.roundToIntegral(mode);
+    return r;
+  };
+  switch (op) {
+  case ScalarOp::Add:
+    r.add(x[1], kNearest);
+    return r;
+  case ScalarOp::Sub:
+    r.subtract(x[1], kNearest);
+    return r;
+  case ScalarOp::Mul:
+    r.multiply(x[1], kNearest);
+    return r;
+  case ScalarOp::Div:
+    r.divide(x[1], kNearest);
+    return r;
+  case ScalarOp::Fma:
+    r.fusedMultiplyAdd(x[1], x[2], kNearest);
+    return r;
+  case ScalarOp::Square:
+    r.multiply(x[0], kNearest);
+    return r;
+  case ScalarOp::Reciprocal:
+    r = APFloat(x[0].getSemantics(), 1);
+    r.divide(x[0], kNearest);
+    return r;
+  case ScalarOp::Maximum:
+    return maximum(x[0], x[1]);
+  case ScalarOp::Minimum:
+    return minimum(x[0], x[1]);
+  case ScalarOp::Neg:
+    return neg(r);
+  case ScalarOp::Abs:
+    return abs(r);
+  case ScalarOp::Sqrt:
+    return foldSqrt(r);
+  case ScalarOp::ScaleB:
+    return foldScaleB(x[0], x[1]);
+  case ScalarOp::Floor:
+    return rounded(APFloat::rmTowardNegative);
+  case ScalarOp::Ceil:
+    return rounded(APFloat::rmTowardPositive);
+  case ScalarOp::Round:
+    return rounded(kNearest);
+  case ScalarOp::Trunc:
+    return rounded(APFloat::rmTowardZero);
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Division that truncates, and its remainder; nothing where the machine's result would be undefined.
+static std::optional<std::pair<APSInt, APSInt>> divide(const APSInt &x, const APSInt &y) {
+  if (y.isZero() || (x.isSigned() && x.isMinSignedValue() && y.isAllOnes()))
+    return std::nullopt;
+  return std::pair(x / y, x % y);
+}
+
+static std::optional<APSInt> foldInteger(ScalarOp op, ArrayRef<APSInt> x) {
+  bool isBool = x[0].getBitWidth() == 1;
+  switch (op) {
+  case ScalarOp::Add:
+    return isBool ? (x[0] | x[1]) : (x[0] + x[1]);
+  case ScalarOp::Sub:
+    return x[0] - x[1];
+  case ScalarOp::Mul:
+    return x[0] * x[1];
+  case ScalarOp::Square:
+    return x[0] * x[0];
+  case ScalarOp::FloorDiv:
+    if (auto d = divide(x[0], x[1])) {
+      bool below = !d->second.isZero() && d->second.isNegative() != x[1].isNegative();
+      return below ? --d->first : d->first;
+    }
+    return std::nullopt;
+  case ScalarOp::Remainder:
+    if (auto d = divide(x[0], x[1])) {
+      bool below = !d->second.isZero() && d->second.isNegative() != x[1].isNegative();
+      return below ? d->second + x[1] : d->second;
+    }
+    return std::nullopt;
+  case ScalarOp::FMod:
+    if (auto d = divide(x[0], x[1]))
+      return d->second;
+    return std::nullopt;
+  case ScalarOp::Maximum:
+    return x[0] < x[1] ? x[1] : x[0];
+  case ScalarOp::Minimum:
+    return x[1] < x[0] ? x[1] : x[0];
+  case ScalarOp::Neg:
+    return -x[0];
+  case ScalarOp::Abs:
+    return x[0].isNegative() ? -x[0] : x[0];
+  case ScalarOp::Floor:
+  case ScalarOp::Ceil:
+  case ScalarOp::Round:
+  case ScalarOp::Trunc:
+    return x[0];
+  case ScalarOp::And:
+    return x[0] & x[1];
+  case ScalarOp::Or:
+    return x[0] | x[1];
+  case ScalarOp::Xor:
+    return x[0] ^ x[1];
+  case ScalarOp::Not:
+    return ~x[0];
+  case ScalarOp::Shl:
+  case ScalarOp::Shr: {
+    if (x[1].isNegative() || x[1].getZExtValue() >= x[0].getBitWidth())
+      return std::nullopt;
+    unsigned count = x[1].getZExtValue();
+    return op == ScalarOp::Shl ? x[0] << count : x[0] >> count;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+TypedAttr tile::foldScalarOp(ScalarOp op, ArrayRef<TypedAttr> operands) {
+  if (llvm::any_of(operands, [](TypedAttr attr) { return !attr; }))
+    return {};
+  MLIRContext *context = operands.front().getContext();
+  if (op == ScalarOp::Where)
+    return operands[cast<IntegerAttr>(operands[0]).getValue().isZero() ? 2 : 1];
+
+  Type type = operands.front().getType();
+  if (isa<FloatType>(type)) {
+    SmallVector<APFloat> x;
+    for (TypedAttr operand : operands)
+      x.push_back(cast<FloatAttr>(operand).getValue());
+    if (op == ScalarOp::IsNan)
+      return boolAttr(context, x[0].isNaN());
+    if (op == ScalarOp::IsInf)
+      return boolAttr(context, x[0].isInfinity());
+    if (op == ScalarOp::IsFinite)
+      return boolAttr(context, x[0].isFinite());
+    if (scalarOpInfo(op).rule == TypeRule::Compare)
+      return boolAttr(context, *foldCompare(op, x[0].compare(x[1])));
+    std::optional<APFloat> result = foldFloat(op, x);
+    return result ? FloatAttr::get(type, *result) : TypedAttr();
+  }
+
+  SmallVector<APSInt> x;
+  for (TypedAttr operand : operands)
+    x.push_back(APSInt(cast<IntegerAttr>(operand).getValue(), isUnsigned(type)));
+  if (scalarOpInfo(op).rule == TypeRule::Compare) {
+    APFloat::cmpResult order = x[0] < x[1]   ? APFloat::cmpLessThan
+                               : x[0] > x[1] ? APFloat::cmpGreaterThan
+                                             : APFloat::cmpEqual;
+    return boolAttr(context, *foldCompare(op, order));
+  }
+  std::optional<APSInt> result = foldInteger(op, x);
+  return result ? IntegerAttr::get(type, APInt(*result)) : TypedAttr();
+}
+
+TypedAttr tile::foldCast(TypedAttr value, Type type) {
+  if (!value || value.getType() == type)
+    return value;
+  MLIRContext *context = type.getContext();
+  auto toFloat = dyn_cast<FloatType>(type);
+  if (auto number = dyn_cast<FloatAttr>(value)) {
+    APFloat x = number.getValue();
+    bool inexact;
+    if (toFloat) {
+      x.convert(toFloat.getFloatSemantics(), kNearest, &inexact);
+      return FloatAttr::get(type, x);
+    }
+    if (type.isInteger(1))
+      return boolAttr(context, !x.isZero());
+    APSInt integer(type.getIntOrFloatBitWidth(), isUnsigned(type));
+    if (x.convertToInteger(integer, APFloat::rmTowardZero, &inexact) & APFloat::opInvalidOp)
+      return {};
+    return IntegerAttr::get(type, APInt(integer));
+  }
+  APSInt x(cast<IntegerAttr>(value).getValue(), isUnsigned(value.getType()));
+  if (toFloat) {
+    APFloat result(toFloat.getFloatSemantics());
+    result.convertFromAPInt(x, x.isSigned(), kNearest);
+    return FloatAttr::get(type, result);
+  }
+  if (type.isInteger(1))
+    return boolAttr(context, !x.isZero());
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  return IntegerAttr::get(type, APInt(x.extOrTrunc(width)));
+}
+
+TypedAttr tile::foldBitcast(TypedAttr value, Type type) {
+  if (!value)
+    return {};
+  auto number = dyn_cast<FloatAttr>(value);
+  APInt bits = number ? number.getValue().bitcastToAPInt() : cast<IntegerAttr>(value).getValue();
+  if (auto toFloat = dyn_cast<FloatType>(type))
+    return FloatAttr::get(type, APFloat(toFloat.getFloatSemantics(), bits));
+  return IntegerAttr::get(type, bits);
+}

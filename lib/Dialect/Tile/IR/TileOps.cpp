@@ -1,0 +1,176 @@
+//===- TileOps.cpp - Textual form and construction of tile operations -----===//
+//
+// Kernels in text, names of results, and the builders that infer result types.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/AsmDirectives.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Tile/IR/TileOps.cpp.inc"
+
+static StringRef toStringRef(std::string_view text) { return StringRef(text.data(), text.size()); }
+
+static RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                     ArrayRef<Type> argumentTypes, int64_t gridRank) {
+  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name),
+                     TypeAttr::get(builder.getFunctionType(argumentTypes, {})));
+  state.addAttribute(getGridRankAttrName(state.name), builder.getI64IntegerAttr(gridRank));
+  Block &entry = state.addRegion()->emplaceBlock();
+  for (Type type : argumentTypes)
+    entry.addArgument(type, state.location);
+}
+
+/// Whether `name` (without its sigil) was chosen by a person or a pass, not numbered by the printer.
+static bool isChosenName(StringRef name) {
+  name.consume_front("arg");
+  return !name.empty() && !llvm::all_of(name, llvm::isDigit);
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &builder = parser.getBuilder();
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  IntegerAttr gridRank;
+  if (parser.parseSymbolName(name, getSymNameAttrName(state.name), state.attributes) ||
+      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true,
+                               /*allowAttrs=*/true) ||
+      parser.parseKeyword("grid") || parsePlainInt(parser, gridRank) ||
+      parser.parseOptionalAttrDictWithKeyword(state.attributes))
+    return failure();
+  SmallVector<Type> types;
+  for (OpAsmParser::Argument &argument : arguments) {
+    types.push_back(argument.type);
+    StringRef written = argument.ssaName.name.drop_front();
+    if (!isChosenName(written))
+      continue;
+    NamedAttrList attributes(argument.attrs);
+    if (!attributes.get(kNameAttr))
+      attributes.set(kNameAttr, builder.getStringAttr(written));
+    argument.attrs = attributes.getDictionary(builder.getContext());
+  }
+  state.addAttribute(getFunctionTypeAttrName(state.name),
+                     TypeAttr::get(builder.getFunctionType(types, {})));
+  state.addAttribute(getGridRankAttrName(state.name), gridRank);
+  call_interface_impl::addArgAndResultAttrs(builder, state, arguments, /*resultAttrs=*/{},
+                                            getArgAttrsAttrName(state.name),
+                                            getResAttrsAttrName(state.name));
+  return parser.parseRegion(*state.addRegion(), arguments);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << '(';
+  llvm::interleaveComma(getBody().getArguments(), printer, [&](BlockArgument argument) {
+    NamedAttrList attributes(getArgAttrDict(argument.getArgNumber()));
+    attributes.erase(kNameAttr);
+    printer.printRegionArgument(argument, attributes);
+  });
+  printer << ") grid " << getGridRank();
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(), getGridRankAttrName(),
+                            getArgAttrsAttrName(), getResAttrsAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    if (auto name = getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+      setName(argument, name);
+}
+
+//===----------------------------------------------------------------------===//
+// Names of results
+//===----------------------------------------------------------------------===//
+
+void ProgramIdOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), "pid" + std::to_string(getDim()));
+}
+
+void LoadOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  auto argument = dyn_cast<BlockArgument>(getView());
+  auto kernel = argument ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp()) : KernelOp();
+  if (!kernel)
+    return;
+  if (auto name = kernel.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+    setName(getResult(), (name.getValue() + "_tile").str());
+}
+
+void ConstantOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), "cst"); }
+
+//===----------------------------------------------------------------------===//
+// Builders
+//===----------------------------------------------------------------------===//
+
+void ConstantOp::build(OpBuilder &builder, OperationState &state, RankedTensorType type,
+                       double value) {
+  Type element = type.getElementType();
+  TypedAttr attr = isa<FloatType>(element)
+                       ? TypedAttr(builder.getFloatAttr(element, value))
+                       : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
+  build(builder, state, type, attr);
+}
+
+void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs) {
+  SmallVector<Type> elements;
+  for (Value input : inputs)
+    elements.push_back(tileType(input).getElementType());
+  build(builder, state, tileType(inputs.front()).clone(scalarOpResultType(op, elements)),
+        toStringRef(scalarOpInfo(op).name), inputs);
+}
+
+void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType) {
+  build(builder, state, tileType(input).clone(elementType), input);
+}
+
+void BitcastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType) {
+  build(builder, state, tileType(input).clone(elementType), input);
+}
+
+void BroadcastOp::build(OpBuilder &builder, OperationState &state, Value input,
+                        ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  build(builder, state, tileType(input).clone(shape), input, dims);
+}
+
+void TransposeOp::build(OpBuilder &builder, OperationState &state, Value input,
+                        ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> shape;
+  for (int64_t dim : permutation)
+    shape.push_back(tileType(input).getDimSize(dim));
+  build(builder, state, tileType(input).clone(shape), input, permutation);
+}
+
+void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
+                      ArrayRef<int64_t> shape) {
+  build(builder, state, tileType(input).clone(shape), input);
+}
+
+void tile::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,
+                           Value input, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(tileType(input).getShape()))
+    if (!llvm::is_contained(dims, int64_t(dim)))
+      shape.push_back(size);
+  build(builder, state, tileType(input).clone(shape), toStringRef(reduceOpName(op)), input, dims);
+}
+
+void MmaOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, Value acc) {
+  build(builder, state, acc.getType(), lhs, rhs, acc);
+}

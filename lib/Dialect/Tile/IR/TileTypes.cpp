@@ -1,0 +1,185 @@
+//===- TileTypes.cpp - Views and how launches present tensors -------------===//
+//
+// Textual form and invariants of `!tile.view` and `#tile.operand`.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/ScalarTypes.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+#define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/Tile/IR/TileTypes.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Tile/IR/TileAttrs.cpp.inc"
+
+void TileDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "tessera/Dialect/Tile/IR/TileTypes.cpp.inc"
+      >();
+}
+
+void TileDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tessera/Dialect/Tile/IR/TileAttrs.cpp.inc"
+      >();
+}
+
+bool tile::isTileType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && isElementType(tensor.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t> tile::canonicalDivisors(ArrayRef<int64_t> shape, ArrayRef<int64_t> divisors) {
+  // A wrong number of divisors is passed on for the verifier to report.
+  SmallVector<int64_t> result(divisors);
+  if (divisors.empty())
+    result.assign(shape.size(), 1);
+  for (auto [divisor, size] : llvm::zip(result, shape))
+    if (!ShapedType::isDynamic(size) && size > 0)
+      divisor = size;
+  return result;
+}
+
+LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> shape, Type elementType,
+                               ArrayRef<int64_t> strides, ArrayRef<int64_t> divisors) {
+  if (!isElementType(elementType))
+    return emitError() << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, "
+                          "got "
+                       << elementType;
+  if (strides.size() != shape.size())
+    return emitError() << "expected " << shape.size() << " strides, got " << strides.size();
+  if (divisors.size() != shape.size())
+    return emitError() << "expected " << shape.size() << " divisors, got " << divisors.size();
+  for (int64_t divisor : divisors)
+    if (divisor < 1)
+      return emitError() << "expected divisors of at least 1, got " << divisor;
+  return success();
+}
+
+/// `[1, ?, -2]`
+static ParseResult parseIntegerList(AsmParser &parser, SmallVectorImpl<int64_t> &list) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalQuestion())) {
+      list.push_back(ShapedType::kDynamic);
+      return success();
+    }
+    return parser.parseInteger(list.emplace_back());
+  });
+}
+
+static void printIntegerList(AsmPrinter &printer, ArrayRef<int64_t> list) {
+  printer << '[';
+  llvm::interleaveComma(list, printer, [&](int64_t value) {
+    if (ShapedType::isDynamic(value))
+      printer << '?';
+    else
+      printer << value;
+  });
+  printer << ']';
+}
+
+Type ViewType::parse(AsmParser &parser) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<int64_t> shape, strides, divisors;
+  Type elementType;
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/true) ||
+      parser.parseType(elementType))
+    return {};
+  if (!shape.empty() && (parser.parseComma() || parser.parseKeyword("strides") ||
+                         parser.parseEqual() || parseIntegerList(parser, strides)))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("divisors") || parser.parseEqual() ||
+       parseIntegerList(parser, divisors)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<ViewType>(loc, ArrayRef<int64_t>(shape), elementType,
+                                     ArrayRef<int64_t>(strides), ArrayRef<int64_t>(divisors));
+}
+
+void ViewType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getShape());
+  if (getRank())
+    printer << 'x';
+  printer << getElementType();
+  if (getRank()) {
+    printer << ", strides = ";
+    printIntegerList(printer, getStrides());
+  }
+  if (getDivisors() != ArrayRef<int64_t>(canonicalDivisors(getShape(), {}))) {
+    printer << ", divisors = ";
+    printIntegerList(printer, getDivisors());
+  }
+  printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// Operand views of launches
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseExpression(AsmParser &parser, SymExpr &expression) {
+  SMLoc loc = parser.getCurrentLocation();
+  std::string text;
+  if (parser.parseString(&text))
+    return failure();
+  std::optional<SymExpr> parsed = SymExpr::parse(text);
+  if (!parsed)
+    return parser.emitError(loc) << "expected a size expression, got '" << text << "'";
+  expression = *parsed;
+  return success();
+}
+
+static ParseResult parseExpressionList(AsmParser &parser, StringRef keyword,
+                                       SmallVectorImpl<SymExpr> &list) {
+  if (parser.parseKeyword(keyword))
+    return failure();
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parseExpression(parser, list.emplace_back());
+  });
+}
+
+Attribute OperandViewAttr::parse(AsmParser &parser, Type) {
+  SymExpr offset;
+  SmallVector<SymExpr> sizes, strides;
+  if (parser.parseLess() || parser.parseKeyword("offset") || parseExpression(parser, offset) ||
+      parser.parseComma() || parseExpressionList(parser, "sizes", sizes) || parser.parseComma())
+    return {};
+  SMLoc loc = parser.getCurrentLocation();
+  if (parseExpressionList(parser, "strides", strides) || parser.parseGreater())
+    return {};
+  if (sizes.size() != strides.size()) {
+    parser.emitError(loc) << "expected " << sizes.size() << " strides, got " << strides.size();
+    return {};
+  }
+  return get(parser.getContext(), offset, sizes, strides);
+}
+
+static void printExpressionList(AsmPrinter &printer, StringRef keyword, ArrayRef<SymExpr> list) {
+  printer << ", " << keyword << " [";
+  llvm::interleaveComma(list, printer, [&](SymExpr e) { printer.printString(e.str()); });
+  printer << ']';
+}
+
+void OperandViewAttr::print(AsmPrinter &printer) const {
+  printer << "<offset ";
+  printer.printString(getOffset().str());
+  printExpressionList(printer, "sizes", getSizes());
+  printExpressionList(printer, "strides", getStrides());
+  printer << '>';
+}

@@ -1,0 +1,357 @@
+//===- TileVerify.cpp - What makes a tile program well formed -------------===//
+//
+// Verifiers. A message says what was expected and what was found.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/ScalarTypes.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+static RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// `64x128`, or `scalar` for rank 0.
+static std::string shapeText(ArrayRef<int64_t> shape) {
+  if (shape.empty())
+    return "scalar";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(shape, os, "x");
+  return text;
+}
+
+static LogicalResult expectShape(Operation *op, StringRef what, ArrayRef<int64_t> expected,
+                                 ArrayRef<int64_t> found) {
+  if (expected == found)
+    return success();
+  return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected)
+                           << ", got " << shapeText(found);
+}
+
+static LogicalResult expectElement(Operation *op, StringRef what, Type expected, Type found) {
+  if (expected == found)
+    return success();
+  return op->emitOpError() << "expected " << what << " of element type " << expected << ", got "
+                           << found;
+}
+
+/// Each dimension below `rank` and none twice.
+static LogicalResult expectDistinctDims(Operation *op, ArrayRef<int64_t> dims, int64_t rank) {
+  llvm::SmallBitVector seen(rank);
+  for (int64_t dim : dims) {
+    if (dim < 0 || dim >= rank)
+      return op->emitOpError() << "expected dims below " << rank << ", got " << dim;
+    if (seen.test(dim))
+      return op->emitOpError() << "expected distinct dims, got " << dim << " twice";
+    seen.set(dim);
+  }
+  return success();
+}
+
+static LogicalResult expectIncreasing(Operation *op, ArrayRef<int64_t> dims) {
+  for (size_t i = 1; i < dims.size(); ++i)
+    if (dims[i] <= dims[i - 1])
+      return op->emitOpError() << "expected increasing dims, got " << dims[i] << " after "
+                               << dims[i - 1];
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and the host side
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelOp::verify() {
+  if (int64_t(getGridRank()) < 1)
+    return emitOpError() << "expected a grid of at least 1 dimension, got " << int64_t(getGridRank());
+  if (!getResultTypes().empty())
+    return emitOpError() << "expected no results, got " << getResultTypes().size();
+  // Launches pass views, then sizes, then scalars.
+  int last = 0;
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes())) {
+    int kind = isa<ViewType>(type) ? 0 : type.isIndex() ? 1 : isElementType(type) ? 2 : 3;
+    if (kind == 3)
+      return emitOpError() << "expected argument " << i << " to be a view, an index or a scalar, "
+                           << "got " << type;
+    if (kind < last)
+      return emitOpError() << "expected views, then sizes, then scalars as arguments, got " << type
+                           << " at " << i;
+    last = kind;
+  }
+  Block &body = getBody().front();
+  if (body.getArgumentTypes() != getArgumentTypes())
+    return emitOpError() << "expected the body's arguments to have the kernel's types";
+  if (body.empty() || !isa<tile::ReturnOp>(body.back()))
+    return emitOpError() << "expected the body to end in tile.return";
+  return success();
+}
+
+LogicalResult EmptyOp::verify() { return success(); }
+
+/// Checks that every string is a size expression.
+static LogicalResult expectExpressions(Operation *op, ArrayAttr texts) {
+  for (StringAttr text : texts.getAsRange<StringAttr>())
+    if (!SymExpr::parse(text.getValue().str()))
+      return op->emitOpError() << "expected a size expression, got " << text;
+  return success();
+}
+
+LogicalResult LaunchOp::verify() {
+  if (failed(expectExpressions(*this, getGrid())) || failed(expectExpressions(*this, getSizes())))
+    return failure();
+  if (getViews().size() != getTensors().size())
+    return emitOpError() << "expected " << getTensors().size() << " views, one for each tensor, "
+                         << "got " << getViews().size();
+  for (Attribute view : getViews())
+    if (!isa<OperandViewAttr>(view))
+      return emitOpError() << "expected #tile.operand attributes as views, got " << view;
+  for (Value scalar : getScalars())
+    if (auto type = cast<gir::TensorType>(scalar.getType()); type.getRank())
+      return emitOpError() << "expected scalars of rank 0, got " << type;
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto kernel = tables.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "expected the name of a tile.kernel, got " << getKernelAttr();
+  auto report = [&]() {
+    InFlightDiagnostic diagnostic = emitOpError();
+    diagnostic.attachNote(kernel.getLoc()) << "the kernel is here";
+    return diagnostic;
+  };
+  if (getGrid().size() != kernel.getGridRank())
+    return report() << "expected a grid of rank " << kernel.getGridRank() << ", got "
+                    << getGrid().size();
+  ArrayRef<Type> types = kernel.getArgumentTypes();
+  size_t tensors = getTensors().size(), sizes = getSizes().size();
+  if (types.size() != tensors + sizes + getScalars().size())
+    return report() << "expected " << types.size() << " arguments, got "
+                    << tensors + sizes + getScalars().size();
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (i >= tensors && i < tensors + sizes) {
+      if (!types[i].isIndex())
+        return report() << "expected argument " << i << " of type " << types[i] << ", got a size";
+      continue;
+    }
+    Value operand = i < tensors ? getTensors()[i] : getScalars()[i - tensors - sizes];
+    Type element = cast<gir::TensorType>(operand.getType()).getElementType();
+    if (i >= tensors) {
+      if (types[i] != element)
+        return report() << "expected argument " << i << " of type " << types[i] << ", got "
+                        << element;
+      continue;
+    }
+    auto view = dyn_cast<ViewType>(types[i]);
+    if (!view)
+      return report() << "expected argument " << i << " of type " << types[i] << ", got a tensor";
+    if (view.getElementType() != element)
+      return report() << "expected argument " << i << " of element type " << view.getElementType()
+                      << ", got " << element;
+    unsigned rank = cast<OperandViewAttr>(getViews()[i]).getSizes().size();
+    if (view.getRank() != rank)
+      return report() << "expected argument " << i << " as a view of rank " << view.getRank()
+                      << ", got rank " << rank;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates and memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramIdOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (kernel && getDim() >= kernel.getGridRank())
+    return emitOpError() << "expected a grid dimension below " << kernel.getGridRank() << ", got "
+                         << int64_t(getDim());
+  return success();
+}
+
+LogicalResult DimOp::verify() {
+  if (getDim() >= getView().getType().getRank())
+    return emitOpError() << "expected a dimension below " << getView().getType().getRank()
+                         << ", got " << int64_t(getDim());
+  return success();
+}
+
+/// What loads and stores have in common.
+static LogicalResult verifyAccess(Operation *op, ViewType view, size_t coords,
+                                  ArrayRef<int64_t> dims, RankedTensorType tile) {
+  if (coords != view.getRank())
+    return op->emitOpError() << "expected " << view.getRank()
+                             << " coordinates, one for each dimension of the view, got " << coords;
+  if (int64_t(dims.size()) != tile.getRank())
+    return op->emitOpError() << "expected " << tile.getRank()
+                             << " dims, one for each dimension of the tile, got " << dims.size();
+  if (failed(expectDistinctDims(op, dims, view.getRank())))
+    return failure();
+  return expectElement(op, "a tile", view.getElementType(), tile.getElementType());
+}
+
+LogicalResult tile::LoadOp::verify() {
+  if (failed(verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
+                          tileType(getResult()))))
+    return failure();
+  Type element = tileType(getResult()).getElementType();
+  if (getPad() && cast<TypedAttr>(*getPad()).getType() != element)
+    return emitOpError() << "expected a pad of type " << element << ", got "
+                         << cast<TypedAttr>(*getPad()).getType();
+  return success();
+}
+
+LogicalResult tile::StoreOp::verify() {
+  return verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
+                      tileType(getValue()));
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles from scalars
+//===----------------------------------------------------------------------===//
+
+LogicalResult tile::ConstantOp::verify() {
+  Type type = cast<TypedAttr>(getValue()).getType(), element = tileType(getResult()).getElementType();
+  if (!isa<FloatAttr, IntegerAttr>(getValue()) || type != element)
+    return emitOpError() << "expected a number of type " << element << ", got " << getValue();
+  return success();
+}
+
+LogicalResult SplatOp::verify() {
+  Type element = tileType(getResult()).getElementType(), scalar = getScalar().getType();
+  if (scalar != element && !scalar.isIndex())
+    return emitOpError() << "expected a scalar of type " << element << " or index, got " << scalar;
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  RankedTensorType type = tileType(getResult());
+  if (type.getRank() != 1)
+    return emitOpError() << "expected a tile of rank 1, got rank " << type.getRank();
+  if (!type.getElementType().isInteger() || type.getElementType().isInteger(1))
+    return emitOpError() << "expected an integer tile, got " << type;
+  return success();
+}
+
+LogicalResult ExtractOp::verify() {
+  RankedTensorType type = tileType(getTile());
+  if (type.getRank())
+    return emitOpError() << "expected a tile of rank 0, got rank " << type.getRank();
+  Type element = type.getElementType(), result = getResult().getType();
+  if (result != element && !(result.isIndex() && element.isInteger()))
+    return emitOpError() << "expected a result of type " << element
+                         << (element.isInteger() ? " or index" : "") << ", got " << result;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles from tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult MapOp::verify() {
+  SmallVector<Type> elements;
+  for (Value input : getInputs())
+    elements.push_back(tileType(input).getElementType());
+  if (failed(verifyScalarOp([&] { return emitOpError(); }, getKind(), elements,
+                            tileType(getResult()).getElementType())))
+    return failure();
+  for (Value input : getInputs())
+    if (failed(expectShape(*this, "operands", tileType(getResult()).getShape(),
+                           tileType(input).getShape())))
+      return failure();
+  return success();
+}
+
+LogicalResult tile::CastOp::verify() {
+  return expectShape(*this, "a result", tileType(getInput()).getShape(),
+                     tileType(getResult()).getShape());
+}
+
+LogicalResult BitcastOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  if (input.getElementTypeBitWidth() != result.getElementTypeBitWidth())
+    return emitOpError() << "expected an element type of " << input.getElementTypeBitWidth()
+                         << " bits, got " << result.getElementType();
+  return expectShape(*this, "a result", input.getShape(), result.getShape());
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))
+    return failure();
+  if (int64_t(getDims().size()) != input.getRank())
+    return emitOpError() << "expected " << input.getRank()
+                         << " dims, one for each dimension of the input, got " << getDims().size();
+  if (failed(expectDistinctDims(*this, getDims(), result.getRank())) ||
+      failed(expectIncreasing(*this, getDims())))
+    return failure();
+  for (auto [i, dim] : llvm::enumerate(getDims()))
+    if (result.getDimSize(dim) != input.getDimSize(i))
+      return emitOpError() << "expected result dimension " << dim << " of size "
+                           << input.getDimSize(i) << ", got " << result.getDimSize(dim);
+  return success();
+}
+
+LogicalResult TransposeOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  if (int64_t(getPermutation().size()) != input.getRank())
+    return emitOpError() << "expected a permutation of " << input.getRank() << " dims, got "
+                         << getPermutation().size();
+  if (failed(expectDistinctDims(*this, getPermutation(), input.getRank())) ||
+      failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))
+    return failure();
+  SmallVector<int64_t> shape;
+  for (int64_t dim : getPermutation())
+    shape.push_back(input.getDimSize(dim));
+  return expectShape(*this, "a result", shape, result.getShape());
+}
+
+LogicalResult ReshapeOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  if (input.getNumElements() != result.getNumElements())
+    return emitOpError() << "expected a result of " << input.getNumElements() << " elements, got "
+                         << result.getNumElements();
+  return expectElement(*this, "a result", input.getElementType(), result.getElementType());
+}
+
+LogicalResult tile::ReduceOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  std::optional<tessera::ReduceOp> op = reduceOpByName({getKind().data(), getKind().size()});
+  if (!op)
+    return emitOpError() << "expected one of sum prod max min any all, got '" << getKind() << "'";
+  bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
+  if (isLogical && !input.getElementType().isInteger(1))
+    return emitOpError() << "expected bools for '" << getKind() << "', got "
+                         << input.getElementType();
+  if (failed(expectDistinctDims(*this, getDims(), input.getRank())) ||
+      failed(expectIncreasing(*this, getDims())) ||
+      failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))
+    return failure();
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(input.getShape()))
+    if (!llvm::is_contained(getDims(), int64_t(dim)))
+      shape.push_back(size);
+  return expectShape(*this, "a result", shape, result.getShape());
+}
+
+LogicalResult MmaOp::verify() {
+  RankedTensorType lhs = tileType(getLhs()), rhs = tileType(getRhs()), acc = tileType(getAcc());
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)
+    return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", "
+                         << rhs.getRank() << " and " << acc.getRank();
+  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), acc.getDimSize(1)}, rhs.getShape())) ||
+      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, acc.getShape())) ||
+      failed(expectElement(*this, "rhs", lhs.getElementType(), rhs.getElementType())))
+    return failure();
+  if (getResult().getType() != getAcc().getType())
+    return emitOpError() << "expected a result of the accumulator's type " << acc << ", got "
+                         << getResult().getType();
+  Type from = lhs.getElementType(), to = acc.getElementType();
+  if (isa<FloatType>(from) != isa<FloatType>(to) ||
+      to.getIntOrFloatBitWidth() < from.getIntOrFloatBitWidth())
+    return emitOpError() << "expected an accumulator that holds products of " << from << ", got "
+                         << to;
+  return success();
+}
