@@ -1,0 +1,231 @@
+//===- BundleTest.cpp - Bundles: round trip, damage, machine code ---------===//
+
+#include "Programs.h"
+
+#include <cstdio>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace tessera::rt;
+
+/// A kernel `void k(const int64_t *args, …) { *(int64_t *)args[0] = args[1]; }` for the machine at
+/// hand.
+static std::vector<uint8_t> storeCode() {
+#if defined(__x86_64__)
+  return {0x48, 0x8b, 0x07,        // mov rax, [rdi]
+          0x48, 0x8b, 0x4f, 0x08,  // mov rcx, [rdi + 8]
+          0x48, 0x89, 0x08, 0xc3}; // mov [rax], rcx; ret
+#else
+  const uint32_t words[] = {0xa9400408,  // ldp x8, x1, [x0]
+                            0xf9000101,  // str x1, [x8]
+                            0xd65f03c0}; // ret
+  std::vector<uint8_t> bytes(sizeof(words));
+  std::memcpy(bytes.data(), words, sizeof(words));
+  return bytes;
+#endif
+}
+
+static std::string hostArch() { return hostTarget().substr(0, hostTarget().find(':')); }
+
+static CodeImage image(std::string target) {
+  return {std::move(target), {{"k", 16, 0}}, [] {
+            std::vector<uint8_t> code(16, 0xcc), body = storeCode();
+            code.insert(code.end(), body.begin(), body.end());
+            return code;
+          }()};
+}
+
+/// One int argument that is stored at result 0.
+static Program storeProgram(int64_t add = 0) {
+  Program program;
+  program.arguments = {{Argument::Int, "i"}};
+  program.slots = {{Slot::ArgInt, 0, 0, {}}};
+  program.results = {{DType::Int64, {}}};
+  program.kernels = {"k"};
+  Step step;
+  step.grid = {Expr::constant(1)};
+  Word out, value;
+  out.kind = Word::ResultAddress;
+  value.expr = Expr::binary(ExprOp::Add, Expr::slot(0), Expr::constant(add));
+  step.words = {out, value};
+  program.steps = {step};
+  return program;
+}
+
+static Bundle goodBundle() {
+  Bundle bundle;
+  bundle.manifest = "{\"name\": \"store\"}";
+  bundle.images = {image(hostArch() + ":")};
+  bundle.functions = {{"store", 0, encode(storeProgram())}};
+  return bundle;
+}
+
+static int64_t callStore(const tessera_rt_function *function, int64_t argument) {
+  tessera_rt_value arg = {};
+  arg.kind = TESSERA_RT_INT;
+  arg.as.integer = argument;
+  tessera_rt_frame *frame = nullptr;
+  EXPECT_EQ(tessera_rt_prepare(function, &arg, 1, &frame), TESSERA_RT_OK)
+      << tessera_rt_last_error();
+  int64_t result = 0;
+  void *results[] = {&result};
+  EXPECT_EQ(tessera_rt_execute(frame, results), TESSERA_RT_OK);
+  tessera_rt_frame_release(frame);
+  return result;
+}
+
+static tessera_rt_status tryLoad(const Bundle &bundle, tessera_rt_module **module) {
+  std::vector<uint8_t> bytes = encode(bundle);
+  return tessera_rt_load(bytes.data(), bytes.size(), module);
+}
+
+TEST(Bundle, RunsMachineCode) {
+  tessera_rt_module *module = nullptr;
+  ASSERT_EQ(tryLoad(goodBundle(), &module), TESSERA_RT_OK) << tessera_rt_last_error();
+  size_t length = 0;
+  EXPECT_STREQ(tessera_rt_module_manifest(module, &length), "{\"name\": \"store\"}");
+  EXPECT_EQ(length, 17u);
+  EXPECT_EQ(tessera_rt_function_count(module), 1u);
+  const tessera_rt_function *function = tessera_rt_find_function(module, "store", 0);
+  ASSERT_NE(function, nullptr);
+  EXPECT_EQ(tessera_rt_find_function(module, "store", 1), nullptr);
+  EXPECT_EQ(tessera_rt_find_function(module, "other", 0), nullptr);
+  EXPECT_STREQ(tessera_rt_function_name(function), "store");
+  EXPECT_EQ(tessera_rt_function_argument_count(function), 1);
+  EXPECT_EQ(tessera_rt_function_result_count(function), 1);
+  EXPECT_EQ(callStore(function, 42), 42);
+  tessera_rt_module_release(module);
+}
+
+TEST(Bundle, RoundTripAndFile) {
+  Bundle bundle = goodBundle(), again;
+  std::vector<uint8_t> bytes = encode(bundle);
+  std::string error;
+  ASSERT_TRUE(decode(bytes, again, error)) << error;
+  EXPECT_EQ(encode(again), bytes);
+
+  std::string path = testing::TempDir() + "tessera-bundle-test.tsb";
+  FILE *file = std::fopen(path.c_str(), "wb");
+  std::fwrite(bytes.data(), 1, bytes.size(), file);
+  std::fclose(file);
+  tessera_rt_module *module = nullptr;
+  EXPECT_EQ(tessera_rt_load_file(path.c_str(), &module), TESSERA_RT_OK);
+  tessera_rt_module_release(module);
+  std::remove(path.c_str());
+  EXPECT_EQ(tessera_rt_load_file(path.c_str(), &module), TESSERA_RT_IO);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("No such file"), std::string::npos);
+}
+
+TEST(Bundle, ForeignCodeIsRefused) {
+  tessera_rt_module *module = nullptr;
+  Bundle bundle = goodBundle();
+  bundle.images[0].target = "riscv64:";
+  EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_UNSUPPORTED);
+  EXPECT_EQ(std::string(tessera_rt_last_error()),
+            "the bundle has no code for this machine: the code is for riscv64, this machine is " +
+                hostArch());
+  bundle.images[0].target = hostArch() + ":warp-drive";
+  EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_UNSUPPORTED);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("'warp-drive'"), std::string::npos);
+  bundle.images[0].target = hostTarget();
+  ASSERT_EQ(tryLoad(bundle, &module), TESSERA_RT_OK) << tessera_rt_last_error();
+  tessera_rt_module_release(module);
+}
+
+TEST(Bundle, TheFirstUsableImageOfAFunctionIsTaken) {
+  Bundle bundle = goodBundle();
+  bundle.images = {image("riscv64:"), image(hostArch() + ":"), image(hostArch() + ":")};
+  bundle.functions = {{"store", 0, encode(storeProgram(100))},
+                      {"store", 1, encode(storeProgram(200))},
+                      {"store", 1, encode(storeProgram(300))},
+                      {"store", 2, encode(storeProgram(400))}};
+  tessera_rt_module *module = nullptr;
+  ASSERT_EQ(tryLoad(bundle, &module), TESSERA_RT_OK) << tessera_rt_last_error();
+  ASSERT_EQ(tessera_rt_function_count(module), 2u);
+  EXPECT_EQ(callStore(tessera_rt_function_at(module, 0), 1), 201);
+  EXPECT_EQ(callStore(tessera_rt_find_function(module, "store", 1), 1), 301);
+  tessera_rt_module_release(module);
+}
+
+TEST(Bundle, WrongReferencesAreRefused) {
+  tessera_rt_module *module = nullptr;
+  Bundle bundle = goodBundle();
+  bundle.functions[0].image = 1;
+  EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
+  bundle = goodBundle();
+  bundle.images[0].kernels[0].offset = bundle.images[0].code.size();
+  EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
+  bundle = goodBundle();
+  bundle.images[0].kernels[0].name = "other";
+  EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("kernel 'k'"), std::string::npos);
+}
+
+TEST(Bundle, EveryTruncationIsRefused) {
+  std::vector<uint8_t> bytes = encode(goodBundle());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    tessera_rt_module *module = nullptr;
+    EXPECT_EQ(tessera_rt_load(bytes.data(), length, &module), TESSERA_RT_INVALID) << length;
+  }
+}
+
+TEST(Bundle, EveryChangedByteIsNoticed) {
+  const std::vector<uint8_t> good = encode(goodBundle());
+  Bundle decoded;
+  std::string error;
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::vector<uint8_t> bytes = good;
+    bytes[at] ^= 0x10;
+    // Padding between sections carries nothing and may differ.
+    if (decode(bytes, decoded, error)) {
+      EXPECT_EQ(good[at], 0) << at;
+      EXPECT_EQ(encode(decoded), good) << at;
+    }
+  }
+}
+
+TEST(Bundle, MutationsNeverCrash) {
+  const std::vector<uint8_t> good = encode(goodBundle());
+  std::mt19937 random(3);
+  for (int round = 0; round < 30000; ++round) {
+    std::vector<uint8_t> bytes = good;
+    for (unsigned i = 0, n = 1 + random() % 6; i < n; ++i)
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
+    if (random() % 4 == 0)
+      bytes.resize(random() % (good.size() + 64));
+    Bundle bundle;
+    std::string error;
+    decode(bytes, bundle, error);
+  }
+}
+
+// The same, with the checksums made right again: the inner parsers stand alone.
+TEST(Bundle, MutationsUnderAValidChecksumNeverCrash) {
+  std::mt19937 random(4);
+  std::vector<uint8_t> good = encode(goodBundle());
+  for (int round = 0; round < 30000; ++round) {
+    std::vector<uint8_t> bytes = good;
+    uint32_t sections;
+    std::memcpy(&sections, &bytes[16], 4);
+    for (unsigned i = 0, n = 1 + random() % 4; i < n; ++i)
+      bytes[32 + random() % (bytes.size() - 32)] =
+          static_cast<uint8_t>(random() % 2 ? random() : random() % 8);
+    for (uint32_t s = 0; s < sections; ++s) {
+      uint8_t *entry = &bytes[32 + 32 * s];
+      uint64_t offset, length;
+      std::memcpy(&offset, entry + 8, 8);
+      std::memcpy(&length, entry + 16, 8);
+      if (offset > bytes.size() || length > bytes.size() - offset)
+        continue;
+      uint64_t sum = checksum({&bytes[offset], length});
+      std::memcpy(entry + 24, &sum, 8);
+    }
+    std::memset(&bytes[24], 0, 8);
+    uint64_t sum = checksum({bytes.data(), 32 + 32 * size_t(sections)});
+    std::memcpy(&bytes[24], &sum, 8);
+    tessera_rt_module *module = nullptr;
+    if (tessera_rt_load(bytes.data(), bytes.size(), &module) == TESSERA_RT_OK)
+      tessera_rt_module_release(module);
+  }
+}

@@ -1,0 +1,209 @@
+//===- ProgramTest.cpp - Host programs: evaluation, encoding, validation --===//
+
+#include "Plan.h"
+#include "Programs.h"
+
+#include <bit>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+using namespace tessera::rt;
+
+static int64_t eval(ExprOp op, int64_t a, int64_t b, bool *overflowed = nullptr) {
+  bool overflow = false;
+  int64_t value =
+      evaluate(Expr::binary(op, Expr::constant(a), Expr::constant(b)), nullptr, overflow);
+  if (overflowed)
+    *overflowed = overflow;
+  else
+    EXPECT_FALSE(overflow);
+  return value;
+}
+
+TEST(Expr, DivisionRoundsAsInPython) {
+  const int64_t expected[][5] = {// a, b, a // b, ceil, a % b
+                                 {7, 2, 3, 4, 1},    {-7, 2, -4, -3, 1}, {7, -2, -4, -3, -1},
+                                 {-7, -2, 3, 4, -1}, {6, 3, 2, 2, 0},    {0, 5, 0, 0, 0},
+                                 {5, 0, 0, 0, 0},    {5, -1, -5, -5, 0}};
+  for (auto &row : expected) {
+    EXPECT_EQ(eval(ExprOp::FloorDiv, row[0], row[1]), row[2]) << row[0] << " // " << row[1];
+    EXPECT_EQ(eval(ExprOp::CeilDiv, row[0], row[1]), row[3]) << row[0] << " ceildiv " << row[1];
+    EXPECT_EQ(eval(ExprOp::Mod, row[0], row[1]), row[4]) << row[0] << " % " << row[1];
+  }
+}
+
+TEST(Expr, ComparisonsAndLogic) {
+  EXPECT_EQ(eval(ExprOp::Lt, 1, 2), 1);
+  EXPECT_EQ(eval(ExprOp::Le, 2, 2), 1);
+  EXPECT_EQ(eval(ExprOp::Gt, 1, 2), 0);
+  EXPECT_EQ(eval(ExprOp::Ge, 2, 2), 1);
+  EXPECT_EQ(eval(ExprOp::Eq, 3, 3), 1);
+  EXPECT_EQ(eval(ExprOp::Ne, 3, 3), 0);
+  EXPECT_EQ(eval(ExprOp::And, 5, 0), 0);
+  EXPECT_EQ(eval(ExprOp::Or, 0, 5), 1);
+  EXPECT_EQ(eval(ExprOp::Min, -1, 5), -1);
+  EXPECT_EQ(eval(ExprOp::Max, -1, 5), 5);
+  bool overflow = false;
+  Expr chosen =
+      Expr::select(Expr::logicalNot(Expr::slot(0)), Expr::constant(10), Expr::constant(20));
+  int64_t slots[] = {0};
+  EXPECT_EQ(evaluate(chosen, slots, overflow), 10);
+  slots[0] = 7;
+  EXPECT_EQ(evaluate(chosen, slots, overflow), 20);
+}
+
+TEST(Expr, OverflowIsNoticed) {
+  constexpr int64_t big = std::numeric_limits<int64_t>::max(),
+                    least = std::numeric_limits<int64_t>::min();
+  bool overflow;
+  eval(ExprOp::Add, big, 1, &overflow);
+  EXPECT_TRUE(overflow);
+  eval(ExprOp::Mul, 1ll << 40, 1ll << 40, &overflow);
+  EXPECT_TRUE(overflow);
+  eval(ExprOp::Sub, least, 1, &overflow);
+  EXPECT_TRUE(overflow);
+  eval(ExprOp::FloorDiv, least, -1, &overflow);
+  EXPECT_TRUE(overflow);
+  eval(ExprOp::Mod, least, -1, &overflow);
+  EXPECT_FALSE(overflow);
+}
+
+TEST(Scalars, RoundToTheArgumentType) {
+  EXPECT_EQ(scalarBits(1.0, DType::FP32), 0x3f800000u);
+  EXPECT_EQ(scalarBits(1.0, DType::BF16), 0x3f80u);
+  EXPECT_EQ(scalarBits(1.0, DType::FP16), 0x3c00u);
+  EXPECT_EQ(scalarBits(65519.0, DType::FP16), 0x7bffu);
+  EXPECT_EQ(scalarBits(65520.0, DType::FP16), 0x7c00u);
+  EXPECT_EQ(scalarBits(-0.0, DType::FP16), 0x8000u);
+  EXPECT_EQ(scalarBits(0x1p-24, DType::FP16), 1u);
+  EXPECT_EQ(scalarBits(0x1p-25, DType::FP16), 0u);
+  EXPECT_EQ(scalarBits(0x1.8p-25, DType::FP16), 1u);
+  EXPECT_EQ(scalarBits(0x1.ffcp-15, DType::FP16), 0x0400u); // rounds up to the least normal number
+  EXPECT_EQ(scalarBits(std::nan(""), DType::FP16), 0x7e00u);
+  EXPECT_EQ(scalarBits(-INFINITY, DType::BF16), 0xff80u);
+  EXPECT_EQ(scalarBits(int64_t(-1), DType::Int16), 0xffffu);
+  EXPECT_EQ(scalarBits(int64_t(300), DType::UInt8), 44u);
+  EXPECT_EQ(scalarBits(int64_t(300), DType::Bool), 1u);
+  EXPECT_EQ(scalarBits(int64_t(3), DType::FP32), 0x40400000u);
+  EXPECT_EQ(scalarBits(1e300, DType::Int64),
+            static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+}
+
+TEST(Scalars, Bf16AgreesWithRoundingOfFloat) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    uint32_t bits = random();
+    float value = std::bit_cast<float>(bits);
+    if (std::isnan(value))
+      continue;
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    EXPECT_EQ(scalarBits(double(value), DType::BF16), rounded) << value;
+  }
+}
+
+TEST(Program, RoundTrip) {
+  Program program = test::axpy(), again;
+  std::string error;
+  std::vector<uint8_t> bytes = encode(program);
+  ASSERT_TRUE(decode(bytes, again, error)) << error;
+  EXPECT_EQ(encode(again), bytes);
+  EXPECT_EQ(toString(again), toString(program));
+  EXPECT_NE(toString(program).find(
+                "launch scale grid (s4) (&arg0, s2, s0, fp32(arg2), &temp0, &result0)"),
+            std::string::npos)
+      << toString(program);
+}
+
+/// A change that must make axpy() invalid.
+struct Damage {
+  const char *name;
+  void (*apply)(Program &);
+};
+
+TEST(Program, ValidationRefuses) {
+  const Damage cases[] = {
+      {"an empty expression", [](Program &p) { p.slots[4].expr = {}; }},
+      {"a missing operand",
+       [](Program &p) { p.slots[4].expr.code.erase(p.slots[4].expr.code.begin()); }},
+      {"a value left over",
+       [](Program &p) {
+         p.steps[0].grid[0].code.insert(p.steps[0].grid[0].code.begin(), {ExprOp::Const, 1});
+       }},
+      {"a later slot", [](Program &p) { p.slots[4].expr = Expr::slot(4); }},
+      {"a slot that is not there", [](Program &p) { p.guards[0].condition = Expr::slot(99); }},
+      {"a negative slot",
+       [](Program &p) {
+         p.guards[0].condition.code = {{ExprOp::Slot, -1}};
+       }},
+      {"an unknown operation",
+       [](Program &p) { p.guards[0].condition.code.back().op = static_cast<ExprOp>(77); }},
+      {"an argument that is not there", [](Program &p) { p.slots[0].arg = 3; }},
+      {"a dimension that is not there", [](Program &p) { p.slots[0].dim = 1; }},
+      {"the size of a scalar", [](Program &p) { p.slots[0].arg = 2; }},
+      {"a float as an integer",
+       [](Program &p) {
+         p.slots[0] = {Slot::ArgInt, 2, 0, {}};
+       }},
+      {"a kernel that is not there", [](Program &p) { p.steps[0].kernel = 2; }},
+      {"no grid", [](Program &p) { p.steps[0].grid.clear(); }},
+      {"a grid of four", [](Program &p) { p.steps[0].grid.resize(4, Expr::constant(1)); }},
+      {"no grain", [](Program &p) { p.steps[0].grain = 0; }},
+      {"a dead temporary", [](Program &p) { p.temporaries[0].lastStep = 0; }},
+      {"a temporary beyond the steps", [](Program &p) { p.temporaries[0].lastStep = 2; }},
+      {"a result that is not there", [](Program &p) { p.steps[1].words[5].index = 1; }},
+      {"the address of a scalar", [](Program &p) { p.steps[1].words[0].index = 2; }},
+      {"a tensor as a scalar", [](Program &p) { p.steps[1].words[3].index = 0; }},
+      {"an unknown type", [](Program &p) { p.results[0].dtype = static_cast<DType>(50); }},
+      {"too deep a stack",
+       [](Program &p) {
+         Expr e = Expr::constant(1);
+         for (unsigned i = 0; i < maxExprDepth; ++i)
+           e = Expr::binary(ExprOp::Add, Expr::constant(1), e);
+         p.slots[4].expr = e;
+       }},
+  };
+  for (const Damage &damage : cases) {
+    Program program = test::axpy(), decoded;
+    damage.apply(program);
+    std::string error;
+    EXPECT_FALSE(validate(program, error)) << damage.name;
+    EXPECT_FALSE(decode(encode(program), decoded, error)) << damage.name;
+    EXPECT_EQ(error.rfind("invalid host program: ", 0), 0u) << error;
+  }
+}
+
+TEST(Program, EveryTruncationIsRefused) {
+  std::vector<uint8_t> bytes = encode(test::axpy());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    Program program;
+    std::string error;
+    EXPECT_FALSE(decode({bytes.data(), length}, program, error)) << length;
+  }
+}
+
+// Programs have no checksum of their own: random damage must be refused or give a program that is
+// valid.
+TEST(Program, MutationsNeverCrash) {
+  const std::vector<uint8_t> good = encode(test::axpy());
+  std::mt19937 random(2);
+  for (int round = 0; round < 40000; ++round) {
+    std::vector<uint8_t> bytes = good;
+    for (unsigned i = 0, n = 1 + random() % 4; i < n; ++i)
+      bytes[random() % bytes.size()] =
+          static_cast<uint8_t>(random() % 3 ? random() % 24 : random());
+    Program program;
+    std::string error;
+    if (!decode(bytes, program, error))
+      continue;
+    Plan plan(program);
+    std::vector<int64_t> slots(plan.slots.size(), 3);
+    bool overflow = false;
+    for (const PlanGuard &guard : plan.guards)
+      plan.evaluate(guard.condition, slots.data(), overflow);
+    for (PlanExpr size : plan.resultSizes)
+      plan.evaluate(size, slots.data(), overflow);
+    EXPECT_FALSE(toString(program).empty());
+  }
+}

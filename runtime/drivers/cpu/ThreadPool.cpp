@@ -1,0 +1,367 @@
+//===- ThreadPool.cpp - Running a grid of kernel indices on threads -------===//
+//
+// The protocol. `gate` packs (open, places left, joined, active). The owner fills the job, then
+// opens the gate with as many places as it wants helpers, then bumps `epoch`, which workers spin
+// and then sleep on. A worker joins by one compare-and-swap that takes a place: only then does it
+// look at the job. The owner works too; when the counter is exhausted it closes the gate, so that
+// nobody joins any more, and waits until no helper is active. A late worker finds the gate closed
+// and goes back to sleep without having touched the job.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadPool.h"
+
+#include "../../src/Status.h"
+#include "Allocator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace tessera::rt::cpu {
+
+static constexpr int64_t spinNanoseconds = 40'000;
+/// A helper is worth waking for this much work.
+static constexpr int64_t workPerThread = 12'000;
+static constexpr int32_t maxThreads = 1024;
+
+namespace {
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  __asm__ volatile("yield");
+#endif
+}
+
+int64_t nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
+}
+
+void futexWait(std::atomic<uint32_t> &word, uint32_t seen) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAIT_PRIVATE, seen, nullptr,
+          nullptr, 0);
+}
+
+void futexWake(std::atomic<uint32_t> &word, int count) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAKE_PRIVATE, count, nullptr,
+          nullptr, 0);
+}
+
+/// Spins for a while; false when the time is over and `done` does not hold yet.
+template <typename Predicate> bool spinUntil(Predicate done) {
+  int64_t deadline = 0;
+  for (unsigned i = 0;; ++i) {
+    if (done())
+      return true;
+    pause();
+    if (i % 64 == 63) {
+      int64_t now = nanoseconds();
+      if (deadline == 0)
+        deadline = now + spinNanoseconds;
+      else if (now > deadline)
+        return false;
+    }
+  }
+}
+
+/// A thread's own scratch memory, grown on demand.
+struct Scratch {
+  void *data = nullptr;
+  uint64_t capacity = 0;
+
+  bool reserve(uint64_t bytes) {
+    if (bytes <= capacity)
+      return true;
+    deallocate(data, capacity);
+    capacity = 0;
+    data = allocate(bytes);
+    if (!data)
+      return false;
+    capacity = bytes;
+    return true;
+  }
+  void swap(Scratch &other) {
+    std::swap(data, other.data);
+    std::swap(capacity, other.capacity);
+  }
+
+  Scratch() = default;
+  Scratch(const Scratch &) = delete;
+  ~Scratch() { deallocate(data, capacity); }
+};
+
+thread_local Scratch scratch;
+thread_local bool insideKernel = false;
+
+std::atomic<uint64_t> launchCount{0}, parallelCount{0};
+
+/// The gate's fields.
+constexpr uint64_t activeOne = 1, joinedOne = 1ull << 16, placeOne = 1ull << 32,
+                   openBit = 1ull << 63;
+uint32_t activeOf(uint64_t gate) { return gate & 0xffff; }
+uint32_t joinedOf(uint64_t gate) { return gate >> 16 & 0xffff; }
+uint32_t placesOf(uint64_t gate) { return gate >> 32 & 0xffff; }
+
+class Pool {
+public:
+  explicit Pool(int32_t threads) : threads(threads) {
+    for (int32_t i = 1; i < threads; ++i)
+      if (!spawn(i))
+        break;
+    this->threads = static_cast<int32_t>(workers.size()) + 1;
+  }
+
+  int32_t size() const { return threads; }
+
+  /// The caller owns the pool.
+  void run(const Launch &launch, int32_t wanted) {
+    job = launch;
+    jobThreads = wanted;
+    next.store(0, std::memory_order_relaxed);
+    gate.store(openBit | placeOne * static_cast<uint64_t>(wanted - 1), std::memory_order_release);
+    epoch.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) > 0)
+      futexWake(epoch, wanted - 1);
+
+    work(0);
+
+    gate.fetch_and(~openBit, std::memory_order_acq_rel);
+    auto idle = [&] { return activeOf(gate.load(std::memory_order_seq_cst)) == 0; };
+    if (spinUntil(idle))
+      return;
+    for (;;) {
+      ownerSleeps.store(1, std::memory_order_seq_cst);
+      if (idle())
+        break;
+      futexWait(ownerSleeps, 1);
+    }
+    ownerSleeps.store(0, std::memory_order_seq_cst);
+  }
+
+  /// Ends the workers; the caller owns the pool.
+  void stop() {
+    stopping.store(true, std::memory_order_seq_cst);
+    epoch.fetch_add(1, std::memory_order_seq_cst);
+    futexWake(epoch, maxThreads);
+    for (pthread_t worker : workers)
+      pthread_join(worker, nullptr);
+  }
+
+private:
+  bool spawn(int32_t index) {
+    // Signals are for the program's own threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    int error = pthread_create(
+        &thread, nullptr,
+        [](void *self) -> void * {
+          static_cast<Pool *>(self)->serve();
+          return nullptr;
+        },
+        this);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error) {
+      log(TESSERA_RT_LOG_WARNING,
+          "a thread could not be started, " + std::to_string(index) + " are used");
+      return false;
+    }
+    pthread_setname_np(thread, ("tessera-" + std::to_string(index)).c_str());
+    workers.push_back(thread);
+    return true;
+  }
+
+  void serve() {
+    insideKernel = true; // a launch from a kernel runs inline
+    uint32_t seen = 0;
+    while (!stopping.load(std::memory_order_acquire)) {
+      help();
+      auto moved = [&] { return epoch.load(std::memory_order_acquire) != seen; };
+      if (!spinUntil(moved)) {
+        sleepers.fetch_add(1, std::memory_order_seq_cst);
+        while (!moved())
+          futexWait(epoch, seen);
+        sleepers.fetch_sub(1, std::memory_order_relaxed);
+      }
+      seen = epoch.load(std::memory_order_acquire);
+    }
+  }
+
+  /// Joins the open job, if there is one with a place left.
+  void help() {
+    uint64_t now = gate.load(std::memory_order_acquire);
+    do {
+      if (!(now & openBit) || placesOf(now) == 0)
+        return;
+    } while (!gate.compare_exchange_weak(now, now - placeOne + joinedOne + activeOne,
+                                         std::memory_order_acq_rel));
+    work(joinedOf(now) + 1);
+    uint64_t left = gate.fetch_sub(activeOne, std::memory_order_seq_cst) - activeOne;
+    if (activeOf(left) == 0 && ownerSleeps.load(std::memory_order_seq_cst)) {
+      ownerSleeps.store(2, std::memory_order_seq_cst);
+      futexWake(ownerSleeps, 1);
+    }
+  }
+
+  void work(uint32_t index) {
+    if (!scratch.reserve(job.scratchBytes))
+      return; // the caller has its own and finishes alone
+    tessera_rt_kernel_env env = {};
+    env.thread_index = index;
+    env.thread_count = static_cast<uint32_t>(jobThreads);
+    env.scratch = scratch.data;
+    env.scratch_bytes = job.scratchBytes;
+    int64_t begin = next.load(std::memory_order_relaxed);
+    while (begin < job.total) {
+      int64_t chunk = std::max(job.grain, (job.total - begin) / (2 * jobThreads));
+      int64_t end = std::min(job.total, begin + chunk);
+      if (next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) {
+        job.kernel(job.args, begin, end, &env);
+        begin = next.load(std::memory_order_relaxed);
+      }
+    }
+  }
+
+  // What the owner writes and helpers read, then the words that are fought over, each on its own
+  // line.
+  int32_t threads;
+  std::vector<pthread_t> workers;
+  Launch job{};
+  int32_t jobThreads = 1;
+  std::atomic<bool> stopping{false};
+  alignas(64) std::atomic<uint64_t> gate{0};
+  alignas(64) std::atomic<int64_t> next{0};
+  alignas(64) std::atomic<uint32_t> epoch{0};
+  alignas(64) std::atomic<uint32_t> sleepers{0};
+  alignas(64) std::atomic<uint32_t> ownerSleeps{0};
+};
+
+/// Who may use or replace the pool; held for the length of a launch.
+std::atomic_flag owned = ATOMIC_FLAG_INIT;
+Pool *pool = nullptr;
+std::atomic<int32_t> configured{0}; // 0: not asked yet
+
+int32_t defaultThreads() {
+  if (const char *text = std::getenv("TESSERA_NUM_THREADS"); text && *text) {
+    char *end = nullptr;
+    long value = std::strtol(text, &end, 10);
+    if (*end == 0 && value >= 1)
+      return static_cast<int32_t>(std::min<long>(value, maxThreads));
+    log(TESSERA_RT_LOG_WARNING,
+        std::string("TESSERA_NUM_THREADS: expected a positive number, found '") + text + "'");
+  }
+  // A set large enough for any machine: the fixed cpu_set_t ends at 1024 processors.
+  constexpr int processors = 1 << 14;
+  cpu_set_t *set = CPU_ALLOC(processors);
+  size_t bytes = CPU_ALLOC_SIZE(processors);
+  int count = 0;
+  if (set && sched_getaffinity(0, bytes, set) == 0)
+    count = CPU_COUNT_S(bytes, set);
+  if (set)
+    CPU_FREE(set);
+  return std::clamp(count, 1, maxThreads);
+}
+
+/// A forked child has the memory of the pool but none of its threads: it makes its own at its first
+/// launch.
+void forgetPool() {
+  pool = nullptr;
+  owned.clear();
+}
+
+void acquire() {
+  while (owned.test_and_set(std::memory_order_acquire))
+    sched_yield();
+}
+
+void runInline(const Launch &launch) {
+  tessera_rt_kernel_env env = {};
+  env.thread_count = 1;
+  env.scratch = scratch.data;
+  env.scratch_bytes = launch.scratchBytes;
+  bool before = insideKernel;
+  insideKernel = true;
+  launch.kernel(launch.args, 0, launch.total, &env);
+  insideKernel = before;
+}
+
+} // namespace
+
+int32_t numThreads() {
+  int32_t count = configured.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = defaultThreads();
+    configured.store(count, std::memory_order_relaxed);
+  }
+  return count;
+}
+
+bool setNumThreads(int32_t count) {
+  if (insideKernel)
+    return false;
+  acquire();
+  if (Pool *old = pool) {
+    pool = nullptr;
+    old->stop();
+    delete old;
+  }
+  configured.store(count < 1 ? defaultThreads() : std::min(count, maxThreads),
+                   std::memory_order_relaxed);
+  owned.clear(std::memory_order_release);
+  return true;
+}
+
+bool launch(const Launch &launch) {
+  launchCount.fetch_add(1, std::memory_order_relaxed);
+  // A kernel that launches keeps its own scratch memory while the inner one runs.
+  struct Outer : Scratch {
+    ~Outer() {
+      if (data)
+        swap(scratch);
+    }
+  } outer;
+  if (insideKernel)
+    outer.swap(scratch);
+  if (!scratch.reserve(launch.scratchBytes))
+    return false;
+
+  int64_t wanted =
+      std::min<int64_t>(numThreads(), (launch.total + launch.grain - 1) / launch.grain);
+  if (launch.work >= 0)
+    wanted = std::min(wanted, std::max<int64_t>(1, launch.work / workPerThread));
+  if (wanted <= 1 || insideKernel || owned.test_and_set(std::memory_order_acquire)) {
+    runInline(launch);
+    return true;
+  }
+  if (!pool) {
+    static const int registered = pthread_atfork(nullptr, nullptr, forgetPool);
+    (void)registered;
+    pool = new Pool(numThreads());
+  }
+  wanted = std::min<int64_t>(wanted, pool->size());
+  insideKernel = true;
+  parallelCount.fetch_add(1, std::memory_order_relaxed);
+  pool->run(launch, static_cast<int32_t>(wanted));
+  insideKernel = false;
+  owned.clear(std::memory_order_release);
+  return true;
+}
+
+LaunchStatistics launchStatistics() { return {launchCount.load(), parallelCount.load()}; }
+
+} // namespace tessera::rt::cpu

@@ -1,0 +1,43 @@
+//===- ThreadPool.h - Running a grid of kernel indices on threads ---------===//
+//
+// One pool per process, made at its first use. A launch opens a job; the caller and the workers
+// claim chunks of the linear grid from one counter, large ones first and smaller ones towards the
+// end, until it is empty. The caller never waits for a worker that has not joined, so a machine
+// that is busy elsewhere costs nothing but its help. Which thread runs which index is not
+// determined; kernels do not depend on it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_RT_DRIVERS_CPU_THREADPOOL_H
+#define TESSERA_RT_DRIVERS_CPU_THREADPOOL_H
+
+#include "tessera_rt.h"
+
+namespace tessera::rt::cpu {
+
+struct Launch {
+  tessera_rt_kernel kernel;
+  const int64_t *args;
+  int64_t total; // grid indices
+  int64_t grain; // least chunk
+  int64_t work;  // estimate in nanoseconds of one core; negative: unknown
+  uint64_t scratchBytes;
+};
+
+/// Runs the whole grid and returns when it is done; false when scratch memory cannot be had
+/// (nothing was run then). Runs in the calling thread alone when the grid or the work is small,
+/// when called from a kernel of the pool, and when another thread has the pool.
+bool launch(const Launch &launch);
+
+int32_t numThreads();
+/// False when called from a kernel.
+bool setNumThreads(int32_t count);
+
+struct LaunchStatistics {
+  uint64_t launches, parallel;
+};
+LaunchStatistics launchStatistics();
+
+} // namespace tessera::rt::cpu
+
+#endif // TESSERA_RT_DRIVERS_CPU_THREADPOOL_H

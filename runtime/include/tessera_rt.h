@@ -1,0 +1,235 @@
+//===- tessera_rt.h - The C ABI of the Tessera runtime --------------------===//
+//
+// `libtessera_rt` loads bundles (host program as data + machine code), binds the arguments of a
+// call, checks its guards, and runs its kernels. It has no compiler inside and needs only the C
+// library.
+//
+// A call is three steps, so that the caller's own library can allocate the results:
+//
+//   tessera_rt_prepare   bind sizes and strides, check guards, compute the results' shapes
+//   tessera_rt_frame_*   ask for the results' types and shapes
+//   tessera_rt_execute   run the launches, write the results
+//
+// Rules. Functions return a tessera_rt_status; when it is not TESSERA_RT_OK,
+// tessera_rt_last_error() holds a message for this thread until its next failing call. No function
+// throws. Modules and functions may be used by several threads at once; a frame belongs to one
+// thread at a time. Strings and functions returned without a `release` belong to the object they
+// were asked from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_RT_H
+#define TESSERA_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TESSERA_RT_API __attribute__((visibility("default")))
+
+/// Version of this interface: (major << 16) | minor. A minor version only adds.
+#define TESSERA_RT_ABI_VERSION 0x00010000u
+
+typedef enum tessera_rt_status {
+  TESSERA_RT_OK = 0,
+  TESSERA_RT_MISMATCH =
+      1, ///< the arguments belong to another specialisation; look for another function
+  TESSERA_RT_ARGUMENT = 2,      ///< the arguments are wrong for every specialisation
+  TESSERA_RT_OUT_OF_MEMORY = 3, ///< a temporary or scratch memory could not be had
+  TESSERA_RT_INVALID = 4,       ///< a blob is corrupt, truncated or of an unknown version
+  TESSERA_RT_UNSUPPORTED = 5,   ///< a bundle has no code for this machine
+  TESSERA_RT_NOT_FOUND = 6,     ///< no such function, no such cache entry
+  TESSERA_RT_IO = 7,            ///< a file could not be read or written
+} tessera_rt_status;
+
+/// Element types. The values are part of the bundle format.
+typedef enum tessera_rt_dtype {
+  TESSERA_RT_FP64 = 0,
+  TESSERA_RT_FP32 = 1,
+  TESSERA_RT_BF16 = 2,
+  TESSERA_RT_FP16 = 3,
+  TESSERA_RT_INT64 = 4,
+  TESSERA_RT_INT32 = 5,
+  TESSERA_RT_INT16 = 6,
+  TESSERA_RT_INT8 = 7,
+  TESSERA_RT_UINT8 = 8,
+  TESSERA_RT_BOOL = 9,
+} tessera_rt_dtype;
+
+#define TESSERA_RT_DEVICE_CPU 0
+
+/// A strided view of memory. Strides count elements and may be zero or negative.
+typedef struct tessera_rt_tensor {
+  void *data;
+  int32_t dtype; ///< tessera_rt_dtype
+  int32_t ndim;
+  const int64_t *sizes;
+  const int64_t *strides;
+  int32_t device; ///< TESSERA_RT_DEVICE_CPU
+  int32_t reserved;
+} tessera_rt_tensor;
+
+typedef enum tessera_rt_value_kind {
+  TESSERA_RT_TENSOR = 0,
+  TESSERA_RT_INT = 1,
+  TESSERA_RT_FLOAT = 2,
+  TESSERA_RT_BOOLEAN = 3,
+} tessera_rt_value_kind;
+
+/// One argument of a call.
+typedef struct tessera_rt_value {
+  int32_t kind; ///< tessera_rt_value_kind
+  int32_t reserved;
+  union {
+    tessera_rt_tensor tensor;
+    int64_t integer; ///< of TESSERA_RT_INT and TESSERA_RT_BOOLEAN
+    double real;
+  } as;
+} tessera_rt_value;
+
+/// What a kernel receives besides its argument words and its range. Kernels import nothing else.
+typedef struct tessera_rt_kernel_env {
+  uint32_t thread_index; ///< 0 is the thread that launched
+  uint32_t thread_count; ///< upper bound of the threads that take part in this launch
+  void *scratch; ///< this thread's own memory, 64-byte aligned; its content is undefined at entry
+  uint64_t scratch_bytes;
+  uint64_t reserved[5];
+} tessera_rt_kernel_env;
+
+/// A kernel: runs the linear grid indices [begin, end), the grid's first dimension varying fastest.
+typedef void (*tessera_rt_kernel)(const int64_t *args, int64_t begin, int64_t end,
+                                  const tessera_rt_kernel_env *env);
+
+typedef struct tessera_rt_module tessera_rt_module;
+typedef struct tessera_rt_function tessera_rt_function;
+typedef struct tessera_rt_frame tessera_rt_frame;
+
+/// \name Versions, errors, the machine
+/// @{
+TESSERA_RT_API uint32_t tessera_rt_abi_version(void);
+TESSERA_RT_API const char *tessera_rt_version(void);
+/// The message of this thread's last failure ("" when there was none).
+TESSERA_RT_API const char *tessera_rt_last_error(void);
+/// The machine's target string: architecture, colon, comma-separated feature names as LLVM spells
+/// them, sorted.
+TESSERA_RT_API const char *tessera_rt_host_target(void);
+/// @}
+
+/// \name Modules
+/// @{
+/// Loads a bundle from memory; the bytes are copied. Only images that this machine can run are
+/// mapped.
+TESSERA_RT_API tessera_rt_status tessera_rt_load(const void *bytes, size_t length,
+                                                 tessera_rt_module **module);
+TESSERA_RT_API tessera_rt_status tessera_rt_load_file(const char *path, tessera_rt_module **module);
+TESSERA_RT_API void tessera_rt_module_release(tessera_rt_module *module);
+/// The manifest (JSON text, opaque to the runtime), and its length.
+TESSERA_RT_API const char *tessera_rt_module_manifest(const tessera_rt_module *module,
+                                                      size_t *length);
+
+/// A kernel that lives in the calling program, for drivers' conformance tests and for embedding.
+typedef struct tessera_rt_native_kernel {
+  const char *name;
+  tessera_rt_kernel entry;
+  uint64_t scratch_bytes;
+} tessera_rt_native_kernel;
+/// Makes a module of one function `name` from an encoded program and kernels given by address.
+TESSERA_RT_API tessera_rt_status tessera_rt_module_from_functions(
+    const char *name, const void *program, size_t length, const tessera_rt_native_kernel *kernels,
+    size_t kernel_count, tessera_rt_module **module);
+
+/// The number of functions this machine can run. One name may stand several times: once per
+/// specialisation.
+TESSERA_RT_API size_t tessera_rt_function_count(const tessera_rt_module *module);
+TESSERA_RT_API const tessera_rt_function *tessera_rt_function_at(const tessera_rt_module *module,
+                                                                 size_t index);
+/// The `index`-th specialisation of `name` in the bundle's order, or null.
+TESSERA_RT_API const tessera_rt_function *tessera_rt_find_function(const tessera_rt_module *module,
+                                                                   const char *name, size_t index);
+TESSERA_RT_API const char *tessera_rt_function_name(const tessera_rt_function *function);
+TESSERA_RT_API int32_t tessera_rt_function_argument_count(const tessera_rt_function *function);
+TESSERA_RT_API int32_t tessera_rt_function_result_count(const tessera_rt_function *function);
+/// @}
+
+/// \name Calls
+/// @{
+/// Binds a call. On success *frame must be given to tessera_rt_frame_release. Sizes and strides are
+/// read here only; the data addresses must stay valid until tessera_rt_execute returns.
+TESSERA_RT_API tessera_rt_status tessera_rt_prepare(const tessera_rt_function *function,
+                                                    const tessera_rt_value *args, int32_t nargs,
+                                                    tessera_rt_frame **frame);
+/// The type and shape of result `index`: dense, row-major, data null. The arrays live as long as
+/// the frame.
+TESSERA_RT_API tessera_rt_status tessera_rt_frame_result(const tessera_rt_frame *frame,
+                                                         int32_t index, tessera_rt_tensor *result);
+/// An estimate of the call's work in nanoseconds of one core; negative where it is not known.
+TESSERA_RT_API int64_t tessera_rt_frame_work(const tessera_rt_frame *frame);
+/// Runs the launches. results[i] is the dense memory of result i, and may not overlap an argument.
+TESSERA_RT_API tessera_rt_status tessera_rt_execute(tessera_rt_frame *frame, void *const *results);
+TESSERA_RT_API void tessera_rt_frame_release(tessera_rt_frame *frame);
+/// @}
+
+/// \name Threads
+/// @{
+/// Threads that one launch may use, the caller among them: TESSERA_NUM_THREADS, else the cores the
+/// process may use.
+TESSERA_RT_API int32_t tessera_rt_get_num_threads(void);
+/// Sets it for the process; a number below 1 goes back to the default. Waits for a launch that is
+/// running.
+TESSERA_RT_API tessera_rt_status tessera_rt_set_num_threads(int32_t count);
+/// @}
+
+/// \name Metrics and logging
+/// @{
+typedef struct tessera_rt_metrics {
+  uint64_t struct_bytes;      ///< set by the caller to sizeof(tessera_rt_metrics)
+  uint64_t calls;             ///< tessera_rt_execute
+  uint64_t launches;          ///< kernels launched with a grid that is not empty
+  uint64_t parallel_launches; ///< those that used the pool
+  uint64_t temporary_bytes;   ///< temporaries handed out, in total
+  uint64_t memory_in_use;     ///< bytes of temporaries in use now
+  uint64_t memory_peak;       ///< the most that was ever in use
+  uint64_t memory_cached;     ///< bytes kept for reuse
+} tessera_rt_metrics;
+TESSERA_RT_API void tessera_rt_get_metrics(tessera_rt_metrics *metrics);
+/// Gives cached temporary memory back to the system.
+TESSERA_RT_API void tessera_rt_trim(void);
+
+typedef enum tessera_rt_log_level {
+  TESSERA_RT_LOG_WARNING = 0,
+  TESSERA_RT_LOG_INFO = 1,
+  TESSERA_RT_LOG_DEBUG = 2,
+} tessera_rt_log_level;
+/// Writes one line to standard error when TESSERA_LOG (info, debug) asks for this level; warnings
+/// are always written.
+TESSERA_RT_API void tessera_rt_log(tessera_rt_log_level level, const char *text);
+TESSERA_RT_API int32_t tessera_rt_log_enabled(tessera_rt_log_level level);
+/// @}
+
+/// \name The disk cache
+/// Content-addressed: a key is the hexadecimal SHA-256 of everything an entry depends on. An entry
+/// that cannot be read, or is corrupt, is a miss; an entry that cannot be written is a warning in
+/// the log, once.
+/// @{
+#define TESSERA_RT_KEY_CHARS 64
+/// Writes 64 hexadecimal digits and a terminating zero.
+TESSERA_RT_API void tessera_rt_cache_key(const void *bytes, size_t length,
+                                         char key[TESSERA_RT_KEY_CHARS + 1]);
+/// TESSERA_RT_OK, or TESSERA_RT_NOT_FOUND. *bytes must be given to tessera_rt_free.
+TESSERA_RT_API tessera_rt_status tessera_rt_cache_get(const char *key, void **bytes,
+                                                      size_t *length);
+TESSERA_RT_API tessera_rt_status tessera_rt_cache_put(const char *key, const void *bytes,
+                                                      size_t length);
+/// The folder in use ("" when there is none).
+TESSERA_RT_API const char *tessera_rt_cache_folder(void);
+TESSERA_RT_API void tessera_rt_free(void *bytes);
+/// @}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // TESSERA_RT_H

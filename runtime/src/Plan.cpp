@@ -1,0 +1,237 @@
+//===- Plan.cpp - Flattening and evaluating host programs -----------------===//
+
+#include "Plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tessera::rt {
+
+static int64_t floorDiv(int64_t a, int64_t b, bool &overflow) {
+  if (b == 0)
+    return 0;
+  if (b == -1) {
+    int64_t negated;
+    overflow |= __builtin_sub_overflow(int64_t(0), a, &negated);
+    return negated;
+  }
+  int64_t quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t ceilDiv(int64_t a, int64_t b, bool &overflow) {
+  if (b == 0 || b == -1)
+    return floorDiv(a, b, overflow);
+  int64_t quotient = a / b;
+  return quotient + (a % b != 0 && (a < 0) == (b < 0));
+}
+
+static int64_t mod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1)
+    return 0;
+  int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static int64_t evaluateCode(const ExprInstr *code, size_t count, const int64_t *slots,
+                            bool &overflow) {
+  int64_t stack[maxExprDepth];
+  int64_t *top = stack; // one past the last value
+  for (const ExprInstr *instr = code; instr != code + count; ++instr) {
+    switch (instr->op) {
+    case ExprOp::Const:
+      *top++ = instr->operand;
+      continue;
+    case ExprOp::Slot:
+      *top++ = slots[instr->operand];
+      continue;
+    case ExprOp::Not:
+      top[-1] = !top[-1];
+      continue;
+    case ExprOp::Select:
+      top -= 2;
+      top[-1] = top[-1] ? top[0] : top[1];
+      continue;
+    default:
+      break;
+    }
+    int64_t b = *--top;
+    int64_t &a = top[-1];
+    switch (instr->op) {
+    case ExprOp::Add:
+      overflow |= __builtin_add_overflow(a, b, &a);
+      break;
+    case ExprOp::Sub:
+      overflow |= __builtin_sub_overflow(a, b, &a);
+      break;
+    case ExprOp::Mul:
+      overflow |= __builtin_mul_overflow(a, b, &a);
+      break;
+    case ExprOp::FloorDiv:
+      a = floorDiv(a, b, overflow);
+      break;
+    case ExprOp::CeilDiv:
+      a = ceilDiv(a, b, overflow);
+      break;
+    case ExprOp::Mod:
+      a = mod(a, b);
+      break;
+    case ExprOp::Min:
+      a = std::min(a, b);
+      break;
+    case ExprOp::Max:
+      a = std::max(a, b);
+      break;
+    case ExprOp::Eq:
+      a = a == b;
+      break;
+    case ExprOp::Ne:
+      a = a != b;
+      break;
+    case ExprOp::Lt:
+      a = a < b;
+      break;
+    case ExprOp::Le:
+      a = a <= b;
+      break;
+    case ExprOp::Gt:
+      a = a > b;
+      break;
+    case ExprOp::Ge:
+      a = a >= b;
+      break;
+    case ExprOp::And:
+      a = a && b;
+      break;
+    case ExprOp::Or:
+      a = a || b;
+      break;
+    default:
+      __builtin_unreachable();
+    }
+  }
+  return stack[0];
+}
+
+int64_t evaluate(const Expr &expr, const int64_t *slots, bool &overflow) {
+  return expr.empty() ? 0 : evaluateCode(expr.code.data(), expr.code.size(), slots, overflow);
+}
+
+int64_t Plan::evaluate(PlanExpr expr, const int64_t *slots, bool &overflow) const {
+  const ExprInstr *first = code.data() + expr.begin;
+  // Most expressions are one slot or one number.
+  if (expr.count == 1)
+    return first->op == ExprOp::Slot ? slots[first->operand] : first->operand;
+  return expr.count ? evaluateCode(first, expr.count, slots, overflow) : 0;
+}
+
+PlanExpr Plan::flatten(const Expr &expr) {
+  PlanExpr flat = {static_cast<uint32_t>(code.size()), static_cast<uint32_t>(expr.code.size())};
+  code.insert(code.end(), expr.code.begin(), expr.code.end());
+  return flat;
+}
+
+Plan::Plan(Program program) : source(std::move(program)) {
+  for (const Slot &slot : source.slots)
+    slots.push_back({slot.source, slot.arg, slot.dim, flatten(slot.expr)});
+  for (Guard::Kind kind : {Guard::Specialisation, Guard::Error})
+    for (uint32_t i = 0; i < source.guards.size(); ++i)
+      if (source.guards[i].kind == kind)
+        guards.push_back({kind, i, flatten(source.guards[i].condition)});
+  for (const Result &result : source.results) {
+    results.push_back({result.dtype, static_cast<uint32_t>(result.sizes.size()),
+                       static_cast<uint32_t>(resultSizes.size())});
+    for (const Expr &size : result.sizes)
+      resultSizes.push_back(flatten(size));
+  }
+  for (const Temporary &temp : source.temporaries)
+    temporaries.push_back({flatten(temp.bytes), temp.firstStep, temp.lastStep});
+  for (const Step &step : source.steps) {
+    PlanStep flat = {};
+    flat.kernel = step.kernel;
+    flat.grain = step.grain;
+    flat.gridRank = static_cast<uint32_t>(step.grid.size());
+    for (size_t i = 0; i < step.grid.size(); ++i)
+      flat.grid[i] = flatten(step.grid[i]);
+    flat.work = flatten(step.work);
+    flat.firstWord = static_cast<uint32_t>(words.size());
+    flat.wordCount = static_cast<uint32_t>(step.words.size());
+    for (const Word &word : step.words)
+      words.push_back({word.kind, word.dtype, word.index, flatten(word.expr)});
+    steps.push_back(flat);
+    mostWords = std::max(mostWords, flat.wordCount);
+  }
+}
+
+/// Rounds to a binary format with `fraction` stored bits of significand and `exponent` bits of
+/// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN.
+static uint64_t narrow(double value, int fraction, int exponent) {
+  uint64_t bits = std::bit_cast<uint64_t>(value);
+  uint64_t sign = bits >> 63 << (fraction + exponent);
+  uint64_t infinity = ((uint64_t(1) << exponent) - 1) << fraction;
+  if (std::isnan(value))
+    return sign | infinity | uint64_t(1) << (fraction - 1);
+  double magnitude = std::fabs(value);
+  if (std::isinf(value))
+    return sign | infinity;
+  if (magnitude == 0)
+    return sign;
+  int bias = (1 << (exponent - 1)) - 1;
+  int scale =
+      std::max(std::ilogb(magnitude), 1 - bias); // subnormal numbers share the least exponent
+  // In units of the last place; the default rounding mode is to nearest even.
+  double units = std::nearbyint(std::scalbn(magnitude, fraction - scale));
+  uint64_t encoded =
+      (static_cast<uint64_t>(scale + bias - 1) << fraction) + static_cast<uint64_t>(units);
+  // A carry out of the significand goes into the exponent by itself.
+  return sign | std::min(encoded, infinity);
+}
+
+static uint64_t truncated(int64_t value, DType dtype) {
+  if (dtype == DType::Bool)
+    return value != 0;
+  int64_t bytes = dtypeBytes(dtype);
+  return bytes == 8 ? static_cast<uint64_t>(value)
+                    : static_cast<uint64_t>(value) & ((uint64_t(1) << (8 * bytes)) - 1);
+}
+
+uint64_t scalarBits(double value, DType dtype) {
+  switch (dtype) {
+  case DType::FP64:
+    return std::bit_cast<uint64_t>(value);
+  case DType::FP32:
+    return std::bit_cast<uint32_t>(static_cast<float>(value));
+  case DType::BF16:
+    return narrow(value, 7, 8);
+  case DType::FP16:
+    return narrow(value, 10, 5);
+  case DType::Bool:
+    return value != 0;
+  default: {
+    // Out of range or NaN has no integer; saturate rather than leave it undefined.
+    constexpr double limit = 9223372036854775808.0;
+    int64_t whole = std::isnan(value) ? 0
+                    : value >= limit  ? std::numeric_limits<int64_t>::max()
+                    : value < -limit  ? std::numeric_limits<int64_t>::min()
+                                      : static_cast<int64_t>(value);
+    return truncated(whole, dtype);
+  }
+  }
+}
+
+uint64_t scalarBits(int64_t value, DType dtype) {
+  switch (dtype) {
+  case DType::FP64:
+  case DType::BF16:
+  case DType::FP16:
+    return scalarBits(static_cast<double>(value), dtype);
+  case DType::FP32:
+    return std::bit_cast<uint32_t>(static_cast<float>(value));
+  default:
+    return truncated(value, dtype);
+  }
+}
+
+} // namespace tessera::rt

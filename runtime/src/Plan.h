@@ -1,0 +1,90 @@
+//===- Plan.h - A host program laid out for quick interpretation ----------===//
+//
+// The same content as a Program, with all expressions in one array of instructions, so that binding
+// a call walks memory forwards. A plan is made from a validated program only: evaluation checks
+// nothing but overflow.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_RT_SRC_PLAN_H
+#define TESSERA_RT_SRC_PLAN_H
+
+#include "tessera_rt/program.h"
+
+namespace tessera::rt {
+
+/// A range of Plan::code.
+struct PlanExpr {
+  uint32_t begin = 0;
+  uint32_t count = 0; // 0: absent
+};
+
+struct PlanSlot {
+  Slot::Source source;
+  uint32_t arg, dim;
+  PlanExpr expr;
+};
+
+struct PlanGuard {
+  Guard::Kind kind;
+  uint32_t index; // into Program::guards
+  PlanExpr condition;
+};
+
+struct PlanWord {
+  Word::Kind kind;
+  DType dtype;
+  uint32_t index;
+  PlanExpr expr;
+};
+
+struct PlanStep {
+  uint32_t kernel, grain;
+  uint32_t gridRank;
+  PlanExpr grid[3];
+  PlanExpr work;
+  uint32_t firstWord, wordCount;
+};
+
+struct PlanResult {
+  DType dtype;
+  uint32_t rank;
+  uint32_t firstSize; // into Plan::resultSizes and the frame's sizes
+};
+
+struct PlanTemporary {
+  PlanExpr bytes;
+  uint32_t firstStep, lastStep;
+};
+
+struct Plan {
+  explicit Plan(Program program);
+
+  /// Sets `overflow` when a value does not fit into 64 bits; never clears it.
+  int64_t evaluate(PlanExpr expr, const int64_t *slots, bool &overflow) const;
+
+  Program source; // names, guards' messages and operands
+  std::vector<ExprInstr> code;
+  std::vector<PlanSlot> slots;
+  std::vector<PlanGuard> guards; // those that tell specialisations apart come first
+  std::vector<PlanResult> results;
+  std::vector<PlanExpr> resultSizes;
+  std::vector<PlanTemporary> temporaries;
+  std::vector<PlanStep> steps;
+  std::vector<PlanWord> words;
+  uint32_t mostWords = 0; // of any step
+
+private:
+  PlanExpr flatten(const Expr &expr);
+};
+
+/// Evaluates an expression that is not part of a plan (a guard's operand, a test).
+int64_t evaluate(const Expr &expr, const int64_t *slots, bool &overflow);
+
+/// The bits of a number as an element of type `dtype`, rounded to nearest even, zero-extended.
+uint64_t scalarBits(double value, DType dtype);
+uint64_t scalarBits(int64_t value, DType dtype);
+
+} // namespace tessera::rt
+
+#endif // TESSERA_RT_SRC_PLAN_H
