@@ -75,6 +75,11 @@ file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/CMakeFiles/TesseraPCH.dir/cmake_pch.h
 function(tessera_use_mlir target)
   target_link_libraries(${target} PRIVATE TesseraMLIROptions)
   target_precompile_headers(${target} REUSE_FROM TesseraPCH)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE") # -fPIE is another option than the precompiled header's -fPIC
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
 endfunction()
 
 function(tessera_add_library name)
