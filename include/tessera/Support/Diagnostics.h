@@ -1,0 +1,155 @@
+//===- Diagnostics.h - Sources, ranges and messages about them ----------------------*- C++ -*-===//
+//
+// What every message about a user's program is made of. Source texts are kept as `SourceBuffer`s, a
+// `SourceRange` names bytes of one of them, and `Diagnostics` collects messages that point at
+// ranges, carry notes at other places and suggest replacements. Collected messages are rendered as
+// text in the manner of clang, or as JSON. Nothing here knows about an IR.
+//
+//===------------------------------------------------------------------------------------------===//
+#ifndef TESSERA_SUPPORT_DIAGNOSTICS_H
+#define TESSERA_SUPPORT_DIAGNOSTICS_H
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+/// Bytes [begin, end) of one source buffer. The default range points nowhere.
+struct SourceRange {
+  uint32_t file = ~0u;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+
+  bool isValid() const { return file != ~0u; }
+  /// The empty range at this range's begin or end.
+  SourceRange atBegin() const { return {file, begin, begin}; }
+  SourceRange atEnd() const { return {file, end, end}; }
+  /// From the begin of this range to the end of `other`, which must be of the same buffer.
+  SourceRange to(SourceRange other) const { return {file, begin, other.end}; }
+  bool operator==(const SourceRange &) const = default;
+};
+
+/// A place as a person counts it: both from 1, columns in characters.
+struct LineColumn {
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
+/// One source text. `firstLine` is the line number of its first line, for texts that were cut out
+/// of a file.
+class SourceBuffer {
+public:
+  SourceBuffer(std::string name, std::string text, uint32_t firstLine);
+
+  std::string_view name() const { return bufferName; }
+  std::string_view text() const { return bufferText; }
+  LineColumn lineColumn(uint32_t offset) const;
+  /// The bytes of the line that holds `offset`, without its line break.
+  std::pair<uint32_t, uint32_t> lineExtent(uint32_t offset) const;
+  /// The number of the line that holds `offset`, counted from 0 in this buffer.
+  uint32_t lineIndex(uint32_t offset) const;
+  uint32_t firstLine() const { return lineOfFirst; }
+
+private:
+  std::string bufferName;
+  std::string bufferText;
+  uint32_t lineOfFirst;
+  bool isAscii = true;
+  std::vector<uint32_t> lineStarts;
+};
+
+/// Owns the source texts of one compilation. Buffers never move, so views of their text stay valid.
+class SourceManager {
+public:
+  uint32_t add(std::string name, std::string text, uint32_t firstLine = 1);
+  const SourceBuffer &buffer(uint32_t file) const { return *buffers[file]; }
+  size_t size() const { return buffers.size(); }
+  std::string_view text(SourceRange range) const;
+  LineColumn lineColumn(SourceRange range) const;
+
+private:
+  std::vector<std::unique_ptr<SourceBuffer>> buffers;
+};
+
+enum class Severity { Error, Warning, Note };
+std::string_view severityName(Severity severity);
+
+/// "Replace these bytes by this text"; an empty range inserts.
+struct FixIt {
+  SourceRange range;
+  std::string replacement;
+};
+
+/// One message. Notes are diagnostics of their own, one level deep.
+class Diagnostic {
+public:
+  Diagnostic(Severity severity, SourceRange range, std::string message)
+      : severity(severity), range(range), message(std::move(message)) {}
+
+  Severity severity;
+  SourceRange range;
+  std::string message;
+  std::vector<SourceRange> highlights;
+  std::vector<FixIt> fixIts;
+  std::vector<Diagnostic> notes;
+
+  /// Adds a note at `range`; an invalid range gives a note without a place.
+  Diagnostic &note(SourceRange noteRange, std::string text);
+  /// Underlines another range of the same line.
+  Diagnostic &highlight(SourceRange other);
+  /// Adds ", did you mean 'NAME'?" and a replacement of the range, if `name` is not empty.
+  Diagnostic &didYouMean(std::string_view name);
+};
+
+struct RenderOptions {
+  bool color = false;
+  /// Source lines are clipped to a window of this many columns around the caret.
+  unsigned maxColumns = 120;
+};
+
+/// The collector. After `errorLimit` errors further ones are counted but not kept.
+class Diagnostics {
+public:
+  SourceManager sources;
+
+  Diagnostic &error(SourceRange range, std::string message);
+  Diagnostic &warning(SourceRange range, std::string message);
+
+  bool hasErrors() const { return errors != 0; }
+  size_t errorCount() const { return errors; }
+  const std::deque<Diagnostic> &all() const { return kept; }
+  void clear();
+
+  std::string render(const RenderOptions &options = {}) const;
+  std::string renderJson() const;
+
+  static constexpr size_t errorLimit = 64;
+
+private:
+  Diagnostic &add(Severity severity, SourceRange range, std::string message);
+
+  std::deque<Diagnostic> kept;
+  size_t errors = 0;
+  std::optional<Diagnostic> dropped;
+};
+
+/// The offset of the first byte of `text` that is not part of valid UTF-8, or npos.
+size_t findInvalidUtf8(std::string_view text);
+
+/// Decodes the character at `offset` of valid UTF-8 and moves `offset` past it. A byte that does
+/// not begin a character decodes as U+FFFD and takes one byte.
+uint32_t decodeUtf8(std::string_view text, size_t &offset);
+
+/// The candidate nearest to `name` by edit distance, or an empty view where none is near enough to
+/// be what the user meant.
+std::string_view closestName(std::string_view name, std::span<const std::string_view> candidates);
+
+} // namespace tessera
+
+#endif // TESSERA_SUPPORT_DIAGNOSTICS_H
