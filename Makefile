@@ -35,7 +35,7 @@ fuzz: build ## random programs against the reference (FUZZ_ARGS="--seeds 0:20000
 	@$(PYTHON) fuzz/run.py $(FUZZ_ARGS)
 
 dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_64|aarch64)
-	@utils/dist.sh $(ARCH)
+	@$(PYTHON) utils/dist.py $(ARCH)
 
 clean: ## remove what was built (.venv and the sysroots stay)
 	rm -rf build build-dist-* dist

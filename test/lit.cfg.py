@@ -35,6 +35,7 @@ else:
         ("%tessera", os.path.join(bin_dir, "tessera")),
         ("%python", python),
         ("%src", config.tessera_source),
+        ("%build", config.tessera_build),
     ]
     config.environment["PATH"] = os.pathsep.join(
         [bin_dir, config.llvm_tools, config.environment.get("PATH", os.environ.get("PATH", ""))]

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Packs dist/tessera-VERSION-ARCH.tar.xz: compiler, runtime, Python package, examples and tests.
+
+    utils/dist.py [x86_64|aarch64]      default: this machine's architecture
+
+The archive needs nothing but libc, libm and, for the package, a Python 3.11 or later with NumPy.
+Builds in build-dist-ARCH with LLVM linked statically into libtessera.so; for the other
+architecture, against a sysroot of Debian's packages that is made on first use (utils/sysroot.sh).
+Unpacked, `bin/tessera` is the command line, `python/` goes into PYTHONPATH, and
+`python3 tests/run_suite.py` runs the tests.
+"""
+
+import lzma
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+SIZE_LIMIT = 40 << 20
+TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "tessera_python"]
+
+
+def build(arch: str) -> Path:
+    """Configures and builds; returns the build directory."""
+    folder = TOP / f"build-dist-{arch}"
+    options = ["-DTESSERA_STATIC_LLVM=ON", "-DTESSERA_ASSERTIONS=OFF", "-DTESSERA_BUILD_TESTS=OFF"]
+    if arch != platform.machine():
+        sysroot = TOP / f"sysroot-{arch}"
+        if not sysroot.exists():
+            print(f"dist: making {sysroot.name}", flush=True)
+            subprocess.run([TOP / "utils" / "sysroot.sh", arch, sysroot], check=True)
+        options += [f"-DCMAKE_TOOLCHAIN_FILE={TOP}/cmake/Cross.cmake"]
+        options += [f"-DTESSERA_TARGET_ARCH={arch}", f"-DTESSERA_SYSROOT={sysroot}"]
+    environment = dict(os.environ, NINJA_DIR=str(folder), CMAKE_ARGS=" ".join(options))
+    subprocess.run([TOP / "utils" / "ninja.sh", *TARGETS], env=environment, check=True)
+    return folder
+
+
+def stage(folder: Path, root: Path) -> None:
+    """Copies what is shipped from the build and from the tree; links become files."""
+    unwanted = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+    for name in ("bin/tessera", "bin/tessera-opt", "lib/libtessera.so", "lib/libtessera_rt.so"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / name, root / name)
+    shutil.copytree(folder / "python", root / "python", ignore=unwanted)
+    shutil.copytree(TOP / "examples", root / "examples", ignore=unwanted)
+    shutil.copytree(TOP / "integration" / "cpu", root / "tests" / "cpu", ignore=unwanted)
+    shutil.copy2(TOP / "utils" / "run_suite.py", root / "tests")
+    for name in ("README.md", "LICENSE", "VERSION"):
+        shutil.copy2(TOP / name, root)
+    for public in ("runtime/include", "include/tessera-c"):
+        if (TOP / public).is_dir():
+            shutil.copytree(TOP / public, root / "include", ignore=unwanted, dirs_exist_ok=True)
+
+
+def pack(root: Path, archive: Path, arch: str) -> None:
+    """The same tree gives the same bytes: names in order, times of the last commit, no owners."""
+    commit = ["git", "-C", str(TOP), "log", "-1", "--format=%ct"]
+    stamp = int(subprocess.run(commit, capture_output=True, text=True, check=True).stdout)
+
+    def normalise(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = "root"
+        entry.mtime = stamp
+        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+        return entry
+
+    # A low preset is quick and costs little: most of it is machine code, which the branch filter
+    # of x86 helps more.
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 16 << 20}]
+    if arch == "x86_64":
+        filters.insert(0, {"id": lzma.FILTER_X86})
+    archive.parent.mkdir(exist_ok=True)
+    with lzma.open(archive, "wb", filters=filters) as out, tarfile.open(fileobj=out, mode="w") as tar:
+        tar.add(root, root.name, filter=normalise)  # add() goes through folders in order of name
+
+
+def try_out(archive: Path, arch: str) -> None:
+    """Unpacks the archive elsewhere and starts both programs and the package from there."""
+    if arch != platform.machine():
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder)
+        root = next(Path(folder).iterdir())
+        environment = {"PATH": "/usr/bin:/bin", "TESSERA_CACHE": folder + "/cache"}
+        for program in ("tessera", "tessera-opt"):
+            command = [root / "bin" / program, "--version"]
+            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+        environment["PYTHONPATH"] = str(root / "python")
+        command = [sys.executable, "-c", "import tessera; print(tessera.__file__)"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        if not done.stdout.startswith(folder):
+            sys.exit(f"dist: 'import tessera' found {done.stdout.strip()}, not the archive's package")
+
+
+def main() -> None:
+    arch = sys.argv[1] if len(sys.argv) > 1 else platform.machine()
+    if arch not in ("x86_64", "aarch64"):
+        sys.exit(f"usage: utils/dist.py [x86_64|aarch64], not '{arch}'")
+    version = (TOP / "VERSION").read_text().strip()
+    name = f"tessera-{version}-{arch}"
+    folder = build(arch)
+    archive = TOP / "dist" / f"{name}.tar.xz"
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch) / name
+        stage(folder, root)
+        check = [sys.executable, TOP / "utils" / "check_binaries.py", root, "--shipped"]
+        subprocess.run(check, check=True)
+        pack(root, archive, arch)
+    try_out(archive, arch)
+    size = archive.stat().st_size
+    print(f"{archive.relative_to(TOP)}: {size / (1 << 20):.1f} MiB")
+    if size > SIZE_LIMIT:
+        sys.exit(f"dist: the archive is larger than {SIZE_LIMIT >> 20} MiB")
+
+
+if __name__ == "__main__":
+    main()
