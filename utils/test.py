@@ -130,7 +130,8 @@ def read_junit(report: Path) -> Result:
 
 def unit_programs(reports: Path, pattern: str) -> list[Program]:
     programs = []
-    for path in sorted((BUILD / "unittests").glob("*")):
+    paths = [*(BUILD / "unittests").glob("*"), *(BUILD / "bin").glob("*_cts")]
+    for path in sorted(paths):
         if path.is_file() and os.access(path, os.X_OK):
             report = reports / f"unit-{path.name}.json"
             command = [str(path), f"--gtest_output=json:{report}", "--gtest_brief=1"]

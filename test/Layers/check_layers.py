@@ -17,6 +17,7 @@ MAX_LINES = 800
 DIALECTS = ["Graph", "Schedule", "Tile", "Target"]
 DIALECT_IR = [f"Dialect/{d}/IR" for d in DIALECTS]
 BASE = ["Support", "Layout"]
+SHARED = [*BASE, "Dialect/Common"]
 # The runtime's public headers: the kernels' calling convention and the file formats, which whoever
 # writes them must know.
 RUNTIME_ABI = ["runtime/include"]
@@ -29,24 +30,26 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("Frontend/Lex", ["Support"], False),
     ("Frontend/AST", ["Support", "Frontend/Lex"], False),
     ("Frontend/Parse", ["Support", "Frontend/Lex", "Frontend/AST"], False),
-    ("Frontend", [*BASE, "Frontend", "Dialect/Graph/IR"], True),
-    *[(f"Dialect/{d}/IR", [*BASE, *DIALECT_IR[:i]], True) for i, d in enumerate(DIALECTS)],
+    ("Frontend", [*SHARED, "Frontend", "Dialect/Graph/IR"], True),
+    ("Dialect/Common", BASE, True),
+    *[(f"Dialect/{d}/IR", [*SHARED, *DIALECT_IR[:i]], True) for i, d in enumerate(DIALECTS)],
     *[
-        (f"Dialect/{d}/Transforms", [*BASE, *DIALECT_IR[: i + 1], "Analysis"], True)
+        (f"Dialect/{d}/Transforms", [*SHARED, *DIALECT_IR[: i + 1], "Analysis"], True)
         for i, d in enumerate(DIALECTS)
     ],
-    ("Analysis", [*BASE, *DIALECT_IR], True),
+    ("Analysis", [*SHARED, *DIALECT_IR], True),
     *[
-        (f"Conversion/{a}To{b}", [*BASE, f"Dialect/{a}/IR", f"Dialect/{b}/IR", "Analysis"], True)
+        (f"Conversion/{a}To{b}", [*SHARED, f"Dialect/{a}/IR", f"Dialect/{b}/IR", "Analysis"], True)
         for a in DIALECTS
         for b in [*DIALECTS, "LLVM"]
     ],
-    ("CodeGen", [*BASE, *DIALECT_IR, "Analysis", *RUNTIME_ABI], True),
+    ("CodeGen", [*SHARED, *DIALECT_IR, "Analysis", *RUNTIME_ABI], True),
     ("Bundle", [*BASE, "Dialect/Target/IR", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
     ("CAPI", [*COMPILER, "Pipeline"], True),
     ("runtime", ["runtime"], False),
     ("python", ["CAPI", *RUNTIME_ABI], False),
+    ("tools/tessera-opt", [*COMPILER, "Pipeline"], True),
     ("tools", ["CAPI", *RUNTIME_ABI], False),
 ]
 
