@@ -1,0 +1,60 @@
+//===- ScheduleBase.td - The Schedule IR dialect and its types -*- tablegen -*-===//
+#ifndef TESSERA_DIALECT_SCHEDULE_IR_SCHEDULEBASE
+#define TESSERA_DIALECT_SCHEDULE_IR_SCHEDULEBASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+
+def Schedule_Dialect : Dialect {
+  let name = "sched";
+  let cppNamespace = "::tessera::sched";
+  let summary = "the partition into kernels, and every decision in it";
+  let description = [{
+    A function is a sequence of `sched.kernel`s on graph tensors. Inside a kernel, iteration dimensions have names, and a
+    value is a function of some of them: `!sched.val<[i, n], f32>`. Operations combine values over the union of
+    their dimensions, so there is no broadcasting, no transposing and no reshaping; how a tensor is laid out appears only
+    in the index expressions of `sched.load` and `sched.store`.
+
+    A dimension is `parallel` (cut into tiles over the grid), `stream` (walked block by block by a `sched.stream`) or
+    `inner` (reduced inside a block). Its `tile` is the block size. Everything the compiler decided is written in this
+    text, and the text can be edited and compiled.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
+def Schedule_ValType : TypeDef<Schedule_Dialect, "Val"> {
+  let mnemonic = "val";
+  let summary = "a scalar for every point of some iteration dimensions";
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool hasDim(::llvm::StringRef name) const;
+  }];
+}
+
+def Schedule_DimAttr : AttrDef<Schedule_Dialect, "Dim"> {
+  let mnemonic = "dim";
+  let summary = "an iteration dimension: name, size, role and tile size";
+  let description = [{
+    `#sched.dim<parallel i = S tile 64>`; the role is parallel, stream or inner. The size is an integer, a plain name,
+    or any other size expression in quotes: `#sched.dim<inner k = "2*D" tile 32>`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::tessera::SymExpr":$size, "::mlir::StringAttr":$role, "int64_t":$tile);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isParallel() const { return getRole() == kParallel; }
+    bool isStream() const { return getRole() == kStream; }
+    bool isInner() const { return getRole() == kInner; }
+    /// `parallel i = S tile 64`, as in a kernel's list of dimensions.
+    static DimAttr parseBody(::mlir::AsmParser &parser);
+    void printBody(::mlir::AsmPrinter &printer) const;
+  }];
+}
+
+#endif

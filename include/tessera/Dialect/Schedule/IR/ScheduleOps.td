@@ -1,0 +1,190 @@
+//===- ScheduleOps.td - Schedule IR operations --------------*- tablegen -*-===//
+#ifndef TESSERA_DIALECT_SCHEDULE_IR_SCHEDULEOPS
+#define TESSERA_DIALECT_SCHEDULE_IR_SCHEDULEOPS
+
+include "tessera/Dialect/Schedule/IR/ScheduleBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Schedule_Op<string mnemonic, list<Trait> traits = []> : Op<Schedule_Dialect, mnemonic, traits> {
+  let hasVerifier = 1;
+}
+class Schedule_PureOp<string mnemonic, list<Trait> traits = []> : Schedule_Op<mnemonic, !listconcat([Pure], traits)>;
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "one kernel: a grid of programs over the parallel dimensions";
+  let description = [{
+    The block's arguments are the inputs, then the results (to be stored into). `dims` declares every iteration
+    dimension; the dimensions of a value's type are listed in that order. Grid dimensions follow `order`, first varying
+    fastest. Discardable attributes stand in `attributes {…}` before the body.
+
+    ```mlir
+    %r = sched.kernel @double(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
+        dims [parallel i = S tile 1024] order [i] {
+      %0 = sched.load %in["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+      %1 = sched.map add(%0, %0) : (!sched.val<[i], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+      sched.store %1, %out["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs, ArrayAttr:$dims,
+                       StrArrayAttr:$order);
+  let results = (outs Variadic<Graph_TensorType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The declaration of a dimension; null if there is none.
+    DimAttr getDim(::llvm::StringRef name);
+    /// Its place in the declaration.
+    unsigned getDimPosition(::llvm::StringRef name);
+    /// The declared dimensions among the symbols of an expression, in declaration order.
+    ::llvm::SmallVector<::mlir::StringAttr> getDimsIn(::llvm::ArrayRef<::tessera::SymExpr> expressions);
+    ::mlir::BlockArgument getInputArgument(unsigned i) { return getBody().getArgument(i); }
+    ::mlir::BlockArgument getOutputArgument(unsigned i) { return getBody().getArgument(getInputs().size() + i); }
+  }];
+}
+
+def Schedule_StreamOp : Schedule_Op<"stream", [SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "walks the stream dimensions block by block, carrying states";
+  let description = [{
+    The body computes one block and ends by yielding its states (`sched.gauge`, `sched.accumulate`); the results are the
+    states after the last block. Along the last of `over` only indices in `live` are visited, and inside `full` no
+    `sched.mask` is evaluated. Bounds are expressions over sizes and over `i.lo` and `i.hi`, the first and
+    last index of this program's tile along the parallel dimension `i`. `lag` lets a gauge stay behind the running
+    maximum by that many powers of two.
+  }];
+  let arguments = (ins StrArrayAttr:$over, StrArrayAttr:$live, StrArrayAttr:$full, F64Attr:$lag);
+  let results = (outs Variadic<Schedule_ValType>:$states);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `over` custom<Names>($over) `live` $live `full` $full `lag` custom<PlainFloat>($lag) attr-dict-with-keyword
+    (`->` type($states)^)? $body
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def Schedule_YieldOp : Schedule_Op<"yield", [Pure, Terminator, HasParent<"StreamOp">]> {
+  let summary = "the states of a stream";
+  let arguments = (ins Variadic<Schedule_ValType>:$states);
+  let assemblyFormat = "($states^ `:` type($states))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange{}); }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// States of a stream
+//===----------------------------------------------------------------------===//
+
+def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
+  let summary = "the running reference of an exponent: its maximum so far along the stream";
+  let description = [{
+    In powers of two. Weights and states that name a gauge are relative to it; when it moves from g to g', states are
+    multiplied by 2^(g - g').
+  }];
+  let arguments = (ins Schedule_ValType:$exponent);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$exponent attr-dict `:` type($exponent) `->` type($result)";
+}
+
+def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
+  let summary = "2^(exponent - gauge), 0 where the exponent is -inf";
+  let arguments = (ins Schedule_ValType:$exponent, Schedule_ValType:$gauge);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$exponent `rel` $gauge attr-dict `:` functional-type(operands, $result)";
+}
+
+def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegments]> {
+  let summary = "joins a block's values, or products of values, into a state";
+  let description = [{
+    With two values their product is summed (a contraction). Dimensions of the stream are joined with `kind`. With
+    `rel`, the values are weights of that gauge, and so is the state. The result's element type is the accumulator's.
+  }];
+  let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$values, Optional<Schedule_ValType>:$gauge);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($kind) `(` $values `)` (`rel` $gauge^)? attr-dict `:` functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "the tensor's element at an index";
+  let description = [{ The index is affine in the dimensions: one size expression per tensor dimension. }];
+  let arguments = (ins Graph_TensorType:$tensor, StrArrayAttr:$index);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$tensor `` $index attr-dict `:` type($tensor) `->` type($result)";
+}
+
+def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a value into a result at an index";
+  let arguments = (ins Schedule_ValType:$value, Graph_TensorType:$tensor, StrArrayAttr:$index);
+  let assemblyFormat = "$value `,` $tensor `` $index attr-dict `:` type($value) `,` type($tensor)";
+}
+
+def Schedule_ConstantOp : Schedule_PureOp<"constant", [ConstantLike]> {
+  let summary = "a number";
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+def Schedule_IndexOp : Schedule_PureOp<"index"> {
+  let summary = "a size expression over iteration dimensions and sizes, as an integer";
+  let arguments = (ins StrAttr:$expression);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$expression attr-dict `:` type($result)";
+}
+
+def Schedule_MapOp : Schedule_PureOp<"map"> {
+  let summary = "an elementwise operation over the union of the operands' dimensions";
+  let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$inputs);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let extraClassDeclaration = [{
+    ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
+  }];
+}
+
+def Schedule_MaskOp : Schedule_PureOp<"mask"> {
+  let summary = "the value where the condition holds, else the given number; full blocks skip it";
+  let arguments = (ins Schedule_ValType:$condition, Schedule_ValType:$value, TypedAttrInterface:$otherwise);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$condition `,` $value `else` $otherwise attr-dict `:` functional-type(operands, $result)";
+}
+
+def Schedule_CastOp : Schedule_PureOp<"cast"> {
+  let summary = "conversion of the element type, as `gir.cast`";
+  let arguments = (ins Schedule_ValType:$input);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Schedule_ReduceOp : Schedule_PureOp<"reduce"> {
+  let summary = "reduction over inner dimensions, inside a block";
+  let description = [{ With two values their product is summed (a contraction). }];
+  let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$values, StrArrayAttr:$over);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($kind) `(` $values `)` `over` custom<Names>($over) attr-dict `:` functional-type($values, $result)
+  }];
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
+#endif

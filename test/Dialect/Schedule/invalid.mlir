@@ -1,0 +1,233 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{expected a role among parallel stream inner, got 'outer'}}
+func.func private @role() attributes {sched.d = #sched.dim<outer k = D tile 32>}
+
+// -----
+
+// expected-error @+1 {{expected a tile of at least 1, got 0}}
+func.func private @tile() attributes {sched.d = #sched.dim<inner k = D tile 0>}
+
+// -----
+
+// expected-error @+1 {{expected a size expression, got 'S +'}}
+func.func private @size() attributes {sched.d = #sched.dim<inner k = "S +" tile 1>}
+
+// -----
+
+// expected-error @+1 {{expected distinct dimensions, got 'i' twice}}
+func.func private @twice(!sched.val<[i, i], f32>)
+
+// -----
+
+func.func @declared_twice() {
+  // expected-error @+1 {{expected distinct dimensions, got 'i' twice}}
+  sched.kernel @k() -> () dims [parallel i = S tile 1, inner i = S tile 1] order [i] {
+  }
+  return
+}
+
+// -----
+
+func.func @not_parallel() {
+  // expected-error @+1 {{expected parallel dimensions in the order, got 'd'}}
+  sched.kernel @k() -> () dims [parallel i = S tile 1, inner d = S tile 1] order [d] {
+  }
+  return
+}
+
+// -----
+
+func.func @missing() {
+  // expected-error @+1 {{expected every parallel dimension in the order, 'j' is missing}}
+  sched.kernel @k() -> () dims [parallel i = S tile 1, parallel j = S tile 1] order [i] {
+  }
+  return
+}
+
+// -----
+
+func.func @not_stored() {
+  // expected-error @+1 {{expected a store into result 0, got none}}
+  %0 = sched.kernel @k() -> (%o : !gir.tensor<S, f32>) dims [] order [] {
+  }
+  return
+}
+
+// -----
+
+func.func @union() {
+  sched.kernel @k() -> () dims [parallel i = S tile 1, parallel j = S tile 1] order [i, j] {
+    %0 = sched.index "j" : !sched.val<[j], i64>
+    %1 = sched.index "i" : !sched.val<[i], i64>
+    // expected-error @+1 {{expected a result over [i, j], got [j, i]}}
+    %2 = sched.map add(%0, %1) : (!sched.val<[j], i64>, !sched.val<[i], i64>) -> !sched.val<[j, i], i64>
+  }
+  return
+}
+
+// -----
+
+func.func @elements() {
+  sched.kernel @k() -> () dims [parallel i = S tile 1] order [i] {
+    %0 = sched.index "i" : !sched.val<[i], i64>
+    // expected-error @+1 {{expected floating point operands for 'exp', got 'i64'}}
+    %1 = sched.map exp(%0) : (!sched.val<[i], i64>) -> !sched.val<[i], i64>
+  }
+  return
+}
+
+// -----
+
+func.func @index_rank(%x: !gir.tensor<S, T, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, T, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    // expected-error @+1 {{expected 2 index expressions, one for each dimension, got 1}}
+    %0 = sched.load %a["i"] : !gir.tensor<S, T, f32> -> !sched.val<[i], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @load_dims(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    // expected-error @+1 {{expected a result over [i], got []}}
+    %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @outside(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
+    // expected-error @+1 {{expected to stand inside a sched.stream over 'n'}}
+    %0 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @store_dims(%x: !gir.tensor<S, f32>) {
+  %0 = sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> (%o : !gir.tensor<f32>)
+      dims [parallel i = S tile 1] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected every dimension of the value in the index, 'i' is missing}}
+    sched.store %1, %o[] : !sched.val<[i], f32>, !gir.tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @store_input(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected to write a result of the kernel}}
+    sched.store %1, %a["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
+  }
+  return
+}
+
+// -----
+
+func.func @reduce_role(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected 'i' to have the role inner, got parallel}}
+    %2 = sched.reduce sum(%1) over [i] : (!sched.val<[i], f32>) -> !sched.val<[], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @product(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [inner d = S tile 1] order [] {
+    %1 = sched.load %a["d"] : !gir.tensor<S, f32> -> !sched.val<[d], f32>
+    // expected-error @+1 {{expected 'sum' of products, got 'max'}}
+    %2 = sched.reduce max(%1, %1) over [d] : (!sched.val<[d], f32>, !sched.val<[d], f32>) -> !sched.val<[], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @stream_role() {
+  sched.kernel @k() -> () dims [inner d = S tile 1] order [] {
+    // expected-error @+1 {{expected 'd' to have the role stream, got inner}}
+    sched.stream over [d] live ["0", "S"] full ["0", "S"] lag 0.0 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @stream_bounds() {
+  sched.kernel @k() -> () dims [parallel i = S tile 1, stream n = S tile 1] order [i] {
+    // expected-error @+1 {{expected 'i.lo' or 'i.hi' in a bound, got the dimension itself}}
+    sched.stream over [n] live ["0", "i"] full ["0", "S"] lag 0.0 {
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @state(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1, inner d = 4 tile 4] order [] {
+    %0 = sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 -> !sched.val<[], f32> {
+      %1 = sched.constant 1.0 : f32 : !sched.val<[], f32>
+      // expected-error @+1 {{expected a sched.gauge or sched.accumulate of this stream as state 0}}
+      sched.yield %1 : !sched.val<[], f32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @needs_rel(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      %g = sched.gauge %1 : !sched.val<[n], f32> -> !sched.val<[], f32>
+      // expected-note @+1 {{the weights are made here}}
+      %w = sched.weigh %1 rel %g : (!sched.val<[n], f32>, !sched.val<[], f32>) -> !sched.val<[n], f32>
+      // expected-error @+1 {{expected 'rel' and the gauge of its weights}}
+      %s = sched.accumulate sum(%w) : (!sched.val<[n], f32>) -> !sched.val<[], f32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @other_gauge(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      %2 = sched.map neg(%1) : (!sched.val<[n], f32>) -> !sched.val<[n], f32>
+      %g = sched.gauge %1 : !sched.val<[n], f32> -> !sched.val<[], f32>
+      %h = sched.gauge %2 : !sched.val<[n], f32> -> !sched.val<[], f32>
+      // expected-note @+1 {{these are weights of another gauge}}
+      %w = sched.weigh %1 rel %g : (!sched.val<[n], f32>, !sched.val<[], f32>) -> !sched.val<[n], f32>
+      // expected-error @+1 {{expected weights of the gauge after 'rel'}}
+      %s = sched.accumulate sum(%w) rel %h : (!sched.val<[n], f32>, !sched.val<[], f32>) -> !sched.val<[], f32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @gauge_outside(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected to stand inside a sched.stream}}
+    %g = sched.gauge %1 : !sched.val<[i], f32> -> !sched.val<[i], f32>
+  }
+  return
+}
