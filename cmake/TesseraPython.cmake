@@ -40,6 +40,7 @@ function(tessera_add_python_extension target package name)
   target_compile_definitions(${target} PRIVATE Py_LIMITED_API=0x030b0000)
   target_compile_options(${target} PRIVATE ${TESSERA_WARNINGS} -fno-exceptions)
   target_link_libraries(${target} PRIVATE ${ARG_LINK})
+  tessera_export_only(${target} "PyInit_*")
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "${name}" SUFFIX .abi3.so
                         LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python/${package}")
 endfunction()

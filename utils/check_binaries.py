@@ -71,10 +71,10 @@ def main() -> int:
     root, shipped = Path(sys.argv[1]), "--shipped" in sys.argv[2:]
     files = [root / "lib" / name for name in sorted(OURS)]
     files += [root / "bin" / name for name in ("tessera", "tessera-opt")]
-    files += sorted((root / "python").rglob("*.so"))
+    files += sorted((root / "python" / "tessera").rglob("*.so"))
     missing = [f"{file}: is missing" for file in files if not file.exists()]
     if not any(f.suffix == ".so" and "python" in f.parts for f in files):
-        missing.append(f"{root}/python: holds no extension module")
+        missing.append(f"{root}/python/tessera: holds no extension module")
     problems = missing or [p for file in files for p in check(file, shipped)]
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0

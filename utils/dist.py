@@ -47,7 +47,7 @@ def stage(folder: Path, root: Path) -> None:
     for name in ("bin/tessera", "bin/tessera-opt", "lib/libtessera.so", "lib/libtessera_rt.so"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(folder / name, root / name)
-    shutil.copytree(folder / "python", root / "python", ignore=unwanted)
+    shutil.copytree(folder / "python" / "tessera", root / "python" / "tessera", ignore=unwanted)
     shutil.copytree(TOP / "examples", root / "examples", ignore=unwanted)
     shutil.copytree(TOP / "integration" / "cpu", root / "tests" / "cpu", ignore=unwanted)
     shutil.copy2(TOP / "utils" / "run_suite.py", root / "tests")
