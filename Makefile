@@ -29,7 +29,9 @@ bench: build ## time Tessera and the peers that are installed in one run (BENCH_
 	@$(PYTHON) benchmarks/run.py $(BENCH_ARGS)
 
 peers: setup ## install PyTorch into .venv as a peer of `make bench` (large)
-	@$(PYTHON) -m pip install --disable-pip-version-check torch
+	@$(PYTHON) -m pip install --disable-pip-version-check --retries 1 torch \
+	  --index-url https://download.pytorch.org/whl/cpu || \
+	  $(PYTHON) -m pip install --disable-pip-version-check torch
 
 fuzz: build ## random programs against the reference (FUZZ_ARGS="--seeds 0:20000")
 	@$(PYTHON) fuzz/run.py $(FUZZ_ARGS)
