@@ -6,7 +6,7 @@
 using namespace tessera;
 
 static constexpr ScalarOpInfo table[] = {
-#define TESSERA_SCALAR_OP(Enumerator, name, arity, rule, visibility, meaning)                        \
+#define TESSERA_SCALAR_OP(Enumerator, name, arity, rule, visibility, meaning)                      \
   {ScalarOp::Enumerator, #name, arity, TypeRule::rule, Visibility::visibility, meaning},
 #include "tessera/Support/ScalarOps.def"
 };
@@ -22,7 +22,9 @@ std::optional<ScalarOp> tessera::scalarOpByName(std::string_view name) {
 
 static constexpr std::string_view reduceNames[] = {"sum", "prod", "max", "min", "any", "all"};
 
-std::string_view tessera::reduceOpName(ReduceOp op) { return reduceNames[static_cast<uint32_t>(op)]; }
+std::string_view tessera::reduceOpName(ReduceOp op) {
+  return reduceNames[static_cast<uint32_t>(op)];
+}
 
 std::optional<ReduceOp> tessera::reduceOpByName(std::string_view name) {
   for (uint32_t i = 0; i < std::size(reduceNames); ++i)

@@ -1,8 +1,9 @@
 //===- SymExpr.cpp - Symbolic sizes ---------------------------------------===//
 //
-// Nodes live for ever in one table. An Add holds monomials in textual order; a monomial is a Mul whose first
-// operand may be a constant coefficient; every other node is an atom. All constructors go through Polynomial,
-// which collects equal monomials, so that canonical form needs no separate simplifier.
+// Nodes live for ever in one table. An Add holds monomials in textual order; a monomial is a Mul
+// whose first operand may be a constant coefficient; every other node is an atom. All constructors
+// go through Polynomial, which collects equal monomials, so that canonical form needs no separate
+// simplifier.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Support/SymExpr.h"
@@ -280,7 +281,8 @@ int64_t SymExpr::divisor(const std::function<int64_t(const std::string &)> &symb
     int64_t product = 1;
     for (SymExpr factor : operands()) {
       int64_t d = factor.divisor(symbolDivisor);
-      product = product > (int64_t(1) << 30) / std::max<int64_t>(d, 1) ? int64_t(1) << 30 : product * d;
+      product =
+          product > (int64_t(1) << 30) / std::max<int64_t>(d, 1) ? int64_t(1) << 30 : product * d;
     }
     return product;
   }
@@ -299,8 +301,8 @@ void SymExpr::collectSymbols(std::set<std::string> &names) const {
     op.collectSymbols(names);
 }
 
-SymExpr SymExpr::substitute(
-    const std::function<std::optional<SymExpr>(const std::string &)> &map) const {
+SymExpr
+SymExpr::substitute(const std::function<std::optional<SymExpr>(const std::string &)> &map) const {
   switch (kind()) {
   case Kind::Constant:
     return *this;
@@ -336,8 +338,8 @@ SymExpr SymExpr::substitute(
   }
 }
 
-std::optional<int64_t> SymExpr::evaluate(
-    const std::function<std::optional<int64_t>(const std::string &)> &value) const {
+std::optional<int64_t>
+SymExpr::evaluate(const std::function<std::optional<int64_t>(const std::string &)> &value) const {
   switch (kind()) {
   case Kind::Constant:
     return constantValue();
@@ -378,7 +380,8 @@ std::optional<int64_t> SymExpr::evaluate(
 }
 
 namespace {
-/// expression := term (('+' | '-') term)*   term := factor ('*' factor)*   factor := int | name | name '(' e ',' e ')' | '(' e ')' | '-' factor
+/// expression := term (('+' | '-') term)*   term := factor ('*' factor)*   factor := int | name |
+/// name '(' e ',' e ')' | '(' e ')' | '-' factor
 struct Parser {
   std::string_view text;
   size_t at = 0;
@@ -440,7 +443,9 @@ struct Parser {
           return std::nullopt;
       return SymExpr(value);
     }
-    auto isName = [](char c) { return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || (c & 0x80); };
+    auto isName = [](char c) {
+      return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || (c & 0x80);
+    };
     while (at < text.size() && isName(text[at]))
       ++at;
     std::string_view name = text.substr(start, at - start);

@@ -1,7 +1,8 @@
 //===- ScalarOps.h - Elementwise operations and monoids --------*- C++ -*-===//
 //
 // The scalar vocabulary that every level shares (ScalarOps.def), and the monoids of reductions.
-// No IR is known here: an operation is an enumerator with a name, an arity, a type rule and a meaning.
+// No IR is known here: an operation is an enumerator with a name, an arity, a type rule and a
+// meaning.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_SCALAROPS_H
@@ -34,7 +35,7 @@ const ScalarOpInfo &scalarOpInfo(ScalarOp op);
 std::optional<ScalarOp> scalarOpByName(std::string_view name);
 /// Calls `visit` for every operation in table order.
 template <typename Visit> void forEachScalarOp(Visit visit) {
-#define TESSERA_SCALAR_OP(Enumerator, name, arity, rule, visibility, meaning)                        \
+#define TESSERA_SCALAR_OP(Enumerator, name, arity, rule, visibility, meaning)                      \
   visit(scalarOpInfo(ScalarOp::Enumerator));
 #include "tessera/Support/ScalarOps.def"
 }

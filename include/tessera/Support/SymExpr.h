@@ -1,14 +1,16 @@
 //===- SymExpr.h - Symbolic sizes ------------------------------*- C++ -*-===//
 //
-// Integer expressions over named sizes: the one algebra for dimensions of tensor types, grids, strides
-// and the host program. Expressions are interned in canonical form (a polynomial over symbols and opaque
-// division, minimum and maximum atoms), so structural equality is pointer equality:
+// Integer expressions over named sizes: the one algebra for dimensions of tensor types, grids,
+// strides and the host program. Expressions are interned in canonical form (a polynomial over
+// symbols and opaque division, minimum and maximum atoms), so structural equality is pointer
+// equality:
 //
 //   SymExpr b = SymExpr::symbol("B"), s = SymExpr::symbol("S");
 //   (b + s) * 2 == s * 2 + b * 2           // true, and the same pointer
 //   ((s * 64).floorDiv(64)) == s           // exact division is seen
 //
-// Sizes are non-negative, and the simplifications use it: floordiv and mod round toward minus infinity.
+// Sizes are non-negative, and the simplifications use it: floordiv and mod round toward minus
+// infinity.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_SYMEXPR_H
@@ -61,11 +63,13 @@ public:
   /// Operands of an Add, Mul or binary node, in canonical order.
   const std::vector<SymExpr> &operands() const;
 
-  /// The largest known integer that divides every value, given what divides the symbols (1 where nothing is known).
+  /// The largest known integer that divides every value, given what divides the symbols (1 where
+  /// nothing is known).
   int64_t divisor(const std::function<int64_t(const std::string &)> &symbolDivisor = nullptr) const;
   void collectSymbols(std::set<std::string> &names) const;
   SymExpr substitute(const std::function<std::optional<SymExpr>(const std::string &)> &map) const;
-  /// The value with the given sizes; nothing if a symbol is unknown, a divisor is zero, or 64 bits overflow.
+  /// The value with the given sizes; nothing if a symbol is unknown, a divisor is zero, or 64 bits
+  /// overflow.
   std::optional<int64_t>
   evaluate(const std::function<std::optional<int64_t>(const std::string &)> &value) const;
 

@@ -1,7 +1,7 @@
 //===- GraphDialect.cpp - The Graph IR dialect and its tensor type --------===//
 //
-// The dialect's registration, the textual form of tensor types, and the vocabulary shared by operations:
-// iteration symbols, accumulation types, constants made by folding.
+// The dialect's registration, the textual form of tensor types, and the vocabulary shared by
+// operations: iteration symbols, accumulation types, constants made by folding.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -32,7 +32,8 @@ void GraphDialect::initialize() {
       >();
 }
 
-Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                             Location loc) {
   auto number = dyn_cast<TypedAttr>(value);
   auto tensor = dyn_cast<gir::TensorType>(type);
   if (!number || !tensor || number.getType() != tensor.getElementType())
@@ -61,14 +62,16 @@ SymExpr gir::TensorType::getNumElements() const {
   return product;
 }
 
-LogicalResult gir::TensorType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<SymExpr> shape,
-                                 Type elementType) {
-  bool isElement = elementType.isF64() || elementType.isF32() || elementType.isBF16() || elementType.isF16() ||
-                   elementType.isUnsignedInteger(8);
+LogicalResult gir::TensorType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                      ArrayRef<SymExpr> shape, Type elementType) {
+  bool isElement = elementType.isF64() || elementType.isF32() || elementType.isBF16() ||
+                   elementType.isF16() || elementType.isUnsignedInteger(8);
   for (unsigned width : {1, 8, 16, 32, 64})
     isElement |= elementType.isSignlessInteger(width);
   if (!isElement)
-    return emitError() << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, got " << elementType;
+    return emitError()
+           << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, got "
+           << elementType;
   for (SymExpr size : shape)
     if (size.isConstant() && size.constantValue() < 0)
       return emitError() << "expected sizes of at least 0, got " << size.constantValue();
@@ -82,7 +85,8 @@ Type gir::TensorType::parse(AsmParser &parser) {
   if (parser.parseLess())
     return {};
   while (true) {
-    // Dimensions are told from the element type by their tokens: capitalised names are no MLIR types.
+    // Dimensions are told from the element type by their tokens: capitalised names are no MLIR
+    // types.
     OptionalParseResult type = parser.parseOptionalType(elementType);
     if (type.has_value()) {
       if (failed(*type) || parser.parseGreater())
@@ -120,7 +124,8 @@ static bool isBare(SymExpr size) {
   if (!size.isSymbol())
     return false;
   StringRef name = size.symbolName();
-  return llvm::isUpper(name.front()) && llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+  return llvm::isUpper(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
 }
 
 void gir::TensorType::print(AsmPrinter &printer) const {

@@ -1,6 +1,7 @@
 //===- GraphInterface.cpp - How basic operations describe themselves ------===//
 //
-// The GraphOpInterface of every basic operation: iteration space, operand indices, scalar body, reduction.
+// The GraphOpInterface of every basic operation: iteration space, operand indices, scalar body,
+// reduction.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -29,7 +30,9 @@ static Index identityIndex(unsigned rank) {
 
 Index ConstantOp::getIterationSizes() { return shapeOf(getResult()); }
 Index ConstantOp::getOperandIndex(unsigned) { return {}; }
-ScalarBody ConstantOp::getScalarBody() { return {.kind = ScalarBody::Constant, .value = getValue()}; }
+ScalarBody ConstantOp::getScalarBody() {
+  return {.kind = ScalarBody::Constant, .value = getValue()};
+}
 
 Index SizeOp::getIterationSizes() { return {}; }
 Index SizeOp::getOperandIndex(unsigned) { return {}; }
@@ -37,7 +40,9 @@ ScalarBody SizeOp::getScalarBody() { return {.kind = ScalarBody::Size, .size = g
 
 Index IotaOp::getIterationSizes() { return shapeOf(getResult()); }
 Index IotaOp::getOperandIndex(unsigned) { return {}; }
-ScalarBody IotaOp::getScalarBody() { return {.kind = ScalarBody::Index, .dim = unsigned(getDim())}; }
+ScalarBody IotaOp::getScalarBody() {
+  return {.kind = ScalarBody::Index, .dim = unsigned(getDim())};
+}
 
 //===----------------------------------------------------------------------===//
 // Elementwise
@@ -96,8 +101,10 @@ static SymExpr product(ArrayRef<SymExpr> sizes) {
   return result;
 }
 
-/// The index into dimensions `from`, which hold the same elements as dimensions `to` in row-major order.
-static void appendGroupIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr> to, ArrayRef<SymExpr> index, Index &result) {
+/// The index into dimensions `from`, which hold the same elements as dimensions `to` in row-major
+/// order.
+static void appendGroupIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr> to, ArrayRef<SymExpr> index,
+                             Index &result) {
   SymExpr linear(0);
   for (auto [size, i] : llvm::zip_equal(to, index))
     linear = linear * size + (size.isConstant(1) ? SymExpr(0) : i);
@@ -113,19 +120,23 @@ static void appendGroupIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr> to, Array
   }
 }
 
-SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr> to, ArrayRef<SymExpr> index) {
+SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr> to,
+                                       ArrayRef<SymExpr> index) {
   auto isZero = [](SymExpr size) { return size.isConstant(0); };
   if (llvm::any_of(from, isZero) || llvm::any_of(to, isZero))
     return Index(from.size(), SymExpr(0)); // there are no elements
   Index result;
   while (!from.empty() || !to.empty()) {
-    // The shortest leading groups with equal products; all that is left where no product is seen to be equal.
+    // The shortest leading groups with equal products; all that is left where no product is seen to
+    // be equal.
     unsigned numFrom = from.size(), numTo = to.size();
     for (unsigned i = 0; i <= from.size(); ++i)
       for (unsigned j = 0; j <= to.size(); ++j)
-        if (i + j > 0 && i + j < numFrom + numTo && product(from.take_front(i)) == product(to.take_front(j)))
+        if (i + j > 0 && i + j < numFrom + numTo &&
+            product(from.take_front(i)) == product(to.take_front(j)))
           numFrom = i, numTo = j;
-    appendGroupIndex(from.take_front(numFrom), to.take_front(numTo), index.take_front(numTo), result);
+    appendGroupIndex(from.take_front(numFrom), to.take_front(numTo), index.take_front(numTo),
+                     result);
     from = from.drop_front(numFrom);
     to = to.drop_front(numTo);
     index = index.drop_front(numTo);

@@ -5,12 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include <charconv>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::gir;
 
 //===----------------------------------------------------------------------===//
-// Custom directives: attributes without their types or quotes
+// Custom directives: attributes without their types or quotes, types with their mnemonic
 //===----------------------------------------------------------------------===//
 
 static ParseResult parsePlainInt(OpAsmParser &parser, IntegerAttr &attr) {
@@ -21,7 +23,9 @@ static ParseResult parsePlainInt(OpAsmParser &parser, IntegerAttr &attr) {
   return success();
 }
 
-static void printPlainInt(OpAsmPrinter &printer, Operation *, IntegerAttr attr) { printer << attr.getInt(); }
+static void printPlainInt(OpAsmPrinter &printer, Operation *, IntegerAttr attr) {
+  printer << attr.getInt();
+}
 
 static ParseResult parsePlainFloat(OpAsmParser &parser, FloatAttr &attr) {
   double value;
@@ -31,8 +35,16 @@ static ParseResult parsePlainFloat(OpAsmParser &parser, FloatAttr &attr) {
   return success();
 }
 
+/// The shortest digits that give the same double.
 static void printPlainFloat(OpAsmPrinter &printer, Operation *, FloatAttr attr) {
-  printer.printFloat(attr.getValue());
+  if (!attr.getValue().isFinite())
+    return printer.printFloat(attr.getValue());
+  char buffer[32];
+  auto end = std::to_chars(buffer, std::end(buffer), attr.getValueAsDouble()).ptr;
+  std::string text(buffer, end);
+  if (text.find('.') == std::string::npos) // MLIR tells floats from integers by the point
+    text.insert(std::min(text.find('e'), text.size()), ".0");
+  printer << text;
 }
 
 static ParseResult parseKeyword(OpAsmParser &parser, StringAttr &attr) {
@@ -43,7 +55,13 @@ static ParseResult parseKeyword(OpAsmParser &parser, StringAttr &attr) {
   return success();
 }
 
-static void printKeyword(OpAsmPrinter &printer, Operation *, StringAttr attr) { printer << attr.getValue(); }
+static void printKeyword(OpAsmPrinter &printer, Operation *, StringAttr attr) {
+  printer << attr.getValue();
+}
+
+static ParseResult parseFullType(OpAsmParser &parser, Type &type) { return parser.parseType(type); }
+
+static void printFullType(OpAsmPrinter &printer, Operation *, Type type) { printer << type; }
 
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphOps.cpp.inc"
@@ -56,10 +74,12 @@ static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(va
 
 static StringRef toStringRef(std::string_view text) { return StringRef(text.data(), text.size()); }
 
-void ConstantOp::build(OpBuilder &builder, OperationState &state, gir::TensorType type, double value) {
+void ConstantOp::build(OpBuilder &builder, OperationState &state, gir::TensorType type,
+                       double value) {
   Type element = type.getElementType();
-  TypedAttr attr = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
-                                           : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
+  TypedAttr attr = isa<FloatType>(element)
+                       ? TypedAttr(builder.getFloatAttr(element, value))
+                       : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
   build(builder, state, type, attr);
 }
 
@@ -77,16 +97,18 @@ void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueR
   build(builder, state, type, toStringRef(info.name), inputs);
 }
 
-void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType, bool isExplicit) {
+void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType,
+                   bool isExplicit) {
   build(builder, state, tensorType(input).withElementType(elementType), input, isExplicit);
 }
 
-void BroadcastOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<SymExpr> shape,
-                        ArrayRef<int64_t> dims) {
+void BroadcastOp::build(OpBuilder &builder, OperationState &state, Value input,
+                        ArrayRef<SymExpr> shape, ArrayRef<int64_t> dims) {
   build(builder, state, tensorType(input).withShape(shape), input, dims);
 }
 
-void TransposeOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<int64_t> permutation) {
+void TransposeOp::build(OpBuilder &builder, OperationState &state, Value input,
+                        ArrayRef<int64_t> permutation) {
   gir::TensorType type = tensorType(input);
   SmallVector<SymExpr> shape;
   for (int64_t dim : permutation)
@@ -94,16 +116,18 @@ void TransposeOp::build(OpBuilder &builder, OperationState &state, Value input, 
   build(builder, state, type.withShape(shape), input, permutation);
 }
 
-void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<SymExpr> shape) {
+void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
+                      ArrayRef<SymExpr> shape) {
   build(builder, state, tensorType(input).withShape(shape), input);
 }
 
-void SliceOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<SymExpr> starts,
-                    ArrayRef<int64_t> steps, ArrayRef<SymExpr> sizes) {
+void SliceOp::build(OpBuilder &builder, OperationState &state, Value input,
+                    ArrayRef<SymExpr> starts, ArrayRef<int64_t> steps, ArrayRef<SymExpr> sizes) {
   SmallVector<Attribute> texts;
   for (SymExpr start : starts)
     texts.push_back(builder.getStringAttr(start.str()));
-  build(builder, state, tensorType(input).withShape(sizes), input, builder.getArrayAttr(texts), steps);
+  build(builder, state, tensorType(input).withShape(sizes), input, builder.getArrayAttr(texts),
+        steps);
 }
 
 SymExpr SliceOp::getStart(unsigned dim) {
@@ -117,8 +141,8 @@ void ConcatOp::build(OpBuilder &builder, OperationState &state, int64_t dim, Val
   build(builder, state, tensorType(inputs.front()).withShape(shape), dim, inputs);
 }
 
-void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
-                          ArrayRef<int64_t> dims) {
+void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,
+                          Value input, ArrayRef<int64_t> dims) {
   gir::TensorType type = tensorType(input);
   SmallVector<SymExpr> shape;
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
@@ -127,8 +151,9 @@ void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::Re
   build(builder, state, type.withShape(shape), toStringRef(reduceOpName(op)), input, dims);
 }
 
-void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
-                       ArrayRef<int64_t> rhsBatch, ArrayRef<int64_t> lhsContract, ArrayRef<int64_t> rhsContract) {
+void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs,
+                       ArrayRef<int64_t> lhsBatch, ArrayRef<int64_t> rhsBatch,
+                       ArrayRef<int64_t> lhsContract, ArrayRef<int64_t> rhsContract) {
   SmallVector<SymExpr> shape;
   for (int64_t dim : lhsBatch)
     shape.push_back(tensorType(lhs).getDim(dim));
@@ -139,5 +164,6 @@ void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Val
   };
   appendFree(tensorType(lhs), lhsBatch, lhsContract);
   appendFree(tensorType(rhs), rhsBatch, rhsContract);
-  build(builder, state, tensorType(lhs).withShape(shape), lhs, rhs, lhsBatch, rhsBatch, lhsContract, rhsContract);
+  build(builder, state, tensorType(lhs).withShape(shape), lhs, rhs, lhsBatch, rhsBatch, lhsContract,
+        rhsContract);
 }

@@ -1,7 +1,7 @@
 //===- GraphVerify.cpp - What a valid graph operation is ------------------===//
 //
-// Verifiers compare sizes as expressions: two sizes are the same when their canonical forms are. Messages say what
-// was expected and what was found.
+// Verifiers compare sizes as expressions: two sizes are the same when their canonical forms are.
+// Messages say what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -19,7 +19,8 @@ static std::string shapeText(ArrayRef<SymExpr> shape) {
   return text + "]";
 }
 
-static LogicalResult expectShape(Operation *op, const Twine &what, ArrayRef<SymExpr> got, ArrayRef<SymExpr> expected) {
+static LogicalResult expectShape(Operation *op, const Twine &what, ArrayRef<SymExpr> got,
+                                 ArrayRef<SymExpr> expected) {
   if (got == expected)
     return success();
   return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected) << ", got "
@@ -29,7 +30,8 @@ static LogicalResult expectShape(Operation *op, const Twine &what, ArrayRef<SymE
 static LogicalResult expectElement(Operation *op, const Twine &what, Type got, Type expected) {
   if (got == expected)
     return success();
-  return op->emitOpError() << "expected " << what << " of element type " << expected << ", got " << got;
+  return op->emitOpError() << "expected " << what << " of element type " << expected << ", got "
+                           << got;
 }
 
 /// Checks that `dim` names a dimension of a tensor of `rank` dimensions.
@@ -44,7 +46,8 @@ static LogicalResult expectSortedDims(Operation *op, ArrayRef<int64_t> dims, int
     if (failed(expectDim(op, dim, rank)))
       return failure();
     if (i > 0 && dims[i - 1] >= dim)
-      return op->emitOpError() << "expected strictly increasing dimensions, got " << dims[i - 1] << " before " << dim;
+      return op->emitOpError() << "expected strictly increasing dimensions, got " << dims[i - 1]
+                               << " before " << dim;
   }
   return success();
 }
@@ -58,7 +61,8 @@ static LogicalResult expectCount(Operation *op, const Twine &what, size_t got, s
 static LogicalResult expectFloat(Operation *op, Value value) {
   if (tensorType(value).isFloat())
     return success();
-  return op->emitOpError() << "expected a floating point element type, got " << tensorType(value).getElementType();
+  return op->emitOpError() << "expected a floating point element type, got "
+                           << tensorType(value).getElementType();
 }
 
 static SmallVector<SymExpr> withoutDims(ArrayRef<SymExpr> shape, ArrayRef<int64_t> dims) {
@@ -76,7 +80,8 @@ static SmallVector<SymExpr> withoutDims(ArrayRef<SymExpr> shape, ArrayRef<int64_
 LogicalResult ConstantOp::verify() {
   if (!isa<FloatAttr, IntegerAttr>(getValue()))
     return emitOpError() << "expected a number, got " << getValue();
-  return expectElement(*this, "a value", getValue().getType(), tensorType(getResult()).getElementType());
+  return expectElement(*this, "a value", getValue().getType(),
+                       tensorType(getResult()).getElementType());
 }
 
 LogicalResult SizeOp::verify() {
@@ -115,18 +120,22 @@ static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
 
   bool isFloat = isa<FloatType>(element);
   if ((info.rule == TypeRule::Float || info.rule == TypeRule::Test) && !isFloat)
-    return op.emitOpError() << "expected floating point operands of " << op.getKind() << ", got " << element;
+    return op.emitOpError() << "expected floating point operands of " << op.getKind() << ", got "
+                            << element;
   if (info.rule == TypeRule::Integer && isFloat)
-    return op.emitOpError() << "expected integer or bool operands of " << op.getKind() << ", got " << element;
+    return op.emitOpError() << "expected integer or bool operands of " << op.getKind() << ", got "
+                            << element;
   if (info.rule == TypeRule::Number && element == boolType)
-    return op.emitOpError() << "expected numbers as operands of " << op.getKind() << ", got " << element;
+    return op.emitOpError() << "expected numbers as operands of " << op.getKind() << ", got "
+                            << element;
   return info.rule == TypeRule::Compare || info.rule == TypeRule::Test ? boolType : element;
 }
 
 LogicalResult MapOp::verify() {
   std::optional<ScalarOp> op = scalarOpByName({getKind().data(), getKind().size()});
   if (!op)
-    return emitOpError() << "expected an operation of the scalar vocabulary, got '" << getKind() << "'";
+    return emitOpError() << "expected an operation of the scalar vocabulary, got '" << getKind()
+                         << "'";
   const ScalarOpInfo &info = scalarOpInfo(*op);
   if (failed(expectCount(*this, "operands of " + getKind(), getInputs().size(), info.arity)))
     return failure();
@@ -141,7 +150,8 @@ LogicalResult MapOp::verify() {
 }
 
 LogicalResult CastOp::verify() {
-  return expectShape(*this, "a result", tensorType(getResult()).getShape(), tensorType(getInput()).getShape());
+  return expectShape(*this, "a result", tensorType(getResult()).getShape(),
+                     tensorType(getInput()).getShape());
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,15 +171,16 @@ LogicalResult BroadcastOp::verify() {
     return failure();
   for (auto [size, dim] : llvm::zip_equal(from.getShape(), getDims()))
     if (!size.isConstant(1) && size != to.getDim(dim))
-      return emitOpError() << "expected size 1 or " << to.getDim(dim).str() << " for result dimension " << dim
-                           << ", got " << size.str();
+      return emitOpError() << "expected size 1 or " << to.getDim(dim).str()
+                           << " for result dimension " << dim << ", got " << size.str();
   return success();
 }
 
 LogicalResult TransposeOp::verify() {
   gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
   if (failed(expectSameElement(*this, getInput())) ||
-      failed(expectCount(*this, "entries in the permutation", getPermutation().size(), from.getRank())))
+      failed(expectCount(*this, "entries in the permutation", getPermutation().size(),
+                         from.getRank())))
     return failure();
   SmallVector<SymExpr> shape;
   SmallVector<bool> seen(from.getRank(), false);
@@ -192,7 +203,8 @@ static bool hasDivision(SymExpr e) {
 LogicalResult ReshapeOp::verify() {
   if (failed(expectSameElement(*this, getInput())))
     return failure();
-  SymExpr from = tensorType(getInput()).getNumElements(), to = tensorType(getResult()).getNumElements();
+  SymExpr from = tensorType(getInput()).getNumElements(),
+          to = tensorType(getResult()).getNumElements();
   // A quotient is exact by a guard of the function, which the expressions do not show.
   if (from != to && !hasDivision(from) && !hasDivision(to))
     return emitOpError() << "expected a result of " << from.str() << " elements, got " << to.str();
@@ -218,10 +230,12 @@ LogicalResult SliceOp::verify() {
     if (size.isConstant(0))
       continue;
     SymExpr last = *start + (size - SymExpr(1)) * SymExpr(step), room = from.getDim(dim) - last;
-    if ((last.isConstant() && last.constantValue() < 0) || (room.isConstant() && room.constantValue() <= 0) ||
+    if ((last.isConstant() && last.constantValue() < 0) ||
+        (room.isConstant() && room.constantValue() <= 0) ||
         (start->isConstant() && start->constantValue() < 0))
-      return emitOpError() << "expected elements inside size " << from.getDim(dim).str() << " of dimension " << dim
-                           << ", got " << start->str() << " to " << last.str();
+      return emitOpError() << "expected elements inside size " << from.getDim(dim).str()
+                           << " of dimension " << dim << ", got " << start->str() << " to "
+                           << last.str();
   }
   return success();
 }
@@ -257,7 +271,8 @@ LogicalResult ConcatOp::verify() {
 static LogicalResult expectSumElement(Operation *op, Type got, Type element) {
   if (got == element || got == accumulationType(element))
     return success();
-  InFlightDiagnostic diagnostic = op->emitOpError() << "expected a result of element type " << element;
+  InFlightDiagnostic diagnostic = op->emitOpError()
+                                  << "expected a result of element type " << element;
   if (accumulationType(element) != element)
     diagnostic << " or " << accumulationType(element);
   return diagnostic << ", got " << got;
@@ -269,7 +284,8 @@ LogicalResult gir::ReduceOp::verify() {
     return emitOpError() << "expected sum, prod, max, min, any or all, got '" << getKind() << "'";
   gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
   if (failed(expectSortedDims(*this, getDims(), from.getRank())) ||
-      failed(expectShape(*this, "a result", to.getShape(), withoutDims(from.getShape(), getDims()))))
+      failed(
+          expectShape(*this, "a result", to.getShape(), withoutDims(from.getShape(), getDims()))))
     return failure();
   bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
   bool isSum = *op == tessera::ReduceOp::Sum || *op == tessera::ReduceOp::Prod;
@@ -283,20 +299,23 @@ LogicalResult gir::ReduceOp::verify() {
 }
 
 LogicalResult ContractOp::verify() {
-  gir::TensorType lhs = tensorType(getLhs()), rhs = tensorType(getRhs()), to = tensorType(getResult());
+  gir::TensorType lhs = tensorType(getLhs()), rhs = tensorType(getRhs()),
+                  to = tensorType(getResult());
   if (failed(expectElement(*this, "operands", rhs.getElementType(), lhs.getElementType())))
     return failure();
   if (lhs.isBool())
     return emitOpError("expected operands of numbers, got i1");
 
-  auto expectDistinct = [&](gir::TensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) -> LogicalResult {
+  auto expectDistinct = [&](gir::TensorType type, ArrayRef<int64_t> batch,
+                            ArrayRef<int64_t> contract) -> LogicalResult {
     SmallVector<bool> seen(type.getRank(), false);
     for (ArrayRef<int64_t> dims : {batch, contract})
       for (int64_t dim : dims) {
         if (failed(expectDim(*this, dim, type.getRank())))
           return failure();
         if (seen[dim])
-          return emitOpError() << "expected each dimension at most once, got dimension " << dim << " twice";
+          return emitOpError() << "expected each dimension at most once, got dimension " << dim
+                               << " twice";
         seen[dim] = true;
       }
     return success();
@@ -305,13 +324,15 @@ LogicalResult ContractOp::verify() {
       failed(expectDistinct(rhs, getRhsBatch(), getRhsContract())))
     return failure();
 
-  auto expectPairs = [&](StringRef what, ArrayRef<int64_t> left, ArrayRef<int64_t> right) -> LogicalResult {
-    if (failed(expectCount(*this, what + " dimensions of the right operand", right.size(), left.size())))
+  auto expectPairs = [&](StringRef what, ArrayRef<int64_t> left,
+                         ArrayRef<int64_t> right) -> LogicalResult {
+    if (failed(expectCount(*this, what + " dimensions of the right operand", right.size(),
+                           left.size())))
       return failure();
     for (auto [l, r] : llvm::zip_equal(left, right))
       if (lhs.getDim(l) != rhs.getDim(r))
-        return emitOpError() << "expected " << what << " dimensions of one size, got " << lhs.getDim(l).str() << " and "
-                             << rhs.getDim(r).str();
+        return emitOpError() << "expected " << what << " dimensions of one size, got "
+                             << lhs.getDim(l).str() << " and " << rhs.getDim(r).str();
     return success();
   };
   if (failed(expectPairs("batch", getLhsBatch(), getRhsBatch())) ||
@@ -360,8 +381,10 @@ LogicalResult LogSumExpOp::verify() { return verifyStatistic(*this, getInput(), 
 LogicalResult MeanOp::verify() { return verifyStatistic(*this, getInput(), getDims()); }
 LogicalResult VarOp::verify() { return verifyStatistic(*this, getInput(), getDims()); }
 
-/// A normalisation over the last `rank` dimensions; `parameters` (which may be absent) have those dimensions.
-static LogicalResult verifyNorm(Operation *op, Value input, int64_t rank, ArrayRef<Value> parameters) {
+/// A normalisation over the last `rank` dimensions; `parameters` (which may be absent) have those
+/// dimensions.
+static LogicalResult verifyNorm(Operation *op, Value input, int64_t rank,
+                                ArrayRef<Value> parameters) {
   gir::TensorType from = tensorType(input), to = tensorType(op->getResult(0));
   if (failed(expectFloat(op, input)) || failed(expectSameElement(op, input)) ||
       failed(expectShape(op, "a result", to.getShape(), from.getShape())))
@@ -379,5 +402,7 @@ static LogicalResult verifyNorm(Operation *op, Value input, int64_t rank, ArrayR
   return success();
 }
 
-LogicalResult LayerNormOp::verify() { return verifyNorm(*this, getInput(), getRank(), {getScale(), getShift()}); }
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, getInput(), getRank(), {getScale(), getShift()});
+}
 LogicalResult RmsNormOp::verify() { return verifyNorm(*this, getInput(), getRank(), {getScale()}); }

@@ -22,7 +22,8 @@ inline llvm::hash_code hash_value(SymExpr e) { return llvm::hash_value(e.opaque(
 
 namespace tessera::gir {
 
-/// What an operation computes at one point of its iteration space, from its operands' elements there.
+/// What an operation computes at one point of its iteration space, from its operands' elements
+/// there.
 struct ScalarBody {
   enum Kind {
     Identity, ///< the operand's element (views)
@@ -39,15 +40,16 @@ struct ScalarBody {
   SymExpr size = {};
 };
 
-/// The symbol that stands for iteration dimension `i` in index expressions: `#i`, which no size is called.
+/// The symbol that stands for iteration dimension `i` in index expressions: `#i`, which no size is
+/// called.
 SymExpr iterationSymbol(unsigned i);
 
 /// The type in which sums and products of elements of `type` are accumulated.
 mlir::Type accumulationType(mlir::Type type);
 
-/// The index into a row-major tensor of shape `from` of the element at `index` in the same elements seen with
-/// shape `to`. Dimensions that both shapes share keep their index; only within a group of dimensions that is merged
-/// or split do divisions appear.
+/// The index into a row-major tensor of shape `from` of the element at `index` in the same elements
+/// seen with shape `to`. Dimensions that both shapes share keep their index; only within a group of
+/// dimensions that is merged or split do divisions appear.
 llvm::SmallVector<SymExpr> reshapeIndex(llvm::ArrayRef<SymExpr> from, llvm::ArrayRef<SymExpr> to,
                                         llvm::ArrayRef<SymExpr> index);
 

@@ -37,7 +37,7 @@ def Graph_ConstantOp : Graph_BasicOp<"constant", [ConstantLike]> {
   }];
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let assemblyFormat = "$value attr-dict `:` custom<FullType>(type($result))";
   let builders = [
     OpBuilder<(ins "::tessera::gir::TensorType":$type, "double":$value)>
   ];
@@ -55,7 +55,7 @@ def Graph_SizeOp : Graph_BasicOp<"size"> {
   }];
   let arguments = (ins StrAttr:$size);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$size attr-dict `:` type($result)";
+  let assemblyFormat = "$size attr-dict `:` custom<FullType>(type($result))";
   let builders = [
     OpBuilder<(ins "::tessera::SymExpr":$size)>
   ];
@@ -76,7 +76,8 @@ def Graph_IotaOp : Graph_BasicOp<"iota"> {
   }];
   let arguments = (ins I64Attr:$dim);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "custom<PlainInt>($dim) attr-dict `:` type($result)";
+  let assemblyFormat = "custom<PlainInt>($dim) attr-dict `:` custom<FullType>(type($result))";
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,10 +96,14 @@ def Graph_MapOp : Graph_BasicOp<"map"> {
   }];
   let arguments = (ins StrAttr:$kind, Variadic<Graph_TensorType>:$inputs);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = [{
+    custom<Keyword>($kind) `(` $inputs `)` attr-dict
+    `:` functional-type($inputs, $result)
+  }];
   let builders = [
     OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs)>
   ];
+  let hasFolder = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
@@ -118,7 +123,10 @@ def Graph_CastOp : Graph_BasicOp<"cast"> {
   }];
   let arguments = (ins Graph_TensorType:$input, UnitAttr:$explicit_);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input (`explicit` $explicit_^)? attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input (`explicit` $explicit_^)? attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType, CArg<"bool", "false">:$isExplicit)>
   ];
@@ -141,13 +149,15 @@ def Graph_BroadcastOp : Graph_BasicOp<"broadcast"> {
   }];
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `dims` $dims attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$shape,
                    "::llvm::ArrayRef<int64_t>":$dims)>
   ];
   let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 
 def Graph_TransposeOp : Graph_BasicOp<"transpose"> {
@@ -161,12 +171,14 @@ def Graph_TransposeOp : Graph_BasicOp<"transpose"> {
   }];
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `perm` $permutation attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `perm` $permutation attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$permutation)>
   ];
   let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 
 def Graph_ReshapeOp : Graph_BasicOp<"reshape"> {
@@ -178,12 +190,14 @@ def Graph_ReshapeOp : Graph_BasicOp<"reshape"> {
   }];
   let arguments = (ins Graph_TensorType:$input);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$shape)>
   ];
   let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 
 def Graph_SliceOp : Graph_BasicOp<"slice"> {
@@ -198,7 +212,10 @@ def Graph_SliceOp : Graph_BasicOp<"slice"> {
   }];
   let arguments = (ins Graph_TensorType:$input, StrArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `starts` $starts `steps` $steps attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `starts` $starts `steps` $steps attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$starts,
                    "::llvm::ArrayRef<int64_t>":$steps, "::llvm::ArrayRef<::tessera::SymExpr>":$sizes)>
@@ -218,7 +235,10 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
   }];
   let arguments = (ins I64Attr:$dim, Variadic<Graph_TensorType>:$inputs);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "custom<PlainInt>($dim) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = [{
+    custom<PlainInt>($dim) `(` $inputs `)` attr-dict
+    `:` functional-type($inputs, $result)
+  }];
   let builders = [
     OpBuilder<(ins "int64_t":$dim, "::mlir::ValueRange":$inputs)>
   ];
@@ -241,10 +261,14 @@ def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
   }];
   let arguments = (ins StrAttr:$kind, Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    custom<Keyword>($kind) $input `dims` $dims attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
   let builders = [
     OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims)>
   ];
+  let hasFolder = 1;
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];
@@ -292,7 +316,10 @@ def Graph_SoftmaxOp : Graph_CompositeOp<"softmax", [AllTypesMatch<["input", "res
   }];
   let arguments = (ins Graph_TensorType:$input, I64Attr:$dim, UnitAttr:$safe);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `dim` custom<PlainInt>($dim) (`safe` $safe^)? attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $input `dim` custom<PlainInt>($dim) (`safe` $safe^)? attr-dict
+    `:` custom<FullType>(type($result))
+  }];
 }
 
 def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax", [AllTypesMatch<["input", "result"]>]> {
@@ -304,7 +331,10 @@ def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax", [AllTypesMatch<["input
   }];
   let arguments = (ins Graph_TensorType:$input, I64Attr:$dim);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `dim` custom<PlainInt>($dim) attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $input `dim` custom<PlainInt>($dim) attr-dict
+    `:` custom<FullType>(type($result))
+  }];
 }
 
 def Graph_LogSumExpOp : Graph_CompositeOp<"logsumexp"> {
@@ -316,7 +346,10 @@ def Graph_LogSumExpOp : Graph_CompositeOp<"logsumexp"> {
   }];
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `dims` $dims attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
 }
 
 def Graph_MeanOp : Graph_CompositeOp<"mean"> {
@@ -328,7 +361,10 @@ def Graph_MeanOp : Graph_CompositeOp<"mean"> {
   }];
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `dims` $dims attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
 }
 
 def Graph_VarOp : Graph_CompositeOp<"var"> {
@@ -341,7 +377,8 @@ def Graph_VarOp : Graph_CompositeOp<"var"> {
   let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims, F64Attr:$correction);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = [{
-    $input `dims` $dims `correction` custom<PlainFloat>($correction) attr-dict `:` type($input) `->` type($result)
+    $input `dims` $dims `correction` custom<PlainFloat>($correction) attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
   }];
 }
 

@@ -1,0 +1,44 @@
+//===- ScalarEval.h - What scalar operations compute -----------*- C++ -*-===//
+//
+// The meaning of the scalar vocabulary on numbers, in one place: constant folding and the reference
+// interpreter evaluate through it, and code generators are tested against it.
+//
+// Where C leaves an integer operation open it is closed here: results wrap around, x // 0 is 0 and
+// leaves the remainder x, and a shift by a negative amount or by the width and more shifts
+// everything out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_SUPPORT_SCALAREVAL_H
+#define TESSERA_SUPPORT_SCALAREVAL_H
+
+#include "tessera/Support/ScalarOps.h"
+
+namespace tessera {
+
+/// An integer element type. Bool has width 1 and no sign; its sum is `or`, its product `and`.
+struct IntegerFormat {
+  unsigned width;
+  bool isSigned;
+
+  bool isBool() const { return width == 1; }
+  /// The value modulo 2^width, in this type's range.
+  int64_t wrap(int64_t value) const;
+};
+
+/// Evaluates an operation on floating point operands, in double. Comparisons and tests give 0 or 1,
+/// and the condition of `where` is 0 or 1.
+double evaluateFloat(ScalarOp op, const double *x);
+
+/// Evaluates an operation on integer or bool operands (also `where`'s condition); the result is
+/// wrapped to the format, or 0 or 1 for comparisons.
+int64_t evaluateInteger(ScalarOp op, const int64_t *x, IntegerFormat format);
+
+/// How far a conforming floating point implementation may be from the exact result, in units of the
+/// unit roundoff u of its type (2^-24 for f32): |computed - exact| <= u * scalarErrorUnits(op, x,
+/// exact), underflow apart. Basic arithmetic is rounded once; the elementary functions promise 4
+/// ulp (8 u) of the result, or of the scale that the definition names.
+double scalarErrorUnits(ScalarOp op, const double *x, double exact);
+
+} // namespace tessera
+
+#endif

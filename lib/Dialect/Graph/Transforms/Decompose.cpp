@@ -1,0 +1,24 @@
+//===- Decompose.cpp - Composites into basic operations -------------------===//
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace tessera::gir {
+#define GEN_PASS_DEF_GRAPHDECOMPOSE
+#include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
+} // namespace tessera::gir
+
+namespace {
+struct Decompose : gir::impl::GraphDecomposeBase<Decompose> {
+  void runOnOperation() override {
+    SmallVector<gir::CompositeOpInterface> composites;
+    getOperation()->walk([&](gir::CompositeOpInterface op) { composites.push_back(op); });
+    for (gir::CompositeOpInterface op : composites) {
+      OpBuilder builder(op);
+      op->getResult(0).replaceAllUsesWith(op.decompose(builder));
+      op->erase();
+    }
+  }
+};
+} // namespace

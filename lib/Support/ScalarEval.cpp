@@ -1,0 +1,330 @@
+//===- ScalarEval.cpp - What scalar operations compute --------------------===//
+#include "tessera/Support/ScalarEval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Floating point
+//===----------------------------------------------------------------------===//
+
+/// The quotient rounded down, found from the exact remainder, so that it is right where x / y
+/// rounds up to an integer.
+static double floorDivide(double x, double y) {
+  if (y == 0 || !std::isfinite(x))
+    return x / y;
+  double remainder = std::fmod(x, y);
+  double quotient = (x - remainder) / y;
+  if (remainder != 0 && (y < 0) != (remainder < 0))
+    quotient -= 1;
+  return quotient == 0 ? std::copysign(0.0, x / y) : std::rint(quotient);
+}
+
+static double floorRemainder(double x, double y) {
+  double r = std::fmod(x, y);
+  return r != 0 && (y < 0) != (r < 0) ? r + y : r;
+}
+
+static double maximum(double x, double y) { return std::isnan(x) || x > y ? x : y; }
+static double minimum(double x, double y) { return std::isnan(x) || x < y ? x : y; }
+
+static double geluTanh(double x) {
+  double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  return 0.5 * x * (1 + std::tanh(inner));
+}
+
+double tessera::evaluateFloat(ScalarOp op, const double *x) {
+  switch (op) {
+  case ScalarOp::Add:
+    return x[0] + x[1];
+  case ScalarOp::Sub:
+    return x[0] - x[1];
+  case ScalarOp::Mul:
+    return x[0] * x[1];
+  case ScalarOp::Div:
+    return x[0] / x[1];
+  case ScalarOp::FloorDiv:
+    return floorDivide(x[0], x[1]);
+  case ScalarOp::Remainder:
+    return floorRemainder(x[0], x[1]);
+  case ScalarOp::FMod:
+    return std::fmod(x[0], x[1]);
+  case ScalarOp::Pow:
+    return std::pow(x[0], x[1]);
+  case ScalarOp::Maximum:
+    return maximum(x[0], x[1]);
+  case ScalarOp::Minimum:
+    return minimum(x[0], x[1]);
+  case ScalarOp::Atan2:
+    return std::atan2(x[0], x[1]);
+  case ScalarOp::Neg:
+    return -x[0];
+  case ScalarOp::Abs:
+    return std::fabs(x[0]);
+  case ScalarOp::Sign:
+    return std::isnan(x[0]) ? x[0] : double(x[0] > 0) - double(x[0] < 0);
+  case ScalarOp::Square:
+    return x[0] * x[0];
+  case ScalarOp::Exp:
+    return std::exp(x[0]);
+  case ScalarOp::Exp2:
+    return std::exp2(x[0]);
+  case ScalarOp::Expm1:
+    return std::expm1(x[0]);
+  case ScalarOp::Log:
+    return std::log(x[0]);
+  case ScalarOp::Log2:
+    return std::log2(x[0]);
+  case ScalarOp::Log1p:
+    return std::log1p(x[0]);
+  case ScalarOp::Sqrt:
+    return std::sqrt(x[0]);
+  case ScalarOp::Rsqrt:
+    return 1 / std::sqrt(x[0]);
+  case ScalarOp::Reciprocal:
+    return 1 / x[0];
+  case ScalarOp::Sin:
+    return std::sin(x[0]);
+  case ScalarOp::Cos:
+    return std::cos(x[0]);
+  case ScalarOp::Tan:
+    return std::tan(x[0]);
+  case ScalarOp::Asin:
+    return std::asin(x[0]);
+  case ScalarOp::Acos:
+    return std::acos(x[0]);
+  case ScalarOp::Atan:
+    return std::atan(x[0]);
+  case ScalarOp::Sinh:
+    return std::sinh(x[0]);
+  case ScalarOp::Cosh:
+    return std::cosh(x[0]);
+  case ScalarOp::Tanh:
+    return std::tanh(x[0]);
+  case ScalarOp::Erf:
+    return std::erf(x[0]);
+  case ScalarOp::Erfc:
+    return std::erfc(x[0]);
+  case ScalarOp::Floor:
+    return std::floor(x[0]);
+  case ScalarOp::Ceil:
+    return std::ceil(x[0]);
+  case ScalarOp::Round:
+    return std::nearbyint(x[0]);
+  case ScalarOp::Trunc:
+    return std::trunc(x[0]);
+  case ScalarOp::Relu:
+    return x[0] < 0 ? 0 : x[0];
+  case ScalarOp::Sigmoid:
+    return 1 / (1 + std::exp(-x[0]));
+  case ScalarOp::Silu:
+    return x[0] / (1 + std::exp(-x[0]));
+  case ScalarOp::GeluErf:
+    return x[0] * 0.5 * std::erfc(-x[0] / std::numbers::sqrt2);
+  case ScalarOp::GeluTanh:
+    return geluTanh(x[0]);
+  case ScalarOp::Eq:
+    return x[0] == x[1];
+  case ScalarOp::Ne:
+    return x[0] != x[1];
+  case ScalarOp::Lt:
+    return x[0] < x[1];
+  case ScalarOp::Le:
+    return x[0] <= x[1];
+  case ScalarOp::Gt:
+    return x[0] > x[1];
+  case ScalarOp::Ge:
+    return x[0] >= x[1];
+  case ScalarOp::IsNan:
+    return std::isnan(x[0]);
+  case ScalarOp::IsInf:
+    return std::isinf(x[0]);
+  case ScalarOp::IsFinite:
+    return std::isfinite(x[0]);
+  case ScalarOp::Where:
+    return x[0] != 0 ? x[1] : x[2];
+  case ScalarOp::Fma:
+    return std::fma(x[0], x[1], x[2]);
+  case ScalarOp::ScaleB:
+    return std::ldexp(x[0], int(std::clamp(x[1], -5000.0, 5000.0)));
+  case ScalarOp::And:
+  case ScalarOp::Or:
+  case ScalarOp::Xor:
+  case ScalarOp::Not:
+  case ScalarOp::Shl:
+  case ScalarOp::Shr:
+    break; // integers only
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {
+  double size = std::fabs(exact);
+  switch (op) {
+  case ScalarOp::Add:
+  case ScalarOp::Sub:
+  case ScalarOp::Mul:
+  case ScalarOp::Square:
+  case ScalarOp::Fma:
+  case ScalarOp::ScaleB:
+    return size;
+  case ScalarOp::Sqrt:
+  case ScalarOp::Reciprocal:
+    return 2 * size;
+  case ScalarOp::Div: // also as a product with the reciprocal
+    return 3 * size;
+  case ScalarOp::Rsqrt:
+    return 4 * size;
+  case ScalarOp::Remainder: // also as x - floor(x / y) * y
+  case ScalarOp::FMod:
+    return 3 * (std::fabs(x[0]) + std::fabs(x[1]));
+  case ScalarOp::Maximum:
+  case ScalarOp::Minimum:
+  case ScalarOp::Neg:
+  case ScalarOp::Abs:
+  case ScalarOp::Sign:
+  case ScalarOp::FloorDiv:
+  case ScalarOp::Floor:
+  case ScalarOp::Ceil:
+  case ScalarOp::Round:
+  case ScalarOp::Trunc:
+  case ScalarOp::Relu:
+  case ScalarOp::Where:
+    return 0;
+  case ScalarOp::Sin: // argument reduction: relative to 1 away from 0
+  case ScalarOp::Cos:
+    return 8 * std::max(size, std::min(1.0, std::fabs(x[0])));
+  case ScalarOp::Tan:
+    return 8 * (size + std::min(1.0, std::fabs(x[0])) * (1 + size * size));
+  case ScalarOp::Acos:
+    return 8 * std::max(size, 1.0);
+  case ScalarOp::Erfc: // exp(-x^2) with a rounded square
+    return 8 * size * (1 + x[0] * x[0]);
+  case ScalarOp::Pow: // exp(y log x) with a rounded product
+    return 8 * size *
+           (1 + (x[0] == 0 || size == 0 ? 0 : std::fabs(x[1] * std::log(std::fabs(x[0])))));
+  case ScalarOp::Sigmoid:
+  case ScalarOp::Silu:
+    return 12 * size;
+  case ScalarOp::GeluErf: // 1 + erf cancels for negative x
+  case ScalarOp::GeluTanh:
+    return 16 * std::fabs(x[0]);
+  default:
+    return 8 * size;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+int64_t IntegerFormat::wrap(int64_t value) const {
+  if (width == 64)
+    return value;
+  uint64_t bits = uint64_t(value) << (64 - width);
+  return isSigned ? int64_t(bits) >> (64 - width) : int64_t(bits >> (64 - width));
+}
+
+/// Quotient rounded towards zero with x / 0 = 0; the minimum divided by -1 wraps.
+static int64_t truncDivide(int64_t x, int64_t y) {
+  if (y == 0)
+    return 0;
+  return y == -1 ? int64_t(0 - uint64_t(x)) : x / y;
+}
+
+static int64_t floorDivide(int64_t x, int64_t y) {
+  int64_t quotient = truncDivide(x, y);
+  bool isInexact = y != 0 && y != -1 && x % y != 0;
+  return isInexact && (x < 0) != (y < 0) ? quotient - 1 : quotient;
+}
+
+static int64_t multiply(int64_t x, int64_t y) { return int64_t(uint64_t(x) * uint64_t(y)); }
+
+static int64_t power(int64_t base, int64_t exponent) {
+  if (exponent < 0) { // the reciprocal rounded towards zero
+    if (base == 1)
+      return 1;
+    return base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+  }
+  int64_t result = 1;
+  for (; exponent; exponent >>= 1, base = multiply(base, base))
+    if (exponent & 1)
+      result = multiply(result, base);
+  return result;
+}
+
+static int64_t evaluateUnwrapped(ScalarOp op, const int64_t *x, IntegerFormat format) {
+  bool isBool = format.isBool();
+  switch (op) {
+  case ScalarOp::Add:
+    return isBool ? x[0] | x[1] : int64_t(uint64_t(x[0]) + uint64_t(x[1]));
+  case ScalarOp::Sub:
+    return int64_t(uint64_t(x[0]) - uint64_t(x[1]));
+  case ScalarOp::Mul:
+    return multiply(x[0], x[1]);
+  case ScalarOp::FloorDiv:
+    return floorDivide(x[0], x[1]);
+  case ScalarOp::Remainder:
+    return int64_t(uint64_t(x[0]) - uint64_t(multiply(floorDivide(x[0], x[1]), x[1])));
+  case ScalarOp::FMod:
+    return int64_t(uint64_t(x[0]) - uint64_t(multiply(truncDivide(x[0], x[1]), x[1])));
+  case ScalarOp::Pow:
+    return power(x[0], x[1]);
+  case ScalarOp::Maximum:
+    return std::max(x[0], x[1]);
+  case ScalarOp::Minimum:
+    return std::min(x[0], x[1]);
+  case ScalarOp::Neg:
+    return int64_t(0 - uint64_t(x[0]));
+  case ScalarOp::Abs:
+    return x[0] < 0 ? int64_t(0 - uint64_t(x[0])) : x[0];
+  case ScalarOp::Sign:
+    return (x[0] > 0) - (x[0] < 0);
+  case ScalarOp::Square:
+    return multiply(x[0], x[0]);
+  case ScalarOp::Floor:
+  case ScalarOp::Ceil:
+  case ScalarOp::Round:
+  case ScalarOp::Trunc:
+    return x[0];
+  case ScalarOp::Relu:
+    return std::max<int64_t>(x[0], 0);
+  case ScalarOp::Eq:
+    return x[0] == x[1];
+  case ScalarOp::Ne:
+    return x[0] != x[1];
+  case ScalarOp::Lt:
+    return x[0] < x[1];
+  case ScalarOp::Le:
+    return x[0] <= x[1];
+  case ScalarOp::Gt:
+    return x[0] > x[1];
+  case ScalarOp::Ge:
+    return x[0] >= x[1];
+  case ScalarOp::Where:
+    return x[0] ? x[1] : x[2];
+  case ScalarOp::And:
+    return x[0] & x[1];
+  case ScalarOp::Or:
+    return x[0] | x[1];
+  case ScalarOp::Xor:
+    return x[0] ^ x[1];
+  case ScalarOp::Not:
+    return ~x[0];
+  case ScalarOp::Shl:
+    return x[1] < 0 || x[1] >= format.width ? 0 : int64_t(uint64_t(x[0]) << x[1]);
+  case ScalarOp::Shr:
+    return x[1] < 0 || x[1] >= format.width ? (x[0] < 0 ? -1 : 0) : x[0] >> x[1];
+  default:
+    return 0; // floating point only
+  }
+}
+
+int64_t tessera::evaluateInteger(ScalarOp op, const int64_t *x, IntegerFormat format) {
+  int64_t result = evaluateUnwrapped(op, x, format);
+  return scalarOpInfo(op).rule == TypeRule::Compare ? result : format.wrap(result);
+}

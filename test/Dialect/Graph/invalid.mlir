@@ -1,0 +1,315 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+// expected-error @below {{expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, got 'i7'}}
+func.func private @f(!gir.tensor<B, i7>)
+
+// -----
+
+// expected-error @below {{expected sizes of at least 0, got -4}}
+func.func private @f(!gir.tensor<-4, f32>)
+
+// -----
+
+// expected-error @below {{expected a size expression, got 'S +'}}
+func.func private @f(!gir.tensor<"S +", f32>)
+
+// -----
+
+// expected-error @below {{expected a size or an element type}}
+func.func private @f(!gir.tensor<>)
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a value of element type 'f32', got 'f64'}}
+  %0 = gir.constant 1.0 : f64 : !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a number, got dense<1.000000e+00>}}
+  %0 = gir.constant dense<1.0> : tensor<2xf32> : !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a size expression, got 'S *'}}
+  %0 = gir.size "S *" : !gir.tensor<i64>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a result of element type 'i64', got 'i32'}}
+  %0 = gir.size "S" : !gir.tensor<i32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a dimension below 2, got 2}}
+  %0 = gir.iota 2 : !gir.tensor<S, T, i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected an operation of the scalar vocabulary, got 'frobnicate'}}
+  %0 = gir.map frobnicate(%x) : (!gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected 2 operands of add, got 1}}
+  %0 = gir.map add(%x) : (!gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>, %y: !gir.tensor<C, f32>) {
+  // expected-error @below {{expected operands of shape [B], got [C]}}
+  %0 = gir.map add(%x, %y) : (!gir.tensor<B, f32>, !gir.tensor<C, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>, %y: !gir.tensor<B, f16>) {
+  // expected-error @below {{expected operands of element type 'f32', got 'f16'}}
+  %0 = gir.map add(%x, %y) : (!gir.tensor<B, f32>, !gir.tensor<B, f16>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, i32>) {
+  // expected-error @below {{expected floating point operands of exp, got 'i32'}}
+  %0 = gir.map exp(%x) : (!gir.tensor<B, i32>) -> !gir.tensor<B, i32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected integer or bool operands of bitwise_not, got 'f32'}}
+  %0 = gir.map bitwise_not(%x) : (!gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, i1>) {
+  // expected-error @below {{expected numbers as operands of neg, got 'i1'}}
+  %0 = gir.map neg(%x) : (!gir.tensor<B, i1>) -> !gir.tensor<B, i1>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected a condition of element type 'i1', got 'f32'}}
+  %0 = gir.map where(%x, %x, %x) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected a result of element type 'i1', got 'f32'}}
+  %0 = gir.map lt(%x, %x) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected a result of shape [B], got [C]}}
+  %0 = gir.cast %x : !gir.tensor<B, f32> -> !gir.tensor<C, f16>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected size 1 or S for result dimension 1, got B}}
+  %0 = gir.broadcast %x dims [1] : !gir.tensor<B, f32> -> !gir.tensor<B, S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected strictly increasing dimensions, got 1 before 0}}
+  %0 = gir.broadcast %x dims [1, 0] : !gir.tensor<B, S, f32> -> !gir.tensor<S, B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected 2 entries in dims, got 1}}
+  %0 = gir.broadcast %x dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a permutation, got dimension 1 twice}}
+  %0 = gir.transpose %x perm [1, 1] : !gir.tensor<B, S, f32> -> !gir.tensor<S, S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a result of shape [S, B], got [B, S]}}
+  %0 = gir.transpose %x perm [1, 0] : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a result of B*S elements, got 4*B}}
+  %0 = gir.reshape %x : !gir.tensor<B, S, f32> -> !gir.tensor<B, 4, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected non-zero steps, got 0 for dimension 0}}
+  %0 = gir.slice %x starts ["0"] steps [0] : !gir.tensor<B, f32> -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected elements inside size B of dimension 0, got 1 to B}}
+  %0 = gir.slice %x starts ["1"] steps [1] : !gir.tensor<B, f32> -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %y: !gir.tensor<T, f32>) {
+  // expected-error @below {{expected a result of shape [S + T], got [2*S]}}
+  %0 = gir.concat 0 (%x, %y) : (!gir.tensor<S, f32>, !gir.tensor<T, f32>) -> !gir.tensor<"2*S", f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, B, f32>, %y: !gir.tensor<T, C, f32>) {
+  // expected-error @below {{expected an operand of shape [T, B], got [T, C]}}
+  %0 = gir.concat 0 (%x, %y) : (!gir.tensor<S, B, f32>, !gir.tensor<T, C, f32>) -> !gir.tensor<"S + T", B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>) {
+  // expected-error @below {{expected sum, prod, max, min, any or all, got 'median'}}
+  %0 = gir.reduce median %x dims [0] : !gir.tensor<S, f32> -> !gir.tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>) {
+  // expected-error @below {{expected an operand of element type i1 for any, got 'f32'}}
+  %0 = gir.reduce any %x dims [0] : !gir.tensor<S, f32> -> !gir.tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f16>) {
+  // expected-error @below {{expected a result of element type 'f16' or 'f32', got 'f64'}}
+  %0 = gir.reduce sum %x dims [0] : !gir.tensor<S, f16> -> !gir.tensor<f64>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a result of shape [B], got [S]}}
+  %0 = gir.reduce sum %x dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<M, K, f32>, %y: !gir.tensor<J, N, f32>) {
+  // expected-error @below {{expected contracted dimensions of one size, got K and J}}
+  %0 = gir.contract %x, %y batch [] x [] over [1] x [0] : (!gir.tensor<M, K, f32>, !gir.tensor<J, N, f32>) -> !gir.tensor<M, N, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<M, K, f32>, %y: !gir.tensor<K, N, f32>) {
+  // expected-error @below {{expected a result of shape [M, N], got [N, M]}}
+  %0 = gir.contract %x, %y batch [] x [] over [1] x [0] : (!gir.tensor<M, K, f32>, !gir.tensor<K, N, f32>) -> !gir.tensor<N, M, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<M, K, f32>, %y: !gir.tensor<K, N, f32>) {
+  // expected-error @below {{expected 1 contracted dimensions of the right operand, got 0}}
+  %0 = gir.contract %x, %y batch [] x [] over [1] x [] : (!gir.tensor<M, K, f32>, !gir.tensor<K, N, f32>) -> !gir.tensor<M, N, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, K, f32>, %y: !gir.tensor<B, K, f32>) {
+  // expected-error @below {{expected each dimension at most once, got dimension 0 twice}}
+  %0 = gir.contract %x, %y batch [0] x [0] over [0] x [0] : (!gir.tensor<B, K, f32>, !gir.tensor<B, K, f32>) -> !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, i32>) {
+  // expected-error @below {{expected a floating point element type, got 'i32'}}
+  %0 = gir.softmax %x dim 1 : !gir.tensor<B, S, i32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a dimension below 2, got -1}}
+  %0 = gir.softmax %x dim -1 : !gir.tensor<B, S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a rank from 1 to 2, got 3}}
+  %0 = gir.layer_norm %x rank 3 eps 1.0e-05 : (!gir.tensor<B, S, f32>) -> !gir.tensor<B, S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>, %w: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected parameters of shape [S], got [B]}}
+  %0 = gir.rms_norm %x rank 1 eps 1.0e-05 scale %w : (!gir.tensor<B, S, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, S, f32>
+  return
+}

@@ -1,0 +1,100 @@
+// RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
+// RUN: %tessera_opt %s -mlir-print-op-generic | %tessera_opt | FileCheck %s
+// Every operation and every form of a type, twice through the parser and the printer.
+
+// CHECK-LABEL: func private @types
+// CHECK-SAME: !gir.tensor<f32>
+// CHECK-SAME: !gir.tensor<B, 64, "x.0", "S + T", "2*s", bf16>
+// CHECK-SAME: !gir.tensor<"S - 1", f16>, !gir.tensor<N_1, f64>
+// CHECK-SAME: !gir.tensor<0, i64>, !gir.tensor<i32>, !gir.tensor<i16>, !gir.tensor<i8>, !gir.tensor<ui8>, !gir.tensor<i1>
+// CHECK-SAME: !gir.tensor<"ceildiv(S, 64)", "min(S, T)", f32>
+func.func private @types(!gir.tensor<f32>, !gir.tensor<B, 64, "x.0", "T + S", "s + s", bf16>, !gir.tensor<"S - 1", f16>,
+  !gir.tensor<"N_1", f64>, !gir.tensor<0, i64>, !gir.tensor<i32>, !gir.tensor<i16>, !gir.tensor<i8>, !gir.tensor<ui8>,
+  !gir.tensor<i1>, !gir.tensor<"ceildiv(S, 64)", "min(T, S)", f32>)
+
+// CHECK-LABEL: func @sources
+func.func @sources() -> (!gir.tensor<B, S, f32>, !gir.tensor<i1>, !gir.tensor<ui8>, !gir.tensor<i64>, !gir.tensor<S, T, i64>) {
+  // CHECK: gir.constant 1.000000e+00 : f32 : !gir.tensor<B, S, f32>
+  %0 = gir.constant 1.0 : f32 : !gir.tensor<B, S, f32>
+  // CHECK: gir.constant true : !gir.tensor<i1>
+  %1 = gir.constant true : !gir.tensor<i1>
+  // CHECK: gir.constant 200 : ui8 : !gir.tensor<ui8>
+  %2 = gir.constant 200 : ui8 : !gir.tensor<ui8>
+  // CHECK: gir.size "B*S" : !gir.tensor<i64>
+  %3 = gir.size "B*S" : !gir.tensor<i64>
+  // CHECK: gir.iota 1 : !gir.tensor<S, T, i64>
+  %4 = gir.iota 1 : !gir.tensor<S, T, i64>
+  return %0, %1, %2, %3, %4 : !gir.tensor<B, S, f32>, !gir.tensor<i1>, !gir.tensor<ui8>, !gir.tensor<i64>, !gir.tensor<S, T, i64>
+}
+
+// CHECK-LABEL: func @elementwise
+func.func @elementwise(%x: !gir.tensor<B, f32>, %y: !gir.tensor<B, f32>) -> !gir.tensor<B, f16> {
+  // CHECK: gir.map lt(%{{.*}}, %{{.*}}) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, i1>
+  %0 = gir.map lt(%x, %y) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, i1>
+  // CHECK: gir.map where(
+  %1 = gir.map where(%0, %x, %y) : (!gir.tensor<B, i1>, !gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+  // CHECK: gir.map isnan(
+  %2 = gir.map isnan(%1) : (!gir.tensor<B, f32>) -> !gir.tensor<B, i1>
+  // CHECK: gir.map bitwise_or(
+  %3 = gir.map bitwise_or(%0, %2) : (!gir.tensor<B, i1>, !gir.tensor<B, i1>) -> !gir.tensor<B, i1>
+  // CHECK: gir.cast %{{.*}} : !gir.tensor<B, i1> -> !gir.tensor<B, f32>
+  %4 = gir.cast %3 : !gir.tensor<B, i1> -> !gir.tensor<B, f32>
+  // CHECK: gir.cast %{{.*}} explicit : !gir.tensor<B, f32> -> !gir.tensor<B, f16>
+  %5 = gir.cast %4 explicit : !gir.tensor<B, f32> -> !gir.tensor<B, f16>
+  return %5 : !gir.tensor<B, f16>
+}
+
+// CHECK-LABEL: func @views
+func.func @views(%x: !gir.tensor<B, S, D, f32>, %y: !gir.tensor<B, T, D, f32>, %w: !gir.tensor<1, D, f32>) -> !gir.tensor<B, "S + T", D, f32> {
+  // CHECK: gir.broadcast %{{.*}} dims [1, 2] : !gir.tensor<1, D, f32> -> !gir.tensor<B, S, D, f32>
+  %0 = gir.broadcast %w dims [1, 2] : !gir.tensor<1, D, f32> -> !gir.tensor<B, S, D, f32>
+  // CHECK: gir.transpose %{{.*}} perm [0, 2, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, D, S, f32>
+  %1 = gir.transpose %0 perm [0, 2, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, D, S, f32>
+  // CHECK: gir.reshape %{{.*}} : !gir.tensor<B, D, S, f32> -> !gir.tensor<"B*D", S, f32>
+  %2 = gir.reshape %1 : !gir.tensor<B, D, S, f32> -> !gir.tensor<"B*D", S, f32>
+  // CHECK: gir.reshape %{{.*}} : !gir.tensor<"B*D", S, f32> -> !gir.tensor<"B*D", "floordiv(S, 4)", 4, f32>
+  %3 = gir.reshape %2 : !gir.tensor<"B*D", S, f32> -> !gir.tensor<"B*D", "floordiv(S, 4)", 4, f32>
+  // CHECK: gir.slice %{{.*}} starts ["0", "S - 1", "0"] steps [1, -1, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, S, D, f32>
+  %4 = gir.slice %x starts ["0", "S - 1", "0"] steps [1, -1, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, S, D, f32>
+  // CHECK: gir.concat 1(%{{.*}}, %{{.*}}) : (!gir.tensor<B, S, D, f32>, !gir.tensor<B, T, D, f32>) -> !gir.tensor<B, "S + T", D, f32>
+  %5 = gir.concat 1 (%4, %y) : (!gir.tensor<B, S, D, f32>, !gir.tensor<B, T, D, f32>) -> !gir.tensor<B, "S + T", D, f32>
+  return %5 : !gir.tensor<B, "S + T", D, f32>
+}
+
+// CHECK-LABEL: func @reductions
+func.func @reductions(%q: !gir.tensor<B, S, D, f16>, %k: !gir.tensor<B, T, D, f16>, %m: !gir.tensor<B, i1>) -> !gir.tensor<B, S, T, f32> {
+  // CHECK: gir.reduce max %{{.*}} dims [1] : !gir.tensor<B, S, D, f16> -> !gir.tensor<B, D, f16>
+  %0 = gir.reduce max %q dims [1] : !gir.tensor<B, S, D, f16> -> !gir.tensor<B, D, f16>
+  // CHECK: gir.reduce sum %{{.*}} dims [0, 2] : !gir.tensor<B, S, D, f16> -> !gir.tensor<S, f32>
+  %1 = gir.reduce sum %q dims [0, 2] : !gir.tensor<B, S, D, f16> -> !gir.tensor<S, f32>
+  // CHECK: gir.reduce any %{{.*}} dims [0] : !gir.tensor<B, i1> -> !gir.tensor<i1>
+  %2 = gir.reduce any %m dims [0] : !gir.tensor<B, i1> -> !gir.tensor<i1>
+  // CHECK: gir.contract %{{.*}}, %{{.*}} batch [0] x [0] over [2] x [2] : (!gir.tensor<B, S, D, f16>, !gir.tensor<B, T, D, f16>) -> !gir.tensor<B, S, T, f32>
+  %3 = gir.contract %q, %k batch [0] x [0] over [2] x [2]
+     : (!gir.tensor<B, S, D, f16>, !gir.tensor<B, T, D, f16>) -> !gir.tensor<B, S, T, f32>
+  return %3 : !gir.tensor<B, S, T, f32>
+}
+
+// CHECK-LABEL: func @composites
+func.func @composites(%x: !gir.tensor<B, S, f32>, %w: !gir.tensor<S, f32>) -> !gir.tensor<B, f32> {
+  // CHECK: gir.softmax %{{.*}} dim 1 : !gir.tensor<B, S, f32>
+  %0 = gir.softmax %x dim 1 : !gir.tensor<B, S, f32>
+  // CHECK: gir.softmax %{{.*}} dim 0 safe : !gir.tensor<B, S, f32>
+  %1 = gir.softmax %0 dim 0 safe : !gir.tensor<B, S, f32>
+  // CHECK: gir.log_softmax %{{.*}} dim 1 : !gir.tensor<B, S, f32>
+  %2 = gir.log_softmax %1 dim 1 : !gir.tensor<B, S, f32>
+  // CHECK: gir.logsumexp %{{.*}} dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+  %3 = gir.logsumexp %2 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+  // CHECK: gir.mean %{{.*}} dims [0, 1] : !gir.tensor<B, S, f32> -> !gir.tensor<f32>
+  %4 = gir.mean %2 dims [0, 1] : !gir.tensor<B, S, f32> -> !gir.tensor<f32>
+  // CHECK: gir.layer_norm %{{.*}} rank 1 eps 1.0e-05 scale %{{.*}} shift %{{.*}} :
+  %5 = gir.layer_norm %2 rank 1 eps 1.0e-05 scale %w shift %w
+     : (!gir.tensor<B, S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<B, S, f32>
+  // CHECK: gir.layer_norm %{{.*}} rank 2 eps 0.10000000000000002 : (!gir.tensor<B, S, f32>) -> !gir.tensor<B, S, f32>
+  %6 = gir.layer_norm %5 rank 2 eps 0x3FB999999999999B : (!gir.tensor<B, S, f32>) -> !gir.tensor<B, S, f32>
+  // CHECK: gir.rms_norm %{{.*}} rank 1 eps 1.0e-06 scale %{{.*}} :
+  %7 = gir.rms_norm %6 rank 1 eps 1.0e-06 scale %w : (!gir.tensor<B, S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<B, S, f32>
+  // CHECK: gir.var %{{.*}} dims [1] correction 1.0 : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+  %8 = gir.var %7 dims [1] correction 1.0 : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+  return %8 : !gir.tensor<B, f32>
+}

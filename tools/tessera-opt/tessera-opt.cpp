@@ -1,0 +1,21 @@
+//===- tessera-opt.cpp - Runs passes on textual IR ------------------------===//
+//
+// Registers the dialects and passes of every stage and calls MLIR's driver.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::scf::SCFDialect>();
+  registry.insert<tessera::gir::GraphDialect>();
+  mlir::registerTransformsPasses();
+  tessera::gir::registerGraphPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Tessera's optimiser driver\n", registry));
+}
