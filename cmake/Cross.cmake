@@ -1,7 +1,8 @@
 # Toolchain file for a cross build in either direction:
 #   -DTESSERA_TARGET_ARCH=x86_64|aarch64 -DTESSERA_SYSROOT=DIR   (DIR is made by utils/sysroot.sh)
 if(NOT EXISTS "${TESSERA_SYSROOT}/usr/lib/llvm-22/lib/libMLIRIR.a")
-  message(FATAL_ERROR "TESSERA_SYSROOT='${TESSERA_SYSROOT}' holds no LLVM 22: run utils/sysroot.sh ${TESSERA_TARGET_ARCH} DIR first")
+  message(FATAL_ERROR "TESSERA_SYSROOT='${TESSERA_SYSROOT}' holds no LLVM 22: "
+                      "run utils/sysroot.sh ${TESSERA_TARGET_ARCH} DIR first")
 endif()
 # try_compile reads this file again, and must see the same.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TESSERA_SYSROOT TESSERA_TARGET_ARCH)

@@ -1,6 +1,6 @@
 # Debian's exported MLIR and LLVM targets, made usable for a static link; the same for a native and
 # for a cross build (the toolchain file re-roots the paths).
-foreach(package FFI LibEdit ZLIB zstd LibXml2 CURL)   # only the shared ones would be found; none is wanted
+foreach(package FFI LibEdit ZLIB zstd LibXml2 CURL)   # only shared ones would be found; none is wanted
   set(CMAKE_DISABLE_FIND_PACKAGE_${package} TRUE)
 endforeach()
 find_package(MLIR 22.1 REQUIRED CONFIG PATHS "${TESSERA_LLVM_PREFIX}" NO_DEFAULT_PATH)

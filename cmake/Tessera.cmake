@@ -45,11 +45,11 @@ add_link_options("--ld-path=${TESSERA_LLVM_TOOLS}/ld.lld" LINKER:--gc-sections)
 
 set(TESSERA_INCLUDES "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include")
 set(TESSERA_WARNINGS -Wall -Wextra -Wno-unused-parameter)
-file(WRITE "${CMAKE_BINARY_DIR}/pch/Anchor.cpp.new" "// A library needs at least one source file.\n")
-configure_file("${CMAKE_BINARY_DIR}/pch/Anchor.cpp.new" "${CMAKE_BINARY_DIR}/pch/Anchor.cpp" COPYONLY)
 set(TESSERA_ANCHOR "${CMAKE_BINARY_DIR}/pch/Anchor.cpp")
+file(CONFIGURE OUTPUT "${TESSERA_ANCHOR}" CONTENT "// A library needs at least one source file.\n")
 
-# How every file of the compiler is compiled; a precompiled header serves only files with the same options.
+# How every file of the compiler is compiled: a precompiled header serves only files with the same
+# options.
 add_library(TesseraOptions INTERFACE)
 target_include_directories(TesseraOptions INTERFACE ${TESSERA_INCLUDES})
 target_compile_options(TesseraOptions INTERFACE ${TESSERA_WARNINGS} -fno-exceptions)
@@ -58,7 +58,8 @@ if(TESSERA_ASSERTIONS)
 endif()
 add_library(TesseraMLIROptions INTERFACE)
 target_link_libraries(TesseraMLIROptions INTERFACE TesseraOptions)
-target_include_directories(TesseraMLIROptions SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+target_include_directories(TesseraMLIROptions SYSTEM INTERFACE
+                           ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_options(TesseraMLIROptions INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 
 # One precompiled header for everything that includes MLIR: its headers cost more than our code.
@@ -70,7 +71,8 @@ target_precompile_headers(TesseraPCH PRIVATE "${pch_header}")
 file(SHA256 "${pch_header}" pch_sum)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${pch_header}")
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/CMakeFiles/TesseraPCH.dir/cmake_pch.hxx.pch.sum"
-     CONTENT "${pch_sum} ${LLVM_PACKAGE_VERSION} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${TESSERA_ASSERTIONS}\n")
+     CONTENT "${pch_sum} ${LLVM_PACKAGE_VERSION} ${CMAKE_CXX_COMPILER_VERSION} \
+${CMAKE_SYSTEM_PROCESSOR} ${TESSERA_ASSERTIONS}\n")
 
 function(tessera_use_mlir target)
   target_link_libraries(${target} PRIVATE TesseraMLIROptions)
@@ -110,7 +112,8 @@ function(tessera_tablegen target td)
     set(file "${CMAKE_BINARY_DIR}/include/tessera/${dir}/${out}")
     separate_arguments(flags UNIX_COMMAND "${flags}")
     add_custom_command(OUTPUT "${file}"
-      COMMAND ${MLIR_TABLEGEN_EXE} ${flags} -I "${CMAKE_SOURCE_DIR}/include" -I "${TESSERA_LLVM_PREFIX}/include"
+      COMMAND ${MLIR_TABLEGEN_EXE} ${flags}
+              -I "${CMAKE_SOURCE_DIR}/include" -I "${TESSERA_LLVM_PREFIX}/include"
               "${CMAKE_SOURCE_DIR}/include/tessera/${td}" --write-if-changed -o "${file}"
       DEPENDS ${tds} VERBATIM)
     list(APPEND outputs "${file}")

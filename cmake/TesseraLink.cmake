@@ -16,9 +16,10 @@ function(tessera_export_only target)
   list(JOIN ARGN "; " globals)
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${target}.map")
   file(CONFIGURE OUTPUT "${script}" CONTENT "{ global: ${globals}; local: *; };\n")
-  target_link_options(${target} PRIVATE "LINKER:--version-script=${script},-Bsymbolic,--exclude-libs,ALL")
+  target_link_options(${target} PRIVATE
+                      "LINKER:--version-script=${script},-Bsymbolic,--exclude-libs,ALL")
   get_target_property(type ${target} TYPE)
-  if(type STREQUAL SHARED_LIBRARY)   # a module finds some of its symbols in the program that loads it
+  if(type STREQUAL SHARED_LIBRARY)   # a module finds symbols in the program that loads it
     target_link_options(${target} PRIVATE LINKER:-z,defs)
   endif()
   set_target_properties(${target} PROPERTIES LINK_DEPENDS "${script}")

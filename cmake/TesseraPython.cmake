@@ -8,8 +8,9 @@ if(CMAKE_CROSSCOMPILING)
   set(TESSERA_PYTHON_INCLUDE "${CMAKE_SYSROOT}/usr/include/python3.11")
 else()
   find_program(TESSERA_PYTHON python HINTS "${CMAKE_SOURCE_DIR}/.venv/bin" NAMES python3 REQUIRED)
-  execute_process(COMMAND "${TESSERA_PYTHON}" -c "import sysconfig; print(sysconfig.get_path('include'))"
-                  OUTPUT_VARIABLE TESSERA_PYTHON_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(
+    COMMAND "${TESSERA_PYTHON}" -c "import sysconfig; print(sysconfig.get_path('include'))"
+    OUTPUT_VARIABLE TESSERA_PYTHON_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
 
 function(tessera_add_python_package dir)
@@ -24,7 +25,8 @@ function(tessera_add_python_package dir)
   foreach(file IN LISTS files)
     cmake_path(GET file PARENT_PATH parent)
     file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/python/${parent}")
-    file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/${file}" "${CMAKE_BINARY_DIR}/python/${file}" SYMBOLIC)
+    file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/${file}"
+         "${CMAKE_BINARY_DIR}/python/${file}" SYMBOLIC)
   endforeach()
 endfunction()
 

@@ -63,7 +63,9 @@ def check(file: Path, shipped: bool) -> list[str]:
         if file.match(pattern):
             foreign = [s for s in exported(file) if not re.match(allowed, s)]
             if foreign:
-                problems.append(f"exports {', '.join(foreign[:3])}{' …' if len(foreign) > 3 else ''}")
+                problems.append(
+                    f"exports {', '.join(foreign[:3])}{' …' if len(foreign) > 3 else ''}"
+                )
     return [f"{file}: {problem}" for problem in problems]
 
 

@@ -53,9 +53,8 @@ def stage(folder: Path, root: Path) -> None:
     shutil.copy2(TOP / "utils" / "run_suite.py", root / "tests")
     for name in ("README.md", "LICENSE", "VERSION"):
         shutil.copy2(TOP / name, root)
-    for public in ("runtime/include", "include/tessera-c"):
-        if (TOP / public).is_dir():
-            shutil.copytree(TOP / public, root / "include", ignore=unwanted, dirs_exist_ok=True)
+    shutil.copytree(TOP / "runtime" / "include", root / "include", ignore=unwanted)
+    shutil.copytree(TOP / "include" / "tessera-c", root / "include" / "tessera-c", ignore=unwanted)
 
 
 def pack(root: Path, archive: Path, arch: str) -> None:
@@ -76,7 +75,9 @@ def pack(root: Path, archive: Path, arch: str) -> None:
     if arch == "x86_64":
         filters.insert(0, {"id": lzma.FILTER_X86})
     archive.parent.mkdir(exist_ok=True)
-    with lzma.open(archive, "wb", filters=filters) as out, tarfile.open(fileobj=out, mode="w") as tar:
+    with lzma.open(archive, "wb", filters=filters) as out, tarfile.open(
+        fileobj=out, mode="w"
+    ) as tar:
         tar.add(root, root.name, filter=normalise)  # add() goes through folders in order of name
 
 
@@ -96,7 +97,9 @@ def try_out(archive: Path, arch: str) -> None:
         command = [sys.executable, "-c", "import tessera; print(tessera.__file__)"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         if not done.stdout.startswith(folder):
-            sys.exit(f"dist: 'import tessera' found {done.stdout.strip()}, not the archive's package")
+            sys.exit(
+                f"dist: 'import tessera' found {done.stdout.strip()}, not the archive's package"
+            )
 
 
 def main() -> None:

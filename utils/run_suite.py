@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs pytest-style tests where pytest is not installed, so that an unpacked archive can check itself.
+"""Runs pytest-style tests where pytest is absent, so that an unpacked archive can check itself.
 
     run_suite.py [PATH…] [-k TEXT] [-j N]      default: the folder this file is in
 
 It knows what the tests of integration/ use: test functions and Test classes, `parametrize` (also
 stacked, on classes, with `param` and ids), `skip`, `skipif`, `raises(match=)`, `approx`,
 `importorskip`, fixtures of the module and of conftest.py (function, module and session scope, with
-`yield`), and the built-in fixtures tmp_path, monkeypatch, capsys and capfd. Other marks are ignored.
-Every file runs in a process of its own. The last line is 'N passed, N failed[, N skipped]'.
+`yield`), and the built-in fixtures tmp_path, monkeypatch, capsys and capfd. Other marks are
+ignored. Every file runs in a process of its own. The last line is 'N passed, N failed[, N skipped]'.
 """
 
 import argparse
@@ -115,8 +115,13 @@ def importorskip(name: str, *_: Any, **__: Any) -> Any:
         raise Skipped(str(error)) from None
 
 
-def fixture(function: Callable | None = None, *, scope: str = "function", autouse: bool = False,
-            name: str | None = None) -> Any:
+def fixture(
+    function: Callable | None = None,
+    *,
+    scope: str = "function",
+    autouse: bool = False,
+    name: str | None = None,
+) -> Any:
     def mark(function: Callable) -> Callable:
         function._fixture = (scope, autouse, name or function.__name__)
         return function
@@ -140,10 +145,14 @@ class MonkeyPatch:
     def __init__(self) -> None:
         self.undo: list[Callable] = []
 
-    def _restore(self, container: Any, get: Callable, put: Callable, drop: Callable, key: str) -> None:
+    def _restore(
+        self, container: Any, get: Callable, put: Callable, drop: Callable, key: str
+    ) -> None:
         missing = object()
         old = get(container, key, missing)
-        self.undo.append(lambda: drop(container, key) if old is missing else put(container, key, old))
+        self.undo.append(
+            lambda: drop(container, key) if old is missing else put(container, key, old)
+        )
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
         self._restore(target, getattr, setattr, delattr, name)
@@ -155,8 +164,11 @@ class MonkeyPatch:
 
     def setenv(self, name: str, value: str) -> None:
         old = os.environ.get(name)
-        self.undo.append(lambda: os.environ.__setitem__(name, old) if old is not None
-                         else os.environ.pop(name, None))
+        self.undo.append(
+            lambda: (
+                os.environ.__setitem__(name, old) if old is not None else os.environ.pop(name, None)
+            )
+        )
         os.environ[name] = str(value)
 
     def delenv(self, name: str, raising: bool = True) -> None:
@@ -228,7 +240,7 @@ def marks_of(thing: Any) -> list[Mark]:
 
 
 def cases(marks: list[Mark]) -> Iterator[tuple[str, dict, list[Mark]]]:
-    """Every combination of the parametrize marks: its id, the arguments, the marks of the params."""
+    """Every combination of the parametrize marks: its id, the arguments, the params' marks."""
     axes = []
     for mark in marks:
         if mark.name != "parametrize":
@@ -239,16 +251,31 @@ def cases(marks: list[Mark]) -> Iterator[tuple[str, dict, list[Mark]]]:
             names = [n.strip() for n in names.split(",")]
         axis = []
         for i, value in enumerate(values):
-            param = value if isinstance(value, Param) else Param(*(value if len(names) > 1 else [value]))
+            param = (
+                value
+                if isinstance(value, Param)
+                else Param(*(value if len(names) > 1 else [value]))
+            )
             label = param.id or (ids(value) if callable(ids) else ids[i] if ids else None)
-            text = str(label) if label is not None else "-".join(
-                str(v) if isinstance(v, (str, int, float, bool)) else getattr(v, "__name__", f"{names[0]}{i}")
-                for v in param.values)
+            text = (
+                str(label)
+                if label is not None
+                else "-".join(
+                    (
+                        str(v)
+                        if isinstance(v, (str, int, float, bool))
+                        else getattr(v, "__name__", f"{names[0]}{i}")
+                    )
+                    for v in param.values
+                )
+            )
             axis.append((text, dict(zip(names, param.values)), param.marks))
         axes.append(axis)
     for combination in itertools.product(*axes):
         arguments = {k: v for _, values, _ in combination for k, v in values.items()}
-        yield "-".join(t for t, _, _ in combination), arguments, [m for *_, ms in combination for m in ms]
+        yield "-".join(t for t, _, _ in combination), arguments, [
+            m for *_, ms in combination for m in ms
+        ]
 
 
 class File:
@@ -343,7 +370,7 @@ class File:
 
 
 def run_file(path: Path, pattern: str) -> int:
-    """In a process of its own: one JSON line per test, on the descriptor that was standard output."""
+    """In a process of its own: one JSON line per test, on what was standard output."""
     report = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     install_pytest()
@@ -369,7 +396,9 @@ def main() -> int:
     here = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("paths", nargs="*", type=Path, default=[here])
-    parser.add_argument("-k", dest="pattern", default="", help="only tests whose name contains this")
+    parser.add_argument(
+        "-k", dest="pattern", default="", help="only tests whose name contains this"
+    )
     parser.add_argument("-j", dest="jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2))
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -381,13 +410,16 @@ def main() -> int:
     if (package / "tessera").is_dir():
         path = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ["PYTHONPATH"] = os.pathsep.join(path)
-    files = [f for p in arguments.paths for f in ([p] if p.is_file() else sorted(p.rglob("test_*.py")))]
+    files = [
+        f for p in arguments.paths for f in ([p] if p.is_file() else sorted(p.rglob("test_*.py")))
+    ]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for file, (tests, _, seconds) in zip(files, pool.map(lambda f: start(f, arguments.pattern), files)):
-            here_counts = {o: sum(t[1] == o for t in tests) for o in counts}
-            print(f"{file.stem:36} {seconds:7.1f} s  {here_counts['passed']} passed, {here_counts['failed']} failed",
-                  flush=True)
+        for file, (tests, _, seconds) in zip(
+            files, pool.map(lambda f: start(f, arguments.pattern), files)
+        ):
+            passed, failed = (sum(t[1] == o for t in tests) for o in ("passed", "failed"))
+            print(f"{file.stem:36} {seconds:7.1f} s  {passed} passed, {failed} failed", flush=True)
             for test, outcome, text in tests:
                 counts[outcome] += 1
                 if outcome == "failed":

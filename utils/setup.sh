@@ -56,7 +56,7 @@ if [ -n "$missing" ]; then
   sudo=
   if [ "$(id -u)" != 0 ]; then
     sudo=sudo
-    command -v sudo >/dev/null 2>&1 || { say "root (or sudo) is needed to install: $missing"; exit 1; }
+    command -v sudo >/dev/null 2>&1 || { say "sudo is needed to install: $missing"; exit 1; }
   fi
   say "installing $missing"
   install() {
@@ -64,7 +64,9 @@ if [ -n "$missing" ]; then
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing
   }
   # The lists may be absent or out of date; they are fetched only then.
-  if ! apt-get -qq --simulate install --no-install-recommends $missing >/dev/null 2>&1 || ! install; then
+  # shellcheck disable=SC2086 # lists of words
+  if ! apt-get -qq --simulate --no-install-recommends install $missing >/dev/null 2>&1 || ! install
+  then
     $sudo apt-get -qq update
     install
   fi >&2

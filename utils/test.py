@@ -170,7 +170,9 @@ def run(programs: list[Program], jobs: int, environment: dict[str, str]) -> dict
         for program, future in futures:
             result = future.result()
             suites.setdefault(program.suite, Result()).add(result)
-            print(f"{program.suite:7} {program.name:32} {result.seconds:7.1f} s  {result}", flush=True)
+            print(
+                f"{program.suite:7} {program.name:32} {result.seconds:7.1f} s  {result}", flush=True
+            )
             if result.failed:
                 print(result.output.rstrip(), flush=True)
     return suites
@@ -178,8 +180,12 @@ def run(programs: list[Program], jobs: int, environment: dict[str, str]) -> dict
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help="unit, lit, python; default: all")
-    parser.add_argument("-k", dest="pattern", default="", help="only tests whose name contains this")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help="unit, lit, python; default: all"
+    )
+    parser.add_argument(
+        "-k", dest="pattern", default="", help="only tests whose name contains this"
+    )
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     wanted = arguments.suites or ["unit", "lit", "python"]

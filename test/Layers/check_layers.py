@@ -21,7 +21,17 @@ SHARED = [*BASE, "Dialect/Common"]
 # The runtime's public headers: the kernels' calling convention and the file formats, which whoever
 # writes them must know.
 RUNTIME_ABI = ["runtime/include"]
-COMPILER = [*BASE, "Frontend", "Dialect", "Analysis", "Conversion", "CodeGen", "Bundle", *RUNTIME_ABI]
+COMPILER_ABI = ["CAPI/include"]
+COMPILER = [
+    *BASE,
+    "Frontend",
+    "Dialect",
+    "Analysis",
+    "Conversion",
+    "CodeGen",
+    "Bundle",
+    *RUNTIME_ABI,
+]
 
 # (layer, layers it may include, whether it may know MLIR). The first prefix that matches counts.
 RULES: list[tuple[str, list[str], bool]] = [
@@ -46,11 +56,12 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("CodeGen", [*SHARED, *DIALECT_IR, "Analysis", *RUNTIME_ABI], True),
     ("Bundle", [*BASE, "Dialect/Target/IR", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
+    ("CAPI/include", RUNTIME_ABI, False),
     ("CAPI", [*COMPILER, "Pipeline"], True),
     ("runtime", ["runtime"], False),
-    ("python", ["CAPI", *RUNTIME_ABI], False),
+    ("python", [*COMPILER_ABI, *RUNTIME_ABI], False),
     ("tools/tessera-opt", [*COMPILER, "Pipeline"], True),
-    ("tools", ["CAPI", *RUNTIME_ABI], False),
+    ("tools", [*COMPILER_ABI, *RUNTIME_ABI], False),
 ]
 
 # Fusion is derived from what operations do; these folders must not know what models call them.
@@ -93,6 +104,8 @@ def layer_of(path: str) -> str | None:
     for root in ("runtime", "python", "tools"):
         if (folder + "/").startswith(root + "/"):
             return folder
+    if path.startswith(("tessera-c/", "include/tessera-c/")):
+        return "CAPI/include"
     if path.startswith("tessera_rt"):
         return "runtime/include"
     return None
