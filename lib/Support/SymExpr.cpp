@@ -99,6 +99,9 @@ SymExpr make(SymExpr::Kind kind, int64_t value, std::vector<SymExpr> operands = 
 
 using Atoms = std::vector<SymExpr>; // sorted by text
 
+/// What does not fit 64 bits: an expression without a value.
+SymExpr overflow() { return make(SymExpr::Kind::FloorDiv, 0, {SymExpr(1), SymExpr(0)}); }
+
 /// A sum of coefficient times product of atoms.
 struct Polynomial {
   struct Less {
@@ -107,37 +110,41 @@ struct Polynomial {
     }
   };
   std::map<Atoms, int64_t, Less> terms;
+  bool overflows = false;
 
   explicit Polynomial(SymExpr e) {
     if (e.kind() == SymExpr::Kind::Add) {
       for (SymExpr term : e.operands())
-        addMonomial(term, 1);
+        addMonomial(term);
     } else {
-      addMonomial(e, 1);
+      addMonomial(e);
     }
   }
   Polynomial() = default;
 
   void add(const Atoms &atoms, int64_t coefficient) {
     int64_t &c = terms[atoms];
-    c += coefficient;
+    overflows |= __builtin_add_overflow(c, coefficient, &c);
     if (c == 0)
       terms.erase(atoms);
   }
-  void addMonomial(SymExpr e, int64_t scale) {
+  void addMonomial(SymExpr e) {
     if (e.isConstant())
-      return add({}, e.constantValue() * scale);
+      return add({}, e.constantValue());
     if (e.kind() != SymExpr::Kind::Mul)
-      return add({e}, scale);
+      return add({e}, 1);
     Atoms atoms = e.operands();
+    int64_t coefficient = 1;
     if (atoms.front().isConstant()) {
-      scale *= atoms.front().constantValue();
+      coefficient = atoms.front().constantValue();
       atoms.erase(atoms.begin());
     }
-    add(atoms, scale);
+    add(atoms, coefficient);
   }
 
   SymExpr expr() const {
+    if (overflows)
+      return overflow();
     std::vector<SymExpr> sum;
     int64_t constant = 0;
     for (auto &[atoms, coefficient] : terms) {
@@ -156,26 +163,31 @@ struct Polynomial {
     return sum.size() == 1 ? sum[0] : make(SymExpr::Kind::Add, 0, std::move(sum));
   }
 
-  /// This polynomial divided by one monomial, if every term divides exactly.
-  std::optional<SymExpr> dividedBy(SymExpr divisor) const {
+  /// This polynomial as quotient * divisor + remainder, where the terms that a monomial divides
+  /// exactly make the quotient; nothing if the divisor is no monomial or zero.
+  std::optional<std::pair<Polynomial, Polynomial>> split(SymExpr divisor) const {
     Polynomial d(divisor);
     if (d.terms.size() != 1)
       return std::nullopt;
     auto &[dAtoms, dCoefficient] = *d.terms.begin();
-    Polynomial result;
+    std::pair<Polynomial, Polynomial> result;
     for (auto &[atoms, coefficient] : terms) {
-      if (coefficient % dCoefficient != 0)
-        return std::nullopt;
       Atoms rest = atoms;
+      bool divides = coefficient % dCoefficient == 0;
       for (SymExpr atom : dAtoms) {
         auto it = std::find(rest.begin(), rest.end(), atom);
-        if (it == rest.end())
-          return std::nullopt;
+        if (it == rest.end()) {
+          divides = false;
+          break;
+        }
         rest.erase(it);
       }
-      result.add(rest, coefficient / dCoefficient);
+      if (divides)
+        result.first.add(rest, coefficient / dCoefficient);
+      else
+        result.second.add(atoms, coefficient);
     }
-    return result.expr();
+    return result;
   }
 };
 
@@ -215,36 +227,44 @@ SymExpr SymExpr::operator*(SymExpr other) const {
       Atoms atoms(a);
       atoms.insert(atoms.end(), b.begin(), b.end());
       std::sort(atoms.begin(), atoms.end());
-      product.add(atoms, ca * cb);
+      int64_t coefficient = 0;
+      product.overflows |= __builtin_mul_overflow(ca, cb, &coefficient);
+      product.add(atoms, coefficient);
     }
   return product.expr();
 }
 
+/// The quotient or remainder of constants, or of an expression that is not split any further.
+static SymExpr divide(SymExpr::Kind kind, SymExpr a, SymExpr b) {
+  if (!a.isConstant() || !b.isConstant() || b.isConstant(0))
+    return a.isConstant(0) ? a : make(kind, 0, {a, b});
+  int64_t x = a.constantValue(), y = b.constantValue();
+  switch (kind) {
+  case SymExpr::Kind::FloorDiv:
+    return SymExpr(floorDivide(x, y));
+  case SymExpr::Kind::CeilDiv:
+    return SymExpr(-floorDivide(-x, y));
+  default:
+    return SymExpr(x - floorDivide(x, y) * y);
+  }
+}
+
 SymExpr SymExpr::floorDiv(SymExpr other) const {
-  if (isConstant() && other.isConstant() && other.constantValue() != 0)
-    return SymExpr(floorDivide(constantValue(), other.constantValue()));
-  if (!other.isConstant(0))
-    if (auto exact = Polynomial(*this).dividedBy(other))
-      return *exact;
-  return make(Kind::FloorDiv, 0, {*this, other});
+  if (auto parts = Polynomial(*this).split(other))
+    return parts->first.expr() + divide(Kind::FloorDiv, parts->second.expr(), other);
+  return divide(Kind::FloorDiv, *this, other);
 }
 
 SymExpr SymExpr::ceilDiv(SymExpr other) const {
-  if (isConstant() && other.isConstant() && other.constantValue() != 0)
-    return SymExpr(-floorDivide(-constantValue(), other.constantValue()));
-  if (!other.isConstant(0))
-    if (auto exact = Polynomial(*this).dividedBy(other))
-      return *exact;
-  return make(Kind::CeilDiv, 0, {*this, other});
+  if (auto parts = Polynomial(*this).split(other))
+    return parts->first.expr() + divide(Kind::CeilDiv, parts->second.expr(), other);
+  return divide(Kind::CeilDiv, *this, other);
 }
 
 SymExpr SymExpr::mod(SymExpr other) const {
-  if (isConstant() && other.isConstant() && other.constantValue() != 0)
-    return SymExpr(constantValue() -
-                   floorDivide(constantValue(), other.constantValue()) * other.constantValue());
-  if (!other.isConstant(0) && Polynomial(*this).dividedBy(other))
-    return SymExpr(0);
-  return make(Kind::Mod, 0, {*this, other});
+  if (auto parts = Polynomial(*this).split(other))
+    return divide(Kind::Mod, parts->second.expr(), other);
+  return divide(Kind::Mod, *this, other);
 }
 
 SymExpr SymExpr::min(SymExpr a, SymExpr b) {
@@ -427,7 +447,10 @@ struct Parser {
   std::optional<SymExpr> factor() {
     skip();
     if (eat('-')) {
+      if (++depth > 200)
+        return std::nullopt;
       auto inner = factor();
+      --depth;
       return inner ? std::optional<SymExpr>(*inner * SymExpr(-1)) : std::nullopt;
     }
     if (eat('(')) {

@@ -7,7 +7,7 @@
 //
 //   SymExpr b = SymExpr::symbol("B"), s = SymExpr::symbol("S");
 //   (b + s) * 2 == s * 2 + b * 2           // true, and the same pointer
-//   ((s * 64).floorDiv(64)) == s           // exact division is seen
+//   (s * 64 + 3).floorDiv(64) == s         // whole multiples leave a division
 //
 // Sizes are non-negative, and the simplifications use it: floordiv and mod round toward minus
 // infinity.
@@ -36,7 +36,7 @@ public:
 
   /// The constant zero.
   SymExpr();
-  SymExpr(int64_t value);
+  SymExpr(int64_t value); // implicit: a number is a size
   static SymExpr constant(int64_t value) { return SymExpr(value); }
   static SymExpr symbol(std::string_view name);
 
