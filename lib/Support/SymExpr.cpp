@@ -267,23 +267,37 @@ SymExpr SymExpr::mod(SymExpr other) const {
   return divide(Kind::Mod, *this, other);
 }
 
-SymExpr SymExpr::min(SymExpr a, SymExpr b) {
-  if (a == b)
-    return a;
-  SymExpr difference = a - b;
-  if (difference.isConstant())
-    return difference.constantValue() < 0 ? a : b;
-  return b < a ? make(Kind::Min, 0, {b, a}) : make(Kind::Min, 0, {a, b});
+/// Flattens nested minima (or maxima), drops what another operand bounds by a constant, and chains the rest in order.
+static SymExpr extremum(SymExpr::Kind kind, SymExpr a, SymExpr b) {
+  std::set<SymExpr> kept;
+  std::function<void(SymExpr)> put = [&](SymExpr e) {
+    if (e.kind() == kind) {
+      for (SymExpr op : e.operands())
+        put(op);
+      return;
+    }
+    for (auto it = kept.begin(); it != kept.end();) {
+      SymExpr difference = e - *it;
+      if (!difference.isConstant()) {
+        ++it;
+        continue;
+      }
+      if ((difference.constantValue() < 0) != (kind == SymExpr::Kind::Min) || difference.isConstant(0))
+        return;
+      it = kept.erase(it);
+    }
+    kept.insert(e);
+  };
+  put(a);
+  put(b);
+  SymExpr result = *kept.begin();
+  for (auto it = std::next(kept.begin()); it != kept.end(); ++it)
+    result = make(kind, 0, {result, *it});
+  return result;
 }
 
-SymExpr SymExpr::max(SymExpr a, SymExpr b) {
-  if (a == b)
-    return a;
-  SymExpr difference = a - b;
-  if (difference.isConstant())
-    return difference.constantValue() > 0 ? a : b;
-  return b < a ? make(Kind::Max, 0, {b, a}) : make(Kind::Max, 0, {a, b});
-}
+SymExpr SymExpr::min(SymExpr a, SymExpr b) { return extremum(Kind::Min, a, b); }
+SymExpr SymExpr::max(SymExpr a, SymExpr b) { return extremum(Kind::Max, a, b); }
 
 int64_t SymExpr::divisor(const std::function<int64_t(const std::string &)> &symbolDivisor) const {
   switch (kind()) {
@@ -467,7 +481,7 @@ struct Parser {
       return SymExpr(value);
     }
     auto isName = [](char c) {
-      return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || (c & 0x80);
+      return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || c == '$' || (c & 0x80);
     };
     while (at < text.size() && isName(text[at]))
       ++at;

@@ -8,14 +8,17 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Schedule/IR/Schedule.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::scf::SCFDialect>();
-  registry.insert<tessera::gir::GraphDialect>();
+  registry.insert<tessera::gir::GraphDialect, tessera::sched::ScheduleDialect>();
   mlir::registerTransformsPasses();
   tessera::gir::registerGraphPasses();
+  tessera::registerConvertGraphToSchedulePass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Tessera's optimiser driver\n", registry));
 }

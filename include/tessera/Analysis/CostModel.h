@@ -1,0 +1,49 @@
+//===- CostModel.h - Tile sizes from a machine's description ---*- C++ -*-===//
+//
+// A first choice of tile sizes that is good without measurement. The kernel is described by its dimensions, their
+// roles and its contractions; the machine by a few numbers. Nothing of the program is looked at.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_COSTMODEL_H
+#define TESSERA_ANALYSIS_COSTMODEL_H
+
+#include "tessera/Analysis/SizeFacts.h"
+
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct MachineModel {
+  int64_t cores = 2;
+  int64_t vectorBytes = 64;
+  int64_t l1Bytes = 48 << 10;
+  int64_t l2Bytes = 2 << 20;
+};
+
+/// What the choice of tiles depends on.
+struct KernelShape {
+  struct Dim {
+    std::string name;
+    SymExpr size;
+    enum Role { Parallel, Stream, Inner } role;
+    int64_t tile = 1;
+  };
+  /// Row, column and batch dimensions of one contraction, and what it sums over.
+  struct Contraction {
+    std::vector<std::string> rows, columns, over;
+    bool inner = false;
+  };
+  std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
+  std::vector<Contraction> contractions;
+  /// Dimensions along which some tensor is contiguous although they are not last: tiles should be blocks there.
+  std::vector<std::string> otherContiguous;
+  unsigned elementBytes = 4;
+};
+
+/// Fills every dimension's tile.
+void chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,121 @@
+//===- Expr.h - Scalar expressions over iteration dimensions ---*- C++ -*-===//
+//
+// The form in which fusion reasons: what one element of a tensor is, as an expression of elements of other tensors,
+// of indices and of reductions. Views have disappeared into index expressions, and equal expressions are the same
+// pointer, so sharing between the parts of a program is found by construction.
+//
+// An expression depends on some named iteration dimensions (its free dimensions); a Reduce binds the dimensions it
+// reduces over. Expressions live in an ExprPool.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_EXPR_H
+#define TESSERA_ANALYSIS_EXPR_H
+
+#include "mlir/IR/Location.h"
+#include "mlir/IR/Types.h"
+#include "mlir/IR/Value.h"
+#include "tessera/Support/ScalarOps.h"
+#include "tessera/Support/SymExpr.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct ExprNode;
+using Expr = const ExprNode *;
+using DimSet = std::set<std::string>;
+
+struct ExprNode {
+  enum Kind {
+    Constant, ///< `number`
+    Index,    ///< `index`, an integer expression over dimensions and sizes
+    Load,     ///< the element of `tensor` at `indices`
+    Map,      ///< `op` of `args`
+    Cast,     ///< `args[0]` in type `type`; `isExplicit` casts always round
+    Reduce,   ///< `args[0]` joined with `monoid` over the dimensions `over`
+    State,    ///< a carried value of a stream, number `state` (made by planning)
+  };
+  Kind kind;
+  mlir::Type type;
+  double number = 0;
+  SymExpr index;
+  mlir::Value tensor;
+  std::vector<SymExpr> indices;
+  ScalarOp op = ScalarOp::Add;
+  ReduceOp monoid = ReduceOp::Sum;
+  std::vector<std::string> over;
+  bool isExplicit = false;
+  unsigned state = 0;
+  llvm::SmallVector<Expr, 3> args;
+  DimSet dims; ///< free dimensions
+  unsigned id = 0;
+  /// For a Reduce: the graph value that it computes.
+  mutable mlir::Value origin;
+  mlir::Location loc;
+
+  explicit ExprNode(mlir::Location loc) : loc(loc) {}
+
+  bool isConstant(double value) const { return kind == Constant && number == value; }
+  bool dependsOn(const DimSet &set) const;
+  bool isMap(ScalarOp which) const { return kind == Map && op == which; }
+};
+
+/// Makes expressions, one pointer for equal ones, with the simplifications that keep values exactly.
+class ExprPool {
+public:
+  explicit ExprPool(mlir::MLIRContext *context) : context(context) {}
+
+  std::string freshDim(llvm::StringRef hint, SymExpr size);
+  SymExpr dimSize(const std::string &name) const { return sizes.at(name); }
+  bool isDim(const std::string &name) const { return sizes.count(name) != 0; }
+  /// Names that must not be used for dimensions (sizes of the function).
+  void reserve(const std::string &name) { reserved.insert(name); }
+
+  Expr constant(double value, mlir::Type type);
+  Expr index(SymExpr value, mlir::Type type);
+  Expr load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type, mlir::Location loc);
+  Expr map(ScalarOp op, llvm::ArrayRef<Expr> args, mlir::Location loc);
+  Expr cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc);
+  Expr reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
+              mlir::Value origin);
+  Expr state(unsigned number, mlir::Type type, DimSet dims);
+
+  // Shorthands that take the operands' location and type.
+  Expr add(Expr a, Expr b) { return map(ScalarOp::Add, {a, b}, a->loc); }
+  Expr sub(Expr a, Expr b) { return map(ScalarOp::Sub, {a, b}, a->loc); }
+  Expr mul(Expr a, Expr b) { return map(ScalarOp::Mul, {a, b}, a->loc); }
+  Expr div(Expr a, Expr b) { return map(ScalarOp::Div, {a, b}, a->loc); }
+
+  /// Rebuilds an expression with dimensions replaced by index expressions (bound dimensions included).
+  Expr substitute(Expr e, const std::map<std::string, SymExpr> &dims);
+  /// Rebuilds an expression with some nodes replaced; `replace` answers null to descend.
+  Expr rewrite(Expr e, const std::function<Expr(Expr)> &replace);
+
+private:
+  Expr intern(ExprNode node);
+  Expr rebuild(Expr e, llvm::ArrayRef<Expr> args);
+  void collectDims(SymExpr e, DimSet &dims) const;
+
+  mlir::MLIRContext *context;
+  std::map<std::string, SymExpr> sizes;
+  std::set<std::string> reserved;
+  llvm::DenseMap<size_t, llvm::SmallVector<Expr, 1>> table;
+  std::vector<std::unique_ptr<ExprNode>> nodes;
+};
+
+/// Calls `visit` once per node, operands first; `enter` says whether to go into a node's operands.
+void visitExprs(llvm::ArrayRef<Expr> roots, const std::function<void(Expr)> &visit,
+                const std::function<bool(Expr)> &enter = nullptr);
+
+} // namespace tessera
+
+#endif

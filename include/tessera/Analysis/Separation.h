@@ -1,0 +1,107 @@
+//===- Separation.h - Splitting reduction bodies ---------------*- C++ -*-===//
+//
+// The algebra of streaming fusion. The body of a reduction over stream dimensions n mixes stream elements X (which
+// depend on n), statistics R (earlier reductions over n) and known values K. Separation writes it as
+//
+//     Σⱼ e^αⱼ · aⱼ(R, K) · e^βⱼ · bⱼ(X, K)
+//
+// so that only the sums Bⱼ = Σₙ e^βⱼ·bⱼ have to be carried along the stream and every aⱼ is applied behind the
+// loop: a cascade of reductions becomes one pass. Where no such form exists the answer is the reason.
+//
+// Statistics enter as pairs e^λ·μ, so that exponents cancel symbolically and nothing overflows on the way.
+// A difference x - r outside an exponent is centred on the stream's first element h: (x - h) - (r - h), which
+// keeps moments accurate when the mean is large.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_SEPARATION_H
+#define TESSERA_ANALYSIS_SEPARATION_H
+
+#include "tessera/Analysis/Expr.h"
+
+namespace tessera {
+
+/// A sum of coefficient times expression, plus a constant: how exponents are kept.
+class Linear {
+public:
+  std::map<unsigned, std::pair<Expr, double>> terms; ///< by expression id
+  double constant = 0;
+
+  void add(Expr e, double coefficient);
+  void add(const Linear &other, double scale = 1);
+  bool isZero() const { return terms.empty() && constant == 0; }
+  bool operator==(const Linear &other) const { return terms == other.terms && constant == other.constant; }
+  bool operator<(const Linear &other) const {
+    return std::tie(terms, constant) < std::tie(other.terms, other.constant);
+  }
+  /// The expression scale · this, of the given type; coefficients are folded into products and masks.
+  Expr build(ExprPool &pool, mlir::Type type, double scale = 1) const;
+};
+
+/// e^lambda · mu, with lambda and mu free of the stream.
+struct ExpPair {
+  Linear lambda;
+  Expr mu;
+};
+
+/// e^alpha · a · e^beta · b
+struct SeparatedTerm {
+  Linear alpha;
+  Expr a;
+  Linear beta;
+  Expr b;
+};
+
+class Separator {
+public:
+  enum class LevelKind { None, Statistic, Known };
+  /// What a Reduce over the stream is to this body: a statistic of the same pass (with its pair), or known before.
+  using Classify = std::function<LevelKind(Expr)>;
+  using Resolve = std::function<ExpPair(Expr)>;
+
+  Separator(ExprPool &pool, DimSet stream, Classify classify, Resolve resolve)
+      : pool(pool), stream(std::move(stream)), classify(std::move(classify)), resolve(std::move(resolve)) {}
+
+  /// The terms of a sum's body; nothing if it cannot be separated (see `reason`).
+  std::optional<std::vector<SeparatedTerm>> separateSum(Expr body);
+  /// A maximum's or minimum's body as alpha(R, K) + beta(X, K).
+  std::optional<std::pair<Linear, Expr>> separateExtremum(Expr body);
+  /// A stream-free expression of statistics as e^lambda · mu, and as a plain value.
+  ExpPair pairOf(Expr e);
+  Expr valueOf(Expr e);
+  Expr valueOf(const ExpPair &pair);
+
+  bool hasX(Expr e);
+  bool hasR(Expr e);
+  std::string reason;
+
+  static constexpr unsigned maxRank = 6;
+
+private:
+  using Terms = std::vector<SeparatedTerm>;
+  std::optional<Terms> separate(Expr e);
+  std::optional<Terms> separateWhere(Expr e);
+  std::optional<Terms> merge(Terms terms);
+  void centre(Terms &terms);
+  bool splitExponent(Expr e, double scale, Linear &alpha, Linear &beta);
+  Linear linearOf(Expr e);
+  bool hasExponential(Expr e);
+  std::optional<Terms> fail(Expr e, const char *why);
+  Expr one(Expr like) { return pool.constant(1, like->type); }
+
+  ExprPool &pool;
+  DimSet stream;
+  Classify classify;
+  Resolve resolve;
+  llvm::DenseMap<Expr, unsigned> kinds;
+  unsigned kindsOf(Expr e);
+};
+
+/// A bound on |e| that holds for all inputs (tanh, sigmoid, products with constants …); infinity if none is known.
+double magnitudeBound(Expr e);
+
+/// A short name of an expression for messages.
+std::string describe(Expr e);
+
+} // namespace tessera
+
+#endif

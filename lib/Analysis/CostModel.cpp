@@ -1,0 +1,155 @@
+//===- CostModel.cpp - Tile sizes from a machine's description ------------===//
+//
+// Three shapes of kernel, by what bounds them:
+// - a streamed contraction alone is bound by arithmetic: the accumulator tile and the streamed blocks fill the second
+//   level cache, and the grid still has work for every core;
+// - a stream that computes its elements by inner contractions is bound by arithmetic and by the elementwise work between
+//   the contractions: the block of elements between them stays in the first two levels;
+// - everything else is bound by memory: long contiguous runs, a few rows at a time.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Analysis/CostModel.h"
+
+#include <algorithm>
+
+using namespace tessera;
+
+namespace {
+using Dim = KernelShape::Dim;
+
+class Chooser {
+public:
+  Chooser(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape)
+      : machine(machine), facts(facts), shape(shape) {}
+
+  void run() {
+    const KernelShape::Contraction *outer = nullptr;
+    bool inner = false;
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      if (c.inner)
+        inner = true;
+      else if (!outer)
+        outer = &c;
+    }
+    if (inner)
+      chain();
+    else if (outer)
+      product(*outer);
+    else
+      memoryBound();
+  }
+
+private:
+  Dim *find(const std::string &name) {
+    for (Dim &dim : shape.dims)
+      if (dim.name == name)
+        return &dim;
+    return nullptr;
+  }
+
+  /// At most `cap`, and no more than the dimension can hold.
+  int64_t bounded(const Dim &dim, int64_t cap) const {
+    return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
+  }
+
+  /// About equal tiles not above `cap`, a multiple of `unit` where the size is larger than it.
+  int64_t balanced(const Dim &dim, int64_t cap, int64_t unit) const {
+    if (facts.max(dim.size) <= cap)
+      return bounded(dim, cap);
+    int64_t size = facts.hint(dim.size), parts = (size + cap - 1) / cap;
+    if (parts < 1)
+      parts = 1;
+    int64_t tile = (size + parts - 1) / parts;
+    return std::max(unit, std::min(cap, (tile + unit - 1) / unit * unit));
+  }
+
+  int64_t programs() const {
+    int64_t count = 1;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel)
+        count *= std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
+    return count;
+  }
+
+  /// Halves the dimension's tile until every core has something to do.
+  void spread(Dim *dim, int64_t least, int64_t perCore) {
+    while (dim && dim->tile / 2 >= least && programs() < machine.cores * perCore)
+      dim->tile = (dim->tile / 2 + least - 1) / least * least;
+  }
+
+  void product(const KernelShape::Contraction &c) {
+    int64_t lanes = machine.vectorBytes / shape.elementBytes;
+    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    over->tile = bounded(*over, 256);
+    rows->tile = balanced(*rows, 192, 12);
+    columns->tile = balanced(*columns, 512, 2 * lanes);
+    spread(rows, 24, 2);
+    spread(columns, 4 * lanes, 2);
+  }
+
+  void chain() {
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      for (const std::string &name : c.over)
+        if (Dim *dim = find(name))
+          dim->tile = bounded(*dim, c.inner ? 256 : 128);
+      if (!c.inner)
+        for (const std::string &name : {c.columns.back()})
+          if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
+            dim->tile = bounded(*dim, 256);
+    }
+    Dim *row = nullptr;
+    for (const KernelShape::Contraction &c : shape.contractions)
+      for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
+        if (side->empty())
+          continue;
+        Dim *dim = find(side->back());
+        if (dim && dim->role == Dim::Stream)
+          dim->tile = bounded(*dim, 128);
+        else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
+          dim->tile = bounded(*dim, 64);
+          row = dim;
+        }
+      }
+    spread(row, 16, 1);
+  }
+
+  void memoryBound() {
+    if (shape.dims.empty())
+      return;
+    Dim &last = shape.dims.back();
+    bool streams = std::any_of(shape.dims.begin(), shape.dims.end(), [](Dim &d) { return d.role == Dim::Stream; });
+    int64_t elements = 4096 / std::max<int64_t>(1, shape.elementBytes / 4);
+    if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
+      last.tile = bounded(last, 64);
+      for (const std::string &name : shape.otherContiguous)
+        if (Dim *dim = find(name); dim && dim != &last)
+          dim->tile = bounded(*dim, 64);
+      return;
+    }
+    last.tile = bounded(last, streams ? (last.role == Dim::Stream ? 1024 : 256) : elements);
+    int64_t filled = last.tile;
+    for (size_t i = shape.dims.size() - 1; i-- > 0;) {
+      Dim &dim = shape.dims[i];
+      int64_t room = elements / std::max<int64_t>(1, filled);
+      if (room <= 1)
+        break;
+      dim.tile = bounded(dim, dim.role == Dim::Stream ? std::min<int64_t>(room, 32) : std::min<int64_t>(room, streams ? 8 : room));
+      filled *= dim.tile;
+      if (streams)
+        break;
+    }
+    if (last.role == Dim::Parallel)
+      spread(&last, 64, 1);
+  }
+
+  const MachineModel &machine;
+  const SizeFacts &facts;
+  KernelShape &shape;
+};
+} // namespace
+
+void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
+  for (Dim &dim : shape.dims)
+    dim.tile = 1;
+  Chooser(machine, facts, shape).run();
+}

@@ -1,0 +1,316 @@
+//===- Expr.cpp - Scalar expressions over iteration dimensions ------------===//
+#include "tessera/Analysis/Expr.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/Hashing.h"
+
+#include <cmath>
+
+using namespace tessera;
+
+bool ExprNode::dependsOn(const DimSet &set) const {
+  for (const std::string &dim : dims)
+    if (set.count(dim))
+      return true;
+  return false;
+}
+
+std::string ExprPool::freshDim(llvm::StringRef hint, SymExpr size) {
+  std::string base;
+  for (char c : hint)
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      base += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (base.empty())
+    base = "d";
+  std::string name = base;
+  for (unsigned i = 1; sizes.count(name) || reserved.count(name); ++i)
+    name = base + std::to_string(i);
+  sizes.emplace(name, size);
+  return name;
+}
+
+void ExprPool::collectDims(SymExpr e, DimSet &dims) const {
+  std::set<std::string> names;
+  e.collectSymbols(names);
+  for (const std::string &name : names)
+    if (isDim(name))
+      dims.insert(name);
+}
+
+static bool same(const ExprNode &a, const ExprNode &b) {
+  bool numbers = a.number == b.number ? std::signbit(a.number) == std::signbit(b.number)
+                                      : std::isnan(a.number) && std::isnan(b.number);
+  return a.kind == b.kind && a.type == b.type && numbers && a.index == b.index &&
+         a.tensor == b.tensor && a.indices == b.indices && a.op == b.op && a.monoid == b.monoid &&
+         a.over == b.over && a.isExplicit == b.isExplicit && a.state == b.state && a.args == b.args;
+}
+
+Expr ExprPool::intern(ExprNode node) {
+  llvm::hash_code hash =
+      llvm::hash_combine(node.kind, node.type.getAsOpaquePointer(), std::isnan(node.number) ? 0 : std::hash<double>()(node.number),
+                         node.index.opaque(), node.tensor.getAsOpaquePointer(), node.op, node.monoid,
+                         node.isExplicit, node.state, llvm::hash_combine_range(node.args));
+  for (SymExpr e : node.indices)
+    hash = llvm::hash_combine(hash, e.opaque());
+  for (const std::string &dim : node.over)
+    hash = llvm::hash_combine(hash, dim);
+  auto &bucket = table[static_cast<size_t>(hash)];
+  for (Expr existing : bucket)
+    if (same(*existing, node))
+      return existing;
+  node.id = nodes.size();
+  nodes.push_back(std::make_unique<ExprNode>(std::move(node)));
+  bucket.push_back(nodes.back().get());
+  return nodes.back().get();
+}
+
+Expr ExprPool::constant(double value, mlir::Type type) {
+  ExprNode node(mlir::UnknownLoc::get(context));
+  node.kind = ExprNode::Constant;
+  node.type = type;
+  node.number = value;
+  return intern(std::move(node));
+}
+
+Expr ExprPool::index(SymExpr value, mlir::Type type) {
+  if (value.isConstant())
+    return constant(static_cast<double>(value.constantValue()), type);
+  ExprNode node(mlir::UnknownLoc::get(context));
+  node.kind = ExprNode::Index;
+  node.type = type;
+  node.index = value;
+  collectDims(value, node.dims);
+  return intern(std::move(node));
+}
+
+Expr ExprPool::load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type,
+                    mlir::Location loc) {
+  ExprNode node(loc);
+  node.kind = ExprNode::Load;
+  node.type = type;
+  node.tensor = tensor;
+  for (SymExpr e : indices)
+    collectDims(e, node.dims);
+  node.indices = std::move(indices);
+  return intern(std::move(node));
+}
+
+/// The integer expression a node stands for, where it is one (sizes are far from overflow).
+static std::optional<SymExpr> asIndex(Expr e) {
+  if (!e->type.isSignlessInteger() || e->type.isInteger(1))
+    return std::nullopt;
+  if (e->kind == ExprNode::Index)
+    return e->index;
+  if (e->kind == ExprNode::Constant && std::abs(e->number) < 1e15)
+    return SymExpr(static_cast<int64_t>(e->number));
+  return std::nullopt;
+}
+
+Expr ExprPool::map(ScalarOp op, llvm::ArrayRef<Expr> args, mlir::Location loc) {
+  // Arithmetic of indices stays an index, so that masks remain affine conditions.
+  if (args.size() == 2 && (args[0]->kind == ExprNode::Index || args[1]->kind == ExprNode::Index)) {
+    auto a = asIndex(args[0]), b = asIndex(args[1]);
+    if (a && b && args[0]->type.getIntOrFloatBitWidth() >= 32) {
+      if (op == ScalarOp::Add)
+        return index(*a + *b, args[0]->type);
+      if (op == ScalarOp::Sub)
+        return index(*a - *b, args[0]->type);
+      if (op == ScalarOp::Mul && (a->isConstant() || b->isConstant()))
+        return index(*a * *b, args[0]->type);
+    }
+  }
+  // x - y and x + (-y) are one thing; so are x * c and c * x.
+  llvm::SmallVector<Expr, 3> operands(args);
+  if ((op == ScalarOp::Mul || op == ScalarOp::Add) && operands[1]->id < operands[0]->id)
+    std::swap(operands[0], operands[1]);
+  if (op == ScalarOp::Where && operands[1] == operands[2])
+    return operands[1];
+  if (op == ScalarOp::Mul) {
+    if (operands[0]->isConstant(1))
+      return operands[1];
+    if (operands[1]->isConstant(1))
+      return operands[0];
+  }
+  if (op == ScalarOp::Div && operands[1]->isConstant(1))
+    return operands[0];
+
+  ExprNode node(loc);
+  node.kind = ExprNode::Map;
+  node.op = op;
+  llvm::SmallVector<mlir::Type, 3> types;
+  for (Expr arg : operands) {
+    types.push_back(arg->type);
+    node.dims.insert(arg->dims.begin(), arg->dims.end());
+  }
+  node.type = scalarOpResultType(op, types);
+  node.args = std::move(operands);
+  return intern(std::move(node));
+}
+
+/// Whether every value of `from` is a value of `to`.
+static bool holdsAll(mlir::Type from, mlir::Type to) {
+  if (from == to)
+    return true;
+  bool fromFloat = llvm::isa<mlir::FloatType>(from), toFloat = llvm::isa<mlir::FloatType>(to);
+  if (fromFloat != toFloat)
+    return false;
+  if (!fromFloat)
+    return from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth() && !from.isUnsignedInteger();
+  if (to.isF64())
+    return true;
+  return to.isF32() && !from.isF64();
+}
+
+Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc) {
+  if (value->type == type)
+    return value;
+  if (value->kind == ExprNode::Constant && llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() >= 32 &&
+      !value->type.isInteger(1)) {
+    double number = type.isF32() ? static_cast<double>(static_cast<float>(value->number)) : value->number;
+    return constant(number, type);
+  }
+  if (auto i = asIndex(value); i && type.isSignlessInteger() && type.getIntOrFloatBitWidth() >= 32)
+    return index(*i, type);
+  if (value->kind == ExprNode::Cast) {
+    Expr inner = value->args[0];
+    // An implicit rounding may be left out inside a kernel: the wider value is carried.
+    if (!value->isExplicit && inner->type == type && holdsAll(value->type, type))
+      return inner;
+    if (holdsAll(inner->type, value->type) && llvm::isa<mlir::FloatType>(type) == llvm::isa<mlir::FloatType>(inner->type))
+      return cast(inner, type, isExplicit, loc);
+  }
+  ExprNode node(loc);
+  node.kind = ExprNode::Cast;
+  node.type = type;
+  node.isExplicit = isExplicit;
+  node.args = {value};
+  node.dims = value->dims;
+  return intern(std::move(node));
+}
+
+Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
+                      mlir::Value origin) {
+  // Along dimensions that the body does not depend on, idempotent monoids do nothing and sums multiply.
+  std::vector<std::string> needed;
+  SymExpr count(1);
+  for (const std::string &dim : over)
+    if (body->dims.count(dim))
+      needed.push_back(dim);
+    else
+      count = count * sizes.at(dim);
+  bool isNumber = !body->type.isInteger(1);
+  if (needed.size() != over.size() && (monoid != ReduceOp::Sum || isNumber) && monoid != ReduceOp::Prod) {
+    Expr inner = needed.empty() ? body : reduce(monoid, needed, body, loc, origin);
+    if (monoid != ReduceOp::Sum)
+      return inner;
+    Expr times = cast(index(count, mlir::IntegerType::get(context, 64)), body->type, false, loc);
+    return map(ScalarOp::Mul, {inner, times}, loc);
+  }
+  ExprNode node(loc);
+  node.kind = ExprNode::Reduce;
+  node.type = body->type;
+  node.monoid = monoid;
+  node.args = {body};
+  node.dims = body->dims;
+  for (const std::string &dim : over)
+    node.dims.erase(dim);
+  node.over = std::move(over);
+  Expr result = intern(std::move(node));
+  if (!result->origin)
+    result->origin = origin;
+  return result;
+}
+
+Expr ExprPool::state(unsigned number, mlir::Type type, DimSet dims) {
+  ExprNode node(mlir::UnknownLoc::get(context));
+  node.kind = ExprNode::State;
+  node.type = type;
+  node.state = number;
+  node.dims = std::move(dims);
+  return intern(std::move(node));
+}
+
+Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
+  switch (e->kind) {
+  case ExprNode::Map:
+    return map(e->op, args, e->loc);
+  case ExprNode::Cast:
+    return cast(args[0], e->type, e->isExplicit, e->loc);
+  case ExprNode::Reduce:
+    return reduce(e->monoid, e->over, args[0], e->loc, e->origin);
+  default:
+    return e;
+  }
+}
+
+Expr ExprPool::rewrite(Expr root, const std::function<Expr(Expr)> &replace) {
+  llvm::DenseMap<Expr, Expr> memo;
+  std::function<Expr(Expr)> go = [&](Expr e) -> Expr {
+    auto it = memo.find(e);
+    if (it != memo.end())
+      return it->second;
+    Expr result = replace(e);
+    if (!result) {
+      llvm::SmallVector<Expr, 3> args;
+      for (Expr arg : e->args)
+        args.push_back(go(arg));
+      result = rebuild(e, args);
+    }
+    return memo[e] = result;
+  };
+  return go(root);
+}
+
+Expr ExprPool::substitute(Expr root, const std::map<std::string, SymExpr> &map) {
+  auto lookup = [&](const std::string &name) -> std::optional<SymExpr> {
+    auto it = map.find(name);
+    return it == map.end() ? std::nullopt : std::optional<SymExpr>(it->second);
+  };
+  llvm::DenseMap<Expr, Expr> memo;
+  std::function<Expr(Expr)> go = [&](Expr e) -> Expr {
+    auto it = memo.find(e);
+    if (it != memo.end())
+      return it->second;
+    Expr result;
+    if (e->kind == ExprNode::Index) {
+      result = index(e->index.substitute(lookup), e->type);
+    } else if (e->kind == ExprNode::Load) {
+      std::vector<SymExpr> indices;
+      for (SymExpr i : e->indices)
+        indices.push_back(i.substitute(lookup));
+      result = load(e->tensor, std::move(indices), e->type, e->loc);
+    } else if (e->kind == ExprNode::Reduce) {
+      std::vector<std::string> over;
+      for (const std::string &dim : e->over) {
+        auto it = map.find(dim);
+        over.push_back(it != map.end() && it->second.isSymbol() ? it->second.symbolName() : dim);
+      }
+      result = reduce(e->monoid, over, go(e->args[0]), e->loc, e->origin);
+    } else {
+      llvm::SmallVector<Expr, 3> args;
+      for (Expr arg : e->args)
+        args.push_back(go(arg));
+      result = rebuild(e, args);
+    }
+    return memo[e] = result;
+  };
+  return go(root);
+}
+
+void tessera::visitExprs(llvm::ArrayRef<Expr> roots, const std::function<void(Expr)> &visit,
+                         const std::function<bool(Expr)> &enter) {
+  llvm::DenseSet<Expr> seen;
+  std::function<void(Expr)> go = [&](Expr e) {
+    if (!seen.insert(e).second)
+      return;
+    if (!enter || enter(e))
+      for (Expr arg : e->args)
+        go(arg);
+    visit(e);
+  };
+  for (Expr root : roots)
+    go(root);
+}

@@ -1,0 +1,603 @@
+//===- Separation.cpp - Splitting reduction bodies ------------------------===//
+#include "tessera/Analysis/Separation.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace tessera;
+
+static constexpr double inf = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Linear
+//===----------------------------------------------------------------------===//
+
+void Linear::add(Expr e, double coefficient) {
+  if (e->kind == ExprNode::Constant && std::isfinite(e->number)) {
+    constant += coefficient * e->number;
+    return;
+  }
+  auto [it, inserted] = terms.try_emplace(e->id, e, coefficient);
+  if (inserted)
+    return;
+  it->second.second += coefficient;
+  if (it->second.second == 0)
+    terms.erase(it);
+}
+
+void Linear::add(const Linear &other, double scale) {
+  for (auto &[id, term] : other.terms)
+    add(term.first, term.second * scale);
+  constant += other.constant * scale;
+}
+
+/// scale · e, folded into constants, products and -inf masks where it is exact enough (scale > 0 for masks).
+static Expr scaled(ExprPool &pool, Expr e, double scale) {
+  if (scale == 1)
+    return e;
+  if (e->kind == ExprNode::Constant)
+    return pool.constant(e->number * scale, e->type);
+  if (e->isMap(ScalarOp::Mul))
+    for (unsigned i = 0; i < 2; ++i)
+      if (e->args[i]->kind == ExprNode::Constant)
+        return pool.mul(e->args[1 - i], pool.constant(e->args[i]->number * scale, e->type));
+  if (e->isMap(ScalarOp::Div) && e->args[1]->kind == ExprNode::Constant)
+    return pool.mul(e->args[0], pool.constant(scale / e->args[1]->number, e->type));
+  if (scale > 0 && e->isMap(ScalarOp::Where))
+    for (unsigned i = 1; i < 3; ++i)
+      if (e->args[i]->isConstant(-inf)) {
+        llvm::SmallVector<Expr, 3> args(e->args);
+        args[3 - i] = scaled(pool, args[3 - i], scale);
+        return pool.map(ScalarOp::Where, args, e->loc);
+      }
+  return pool.mul(e, pool.constant(scale, e->type));
+}
+
+Expr Linear::build(ExprPool &pool, mlir::Type type, double scale) const {
+  Expr sum = nullptr;
+  for (auto &[id, term] : terms) {
+    Expr part = pool.cast(term.first, type, false, term.first->loc);
+    part = scaled(pool, part, term.second * scale);
+    sum = sum ? pool.add(sum, part) : part;
+  }
+  if (!sum)
+    return pool.constant(constant * scale, type);
+  return constant == 0 ? sum : pool.add(sum, pool.constant(constant * scale, type));
+}
+
+//===----------------------------------------------------------------------===//
+// Kinds
+//===----------------------------------------------------------------------===//
+
+unsigned Separator::kindsOf(Expr e) {
+  auto it = kinds.find(e);
+  if (it != kinds.end())
+    return it->second;
+  unsigned result = 0;
+  LevelKind level = e->kind == ExprNode::Reduce ? classify(e) : LevelKind::None;
+  if (level == LevelKind::Statistic) {
+    result = 2;
+  } else if (level == LevelKind::None) {
+    if (e->dependsOn(stream))
+      result |= 1;
+    for (Expr arg : e->args)
+      result |= kindsOf(arg) & 2;
+  }
+  return kinds[e] = result;
+}
+
+bool Separator::hasX(Expr e) { return kindsOf(e) & 1; }
+bool Separator::hasR(Expr e) { return kindsOf(e) & 2; }
+
+/// Whether an exponential stands where it multiplies the whole value, so that it can overflow.
+bool Separator::hasExponential(Expr e) {
+  switch (e->kind) {
+  case ExprNode::Cast:
+    return hasExponential(e->args[0]);
+  case ExprNode::Map:
+    switch (e->op) {
+    case ScalarOp::Exp:
+    case ScalarOp::Exp2:
+      return hasX(e);
+    case ScalarOp::Mul:
+    case ScalarOp::Div:
+      return hasExponential(e->args[0]) || hasExponential(e->args[1]);
+    case ScalarOp::Neg:
+    case ScalarOp::Square:
+      return hasExponential(e->args[0]);
+    case ScalarOp::Where:
+      return hasExponential(e->args[1]) || hasExponential(e->args[2]);
+    default:
+      return false;
+    }
+  default:
+    return false;
+  }
+}
+
+std::optional<Separator::Terms> Separator::fail(Expr e, const char *why) {
+  if (reason.empty())
+    reason = describe(e) + " " + why;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Stream-free expressions of statistics
+//===----------------------------------------------------------------------===//
+
+Linear Separator::linearOf(Expr e) {
+  Linear result;
+  if (e->kind == ExprNode::Map) {
+    auto isNumber = [](Expr x) { return x->kind == ExprNode::Constant && std::isfinite(x->number); };
+    switch (e->op) {
+    case ScalarOp::Add:
+    case ScalarOp::Sub:
+      result.add(linearOf(e->args[0]));
+      result.add(linearOf(e->args[1]), e->op == ScalarOp::Add ? 1 : -1);
+      return result;
+    case ScalarOp::Neg:
+      result.add(linearOf(e->args[0]), -1);
+      return result;
+    case ScalarOp::Mul:
+      for (unsigned i = 0; i < 2; ++i)
+        if (isNumber(e->args[i])) {
+          result.add(linearOf(e->args[1 - i]), e->args[i]->number);
+          return result;
+        }
+      break;
+    case ScalarOp::Log: {
+      ExpPair pair = pairOf(e->args[0]);
+      result.add(pair.lambda);
+      if (!pair.mu->isConstant(1))
+        result.add(pool.map(ScalarOp::Log, {pair.mu}, e->loc), 1);
+      return result;
+    }
+    default:
+      break;
+    }
+  }
+  ExpPair pair = pairOf(e);
+  if (pair.lambda.isZero() && pair.mu->kind == ExprNode::Map && pair.mu != e &&
+      (pair.mu->op == ScalarOp::Add || pair.mu->op == ScalarOp::Sub)) {
+    // A resolved statistic may itself be a sum; keep its parts visible for cancellation.
+    for (unsigned i = 0; i < 2; ++i)
+      result.add(pair.mu->args[i], i == 1 && pair.mu->op == ScalarOp::Sub ? -1 : 1);
+    return result;
+  }
+  result.add(valueOf(pair), 1);
+  return result;
+}
+
+ExpPair Separator::pairOf(Expr e) {
+  if (e->kind == ExprNode::Reduce && classify(e) != LevelKind::None)
+    return resolve(e);
+  if (!hasR(e) && e->kind != ExprNode::Reduce) {
+    bool hasKnown = false;
+    visitExprs({e}, [&](Expr x) {
+      hasKnown |= x->kind == ExprNode::Reduce && classify(x) == LevelKind::Known;
+    }, [&](Expr x) { return x->kind != ExprNode::Reduce; });
+    if (!hasKnown)
+      return {Linear(), e};
+  }
+  if (e->kind == ExprNode::Reduce)
+    return {Linear(), e};
+  auto plain = [&]() -> ExpPair {
+    Expr rebuilt = pool.rewrite(e, [&](Expr x) -> Expr { return x == e ? nullptr : valueOf(x); });
+    return {Linear(), rebuilt};
+  };
+  if (e->kind == ExprNode::Cast && llvm::isa<mlir::FloatType>(e->type) &&
+      llvm::isa<mlir::FloatType>(e->args[0]->type) && !e->isExplicit) {
+    ExpPair inner = pairOf(e->args[0]);
+    return {inner.lambda, pool.cast(inner.mu, e->type, false, e->loc)};
+  }
+  if (e->kind != ExprNode::Map)
+    return plain();
+  switch (e->op) {
+  case ScalarOp::Mul:
+  case ScalarOp::Div: {
+    ExpPair a = pairOf(e->args[0]), b = pairOf(e->args[1]);
+    bool mul = e->op == ScalarOp::Mul;
+    a.lambda.add(b.lambda, mul ? 1 : -1);
+    a.mu = pool.map(e->op, {a.mu, b.mu}, e->loc);
+    return a;
+  }
+  case ScalarOp::Neg: {
+    ExpPair a = pairOf(e->args[0]);
+    a.mu = pool.map(ScalarOp::Neg, {a.mu}, e->loc);
+    return a;
+  }
+  case ScalarOp::Exp:
+    return {linearOf(e->args[0]), one(e)};
+  case ScalarOp::Log: {
+    Linear value = linearOf(e);
+    return {Linear(), value.build(pool, e->type)};
+  }
+  case ScalarOp::Add:
+  case ScalarOp::Sub: {
+    ExpPair a = pairOf(e->args[0]), b = pairOf(e->args[1]);
+    if (!a.lambda.isZero() && a.lambda == b.lambda)
+      return {a.lambda, pool.map(e->op, {a.mu, b.mu}, e->loc)};
+    Linear sum = linearOf(e);
+    return {Linear(), sum.build(pool, e->type)};
+  }
+  default:
+    return plain();
+  }
+}
+
+Expr Separator::valueOf(const ExpPair &pair) {
+  if (pair.lambda.isZero())
+    return pair.mu;
+  Expr factor = pool.map(ScalarOp::Exp, {pair.lambda.build(pool, pair.mu->type)}, pair.mu->loc);
+  return pool.mul(pair.mu, factor);
+}
+
+Expr Separator::valueOf(Expr e) { return valueOf(pairOf(e)); }
+
+//===----------------------------------------------------------------------===//
+// Separation
+//===----------------------------------------------------------------------===//
+
+bool Separator::splitExponent(Expr e, double scale, Linear &alpha, Linear &beta) {
+  if (!hasX(e)) {
+    alpha.add(linearOf(e), scale);
+    return true;
+  }
+  if (e->kind == ExprNode::Map) {
+    auto isNumber = [](Expr x) { return x->kind == ExprNode::Constant && std::isfinite(x->number); };
+    switch (e->op) {
+    case ScalarOp::Add:
+      return splitExponent(e->args[0], scale, alpha, beta) && splitExponent(e->args[1], scale, alpha, beta);
+    case ScalarOp::Sub:
+      return splitExponent(e->args[0], scale, alpha, beta) && splitExponent(e->args[1], -scale, alpha, beta);
+    case ScalarOp::Neg:
+      return splitExponent(e->args[0], -scale, alpha, beta);
+    case ScalarOp::Mul:
+      for (unsigned i = 0; i < 2; ++i)
+        if (isNumber(e->args[i]))
+          return splitExponent(e->args[1 - i], scale * e->args[i]->number, alpha, beta);
+      break;
+    case ScalarOp::Div:
+      if (isNumber(e->args[1]) && e->args[1]->number != 0)
+        return splitExponent(e->args[0], scale / e->args[1]->number, alpha, beta);
+      break;
+    case ScalarOp::Log: {
+      auto terms = separate(e->args[0]);
+      if (!terms || terms->size() != 1)
+        break;
+      SeparatedTerm &t = terms->front();
+      alpha.add(t.alpha, scale);
+      beta.add(t.beta, scale);
+      if (!t.a->isConstant(1))
+        alpha.add(pool.map(ScalarOp::Log, {t.a}, e->loc), scale);
+      if (!t.b->isConstant(1))
+        beta.add(pool.map(ScalarOp::Log, {t.b}, e->loc), scale);
+      return true;
+    }
+    case ScalarOp::Where:
+      // where(c, u - r, -inf) with a stream condition: the mask belongs to the stream's part of the exponent.
+      if (hasR(e) && !hasR(e->args[0]) && scale > 0)
+        for (unsigned i = 1; i < 3; ++i)
+          if (e->args[i]->isConstant(-inf)) {
+            Linear part;
+            if (!splitExponent(e->args[3 - i], scale, alpha, part))
+              return false;
+            llvm::SmallVector<Expr, 3> args(e->args);
+            args[3 - i] = part.build(pool, e->type);
+            beta.add(pool.map(ScalarOp::Where, args, e->loc), 1);
+            return true;
+          }
+      break;
+    default:
+      break;
+    }
+  }
+  if (e->kind == ExprNode::Cast && !e->isExplicit && llvm::isa<mlir::FloatType>(e->args[0]->type) && hasR(e))
+    return splitExponent(e->args[0], scale, alpha, beta);
+  if (hasR(e)) {
+    fail(e, "mixes the stream and a statistic inside an exponent");
+    return false;
+  }
+  beta.add(e, scale);
+  return true;
+}
+
+std::optional<Separator::Terms> Separator::merge(Terms terms) {
+  Terms result;
+  for (SeparatedTerm &t : terms) {
+    if (t.a->isConstant(0) || t.b->isConstant(0))
+      continue;
+    bool found = false;
+    for (SeparatedTerm &other : result)
+      if (other.alpha == t.alpha && other.beta == t.beta && other.b == t.b) {
+        other.a = pool.add(other.a, t.a);
+        found = true;
+        break;
+      }
+    if (!found)
+      result.push_back(t);
+  }
+  if (result.size() > maxRank) {
+    reason = "the body needs more than " + std::to_string(maxRank) + " carried sums";
+    return std::nullopt;
+  }
+  return result;
+}
+
+/// Rewrites x - r as (x - h) - (r - h) with h the stream's first x.
+void Separator::centre(Terms &terms) {
+  bool hasStatistic = false;
+  for (SeparatedTerm &t : terms) {
+    if (!t.beta.isZero() || !t.alpha.isZero())
+      return;
+    hasStatistic |= t.b->isConstant(1);
+  }
+  if (!hasStatistic)
+    return;
+  std::map<std::string, SymExpr> first;
+  for (const std::string &dim : stream)
+    first.emplace(dim, SymExpr(0));
+  Expr shift = nullptr;
+  for (SeparatedTerm &t : terms) {
+    if (t.b->isConstant(1))
+      continue;
+    Expr h = pool.substitute(t.b, first);
+    bool mayBeInfinite = false;
+    visitExprs({h}, [&](Expr e) { mayBeInfinite |= e->kind == ExprNode::Constant && !std::isfinite(e->number); });
+    if (mayBeInfinite)
+      h = pool.map(ScalarOp::Where, {pool.map(ScalarOp::IsFinite, {h}, h->loc), h, pool.constant(0, h->type)}, h->loc);
+    Expr moved = pool.mul(t.a, h);
+    shift = shift ? pool.add(shift, moved) : moved;
+    t.b = pool.sub(t.b, h);
+  }
+  if (!shift)
+    return;
+  for (SeparatedTerm &t : terms)
+    if (t.b->isConstant(1)) {
+      t.a = pool.add(t.a, shift);
+      return;
+    }
+}
+
+std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
+  Expr condition = e->args[0];
+  if (hasX(condition) && hasR(condition))
+    return fail(e, "chooses by a condition that mixes the stream and a statistic");
+  Terms result;
+  for (unsigned i = 1; i < 3; ++i) {
+    if (e->args[i]->isConstant(0))
+      continue;
+    auto terms = separate(e->args[i]);
+    if (!terms)
+      return std::nullopt;
+    auto choose = [&](Expr value, Expr otherwise) {
+      return i == 1 ? pool.map(ScalarOp::Where, {condition, value, otherwise}, e->loc)
+                    : pool.map(ScalarOp::Where, {condition, otherwise, value}, e->loc);
+    };
+    for (SeparatedTerm &t : *terms) {
+      if (!hasX(condition)) {
+        t.a = choose(t.a, pool.constant(0, t.a->type));
+      } else if (!t.beta.isZero()) {
+        // Dead elements must not move the gauge: they are -inf in the exponent.
+        Expr exponent = t.beta.build(pool, t.b->type);
+        Linear masked;
+        masked.add(choose(exponent, pool.constant(-inf, t.b->type)), 1);
+        t.beta = masked;
+      } else {
+        t.b = choose(t.b, pool.constant(0, t.b->type));
+      }
+      result.push_back(t);
+    }
+  }
+  return merge(std::move(result));
+}
+
+std::optional<Separator::Terms> Separator::separate(Expr e) {
+  if (!hasX(e)) {
+    ExpPair pair = pairOf(e);
+    return Terms{{pair.lambda, pair.mu, Linear(), one(e)}};
+  }
+  if (!hasR(e) && !hasExponential(e))
+    return Terms{{Linear(), one(e), Linear(), e}};
+  if (e->kind == ExprNode::Cast) {
+    if (e->isExplicit || !llvm::isa<mlir::FloatType>(e->type) || !llvm::isa<mlir::FloatType>(e->args[0]->type)) {
+      if (!hasR(e))
+        return Terms{{Linear(), one(e), Linear(), e}};
+      return fail(e, "rounds a value that mixes the stream and a statistic");
+    }
+    auto terms = separate(e->args[0]);
+    if (terms)
+      for (SeparatedTerm &t : *terms) {
+        t.a = pool.cast(t.a, e->type, false, e->loc);
+        t.b = pool.cast(t.b, e->type, false, e->loc);
+      }
+    return terms;
+  }
+  if (e->kind != ExprNode::Map)
+    return fail(e, "reduces a value that depends on a statistic");
+  switch (e->op) {
+  case ScalarOp::Exp:
+  case ScalarOp::Exp2: {
+    SeparatedTerm t{Linear(), one(e), Linear(), one(e)};
+    double scale = e->op == ScalarOp::Exp ? 1 : M_LN2;
+    if (!splitExponent(e->args[0], scale, t.alpha, t.beta))
+      return std::nullopt;
+    return Terms{t};
+  }
+  case ScalarOp::Add:
+  case ScalarOp::Sub: {
+    auto a = separate(e->args[0]), b = a ? separate(e->args[1]) : std::nullopt;
+    if (!b)
+      return std::nullopt;
+    for (SeparatedTerm &t : *b) {
+      if (e->op == ScalarOp::Sub)
+        t.a = pool.map(ScalarOp::Neg, {t.a}, e->loc);
+      a->push_back(t);
+    }
+    auto merged = merge(std::move(*a));
+    if (merged)
+      centre(*merged);
+    return merged;
+  }
+  case ScalarOp::Neg: {
+    auto a = separate(e->args[0]);
+    if (a)
+      for (SeparatedTerm &t : *a)
+        t.a = pool.map(ScalarOp::Neg, {t.a}, e->loc);
+    return a;
+  }
+  case ScalarOp::Mul:
+  case ScalarOp::Square: {
+    auto a = separate(e->args[0]);
+    auto b = !a ? a : e->op == ScalarOp::Square ? a : separate(e->args[1]);
+    if (!b)
+      return std::nullopt;
+    Terms product;
+    for (SeparatedTerm &s : *a)
+      for (SeparatedTerm &t : *b) {
+        SeparatedTerm p{s.alpha, pool.mul(s.a, t.a), s.beta, pool.mul(s.b, t.b)};
+        p.alpha.add(t.alpha);
+        p.beta.add(t.beta);
+        product.push_back(p);
+      }
+    return merge(std::move(product));
+  }
+  case ScalarOp::Div:
+  case ScalarOp::Reciprocal: {
+    bool div = e->op == ScalarOp::Div;
+    auto a = div ? separate(e->args[0]) : Terms{{Linear(), one(e), Linear(), one(e)}};
+    auto b = a ? separate(e->args[div ? 1 : 0]) : std::nullopt;
+    if (!b)
+      return std::nullopt;
+    if (b->size() != 1)
+      return fail(e, "divides by a sum of the stream and a statistic");
+    SeparatedTerm &d = b->front();
+    for (SeparatedTerm &t : *a) {
+      t.alpha.add(d.alpha, -1);
+      t.beta.add(d.beta, -1);
+      t.a = pool.div(t.a, d.a);
+      t.b = pool.div(t.b, d.b);
+    }
+    return merge(std::move(*a));
+  }
+  case ScalarOp::Log: {
+    auto a = separate(e->args[0]);
+    if (!a || a->size() != 1)
+      return fail(e, "takes the logarithm of a sum of the stream and a statistic");
+    Linear alpha, beta;
+    SeparatedTerm &t = a->front();
+    alpha.add(t.alpha);
+    beta.add(t.beta);
+    if (!t.a->isConstant(1))
+      alpha.add(pool.map(ScalarOp::Log, {t.a}, e->loc), 1);
+    if (!t.b->isConstant(1))
+      beta.add(pool.map(ScalarOp::Log, {t.b}, e->loc), 1);
+    Terms sum;
+    if (!alpha.isZero())
+      sum.push_back({Linear(), alpha.build(pool, e->type), Linear(), one(e)});
+    if (!beta.isZero())
+      sum.push_back({Linear(), one(e), Linear(), beta.build(pool, e->type)});
+    auto merged = merge(std::move(sum));
+    if (merged)
+      centre(*merged);
+    return merged;
+  }
+  case ScalarOp::Where:
+    return separateWhere(e);
+  default:
+    if (!hasR(e))
+      return Terms{{Linear(), one(e), Linear(), e}};
+    return fail(e, "is not a finite sum of products of the stream and statistics");
+  }
+}
+
+std::optional<std::vector<SeparatedTerm>> Separator::separateSum(Expr body) {
+  reason.clear();
+  auto terms = separate(body);
+  if (!terms)
+    return terms;
+  // An exponent that is bounded needs no gauge: it is an ordinary factor.
+  for (SeparatedTerm &t : *terms)
+    if (!t.beta.isZero()) {
+      Expr exponent = t.beta.build(pool, t.b->type);
+      if (magnitudeBound(exponent) <= 60) {
+        t.b = pool.mul(pool.map(ScalarOp::Exp, {exponent}, exponent->loc), t.b);
+        t.beta = Linear();
+      }
+    }
+  return merge(std::move(*terms));
+}
+
+std::optional<std::pair<Linear, Expr>> Separator::separateExtremum(Expr body) {
+  reason.clear();
+  if (!hasR(body))
+    return std::make_pair(Linear(), body);
+  Linear alpha, beta;
+  if (!splitExponent(body, 1, alpha, beta))
+    return std::nullopt;
+  return std::make_pair(alpha, beta.build(pool, body->type));
+}
+
+//===----------------------------------------------------------------------===//
+// Bounds and names
+//===----------------------------------------------------------------------===//
+
+double tessera::magnitudeBound(Expr e) {
+  if (e->kind == ExprNode::Constant)
+    return std::isnan(e->number) ? inf : std::abs(e->number);
+  if (e->kind == ExprNode::Cast && llvm::isa<mlir::FloatType>(e->args[0]->type))
+    return magnitudeBound(e->args[0]);
+  if (e->kind != ExprNode::Map)
+    return inf;
+  auto bound = [&](unsigned i) { return magnitudeBound(e->args[i]); };
+  switch (e->op) {
+  case ScalarOp::Tanh:
+  case ScalarOp::Sigmoid:
+  case ScalarOp::Sin:
+  case ScalarOp::Cos:
+  case ScalarOp::Erf:
+  case ScalarOp::Sign:
+    return 1;
+  case ScalarOp::Atan:
+    return 1.6;
+  case ScalarOp::Neg:
+  case ScalarOp::Abs:
+    return bound(0);
+  case ScalarOp::Square:
+    return bound(0) * bound(0);
+  case ScalarOp::Add:
+  case ScalarOp::Sub:
+    return bound(0) + bound(1);
+  case ScalarOp::Mul: {
+    double a = bound(0), b = bound(1);
+    return a == 0 || b == 0 ? inf : a * b;
+  }
+  case ScalarOp::Div:
+    return e->args[1]->kind == ExprNode::Constant && e->args[1]->number != 0 ? bound(0) / std::abs(e->args[1]->number)
+                                                                             : inf;
+  default:
+    return inf;
+  }
+}
+
+std::string tessera::describe(Expr e) {
+  switch (e->kind) {
+  case ExprNode::Constant:
+    return std::to_string(e->number);
+  case ExprNode::Index:
+    return e->index.str();
+  case ExprNode::Load:
+    return "an element";
+  case ExprNode::Map:
+    return "'" + std::string(scalarOpInfo(e->op).name) + "'";
+  case ExprNode::Cast:
+    return "a cast";
+  case ExprNode::Reduce:
+    return "'" + std::string(reduceOpName(e->monoid)) + "'";
+  case ExprNode::State:
+    return "a state";
+  }
+  return "";
+}

@@ -1,0 +1,385 @@
+//===- GraphToSchedule.cpp - Graph IR to Schedule IR ----------------------===//
+//
+// Starts from the values that must be in memory (results, pieces of concatenations) and asks for each what one kernel
+// can compute of it. Where planning says that a value inside cannot be, or is too dear to be, part of the kernel, that
+// value is stored too and the partition is made anew. Kernels that meet the same elements become one.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
+#include "Emit.h"
+#include "Pull.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include <algorithm>
+
+using namespace tessera;
+
+namespace {
+gir::TensorType tensorType(mlir::Value value) { return llvm::cast<gir::TensorType>(value.getType()); }
+
+/// A part of a stored tensor that one kernel writes: all of it, or one input of a concatenation.
+struct Root {
+  mlir::Value stored;
+  mlir::Value source;
+  int64_t dim = -1; ///< concatenation: the dimension and where the part begins
+  SymExpr offset = SymExpr(0);
+};
+
+struct Kernel {
+  std::vector<Root> roots;
+  std::unique_ptr<ExprPool> pool;
+  KernelPlan plan;
+};
+
+class Partition {
+public:
+  Partition(mlir::func::FuncOp function, const MachineModel &machine)
+      : function(function), machine(machine), facts(function) {}
+
+  mlir::LogicalResult run() {
+    auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
+    for (mlir::Value value : terminator.getOperands())
+      stored.insert(value);
+    for (;;) {
+      std::optional<Cut> cut = plan();
+      if (!cut)
+        cut = sharedReduction();
+      if (!cut)
+        break;
+      if (!store(*cut))
+        return function.emitError("cannot schedule a value of this function: ") << cut->reason;
+    }
+    merge();
+    emit(terminator);
+    return mlir::success();
+  }
+
+private:
+  /// Stores the value, or what elementwise work directly on it leaves.
+  bool store(const Cut &cut) {
+    mlir::Value value = cut.value;
+    if (llvm::isa<mlir::BlockArgument>(value)) {
+      // A reshape of a strided argument: the reshaped value is what gets stored.
+      for (mlir::Operation *user : value.getUsers())
+        if (auto reshape = firstReshape(user); reshape && stored.insert(reshape)) {
+          reasons.push_back(cut.reason);
+          return true;
+        }
+      return false;
+    }
+    mlir::Value top = value;
+    while (top.hasOneUse() && !stored.contains(top)) {
+      mlir::Operation *user = *top.getUsers().begin();
+      if (!llvm::isa<gir::MapOp, gir::CastOp>(user) || stored.contains(user->getResult(0)))
+        break;
+      top = user->getResult(0);
+    }
+    if (stored.contains(top))
+      top = value;
+    reasons.push_back(cut.reason);
+    return stored.insert(top);
+  }
+
+  /// The first reshape that `op` leads to through views and elementwise operations.
+  mlir::Value firstReshape(mlir::Operation *op) {
+    if (op->getNumResults() != 1)
+      return {};
+    if (llvm::isa<gir::ReshapeOp>(op))
+      return stored.contains(op->getResult(0)) ? mlir::Value() : op->getResult(0);
+    if (!llvm::isa<gir::MapOp, gir::CastOp, gir::BroadcastOp, gir::TransposeOp, gir::SliceOp>(op))
+      return {};
+    for (mlir::Operation *user : op->getResult(0).getUsers())
+      if (mlir::Value found = firstReshape(user))
+        return found;
+    return {};
+  }
+
+  std::vector<Root> rootsOf(mlir::Value value) {
+    auto concat = value.getDefiningOp<gir::ConcatOp>();
+    if (!concat)
+      return {{value, value}};
+    std::vector<Root> roots;
+    SymExpr offset(0);
+    for (mlir::Value input : concat.getInputs()) {
+      roots.push_back({value, input, static_cast<int64_t>(concat.getDim()), offset});
+      offset = offset + tensorType(input).getDim(concat.getDim());
+    }
+    return roots;
+  }
+
+  /// Plans one kernel per root; the first cut that is asked for is returned.
+  std::optional<Cut> plan() {
+    kernels.clear();
+    std::vector<mlir::Value> values(stored.begin(), stored.end());
+    llvm::sort(values, [](mlir::Value a, mlir::Value b) {
+      mlir::Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+      if (!x && !y)
+        return llvm::cast<mlir::BlockArgument>(a).getArgNumber() < llvm::cast<mlir::BlockArgument>(b).getArgNumber();
+      return x && y ? x->isBeforeInBlock(y) : !x;
+    });
+    for (mlir::Value value : values)
+      for (Root &root : rootsOf(value)) {
+        auto kernel = std::make_unique<Kernel>();
+        kernel->roots = {root};
+        if (auto cut = planKernel(*kernel))
+          return cut;
+        kernels.push_back(std::move(kernel));
+      }
+    return std::nullopt;
+  }
+
+  std::optional<Cut> planKernel(Kernel &kernel) {
+    kernel.pool = std::make_unique<ExprPool>(function.getContext());
+    kernel.plan = KernelPlan();
+    if (auto symbols = function->getAttrOfType<mlir::DictionaryAttr>(gir::kSymbolsAttr))
+      for (mlir::NamedAttribute entry : symbols)
+        kernel.pool->reserve(entry.getName().str());
+    reserveSizes(*kernel.pool);
+    Puller puller(*kernel.pool, stored);
+    std::vector<std::string> shared;
+    for (Root &root : kernel.roots) {
+      KernelOutput output;
+      output.value = root.stored;
+      // A reshape is written by walking its input: the element number is the same.
+      mlir::Value source = root.source;
+      bool asRoot = source == root.stored;
+      bool flat = false;
+      while (auto reshape = source.getDefiningOp<gir::ReshapeOp>()) {
+        if (!asRoot && stored.contains(source))
+          break;
+        if (root.dim >= 0)
+          break;
+        source = reshape.getInput();
+        asRoot = false;
+        flat = true;
+      }
+      std::vector<SymExpr> index;
+      auto available = shared;
+      for (SymExpr size : tensorType(source).getShape()) {
+        if (size.isConstant(1)) {
+          index.push_back(SymExpr(0));
+          continue;
+        }
+        // Outputs of one kernel walk the same dimensions where their sizes agree in order.
+        auto same = std::find_if(available.begin(), available.end(),
+                                 [&](const std::string &name) { return kernel.pool->dimSize(name) == size; });
+        std::string name;
+        if (same != available.end()) {
+          name = *same;
+          available.erase(available.begin(), same + 1);
+        } else {
+          name = kernel.pool->freshDim(size.isSymbol() ? size.symbolName() : "i", size);
+          shared.push_back(name);
+          available.clear();
+        }
+        index.push_back(SymExpr::symbol(name));
+      }
+      output.expr = puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
+      if (puller.cut)
+        return puller.cut;
+      if (flat)
+        output.index = {linearIndex(tensorType(source).getShape(), index)};
+      else
+        output.index = index;
+      if (root.dim >= 0)
+        output.index[root.dim] = output.index[root.dim] + root.offset;
+      kernel.plan.outputs.push_back(output);
+    }
+    return planStreams(*kernel.pool, facts, kernel.plan);
+  }
+
+  void reserveSizes(ExprPool &pool) {
+    function.walk([&](mlir::Operation *op) {
+      for (mlir::Value value : op->getResults())
+        reserveSizes(pool, value.getType());
+    });
+    for (mlir::Type type : function.getArgumentTypes())
+      reserveSizes(pool, type);
+  }
+  void reserveSizes(ExprPool &pool, mlir::Type type) {
+    auto tensor = llvm::dyn_cast<gir::TensorType>(type);
+    std::set<std::string> names;
+    if (tensor)
+      for (SymExpr size : tensor.getShape())
+        size.collectSymbols(names);
+    for (const std::string &name : names)
+      pool.reserve(name);
+  }
+
+  static std::set<void *> reductions(const Kernel &kernel) {
+    std::set<void *> result;
+    std::vector<Expr> roots;
+    for (const KernelOutput &output : kernel.plan.outputs)
+      roots.push_back(output.expr);
+    visitExprs(roots, [&](Expr e) {
+      if (e->kind == ExprNode::Reduce && e->origin)
+        result.insert(e->origin.getAsOpaquePointer());
+    });
+    return result;
+  }
+
+  /// A reduction that several kernels would compute, and that merging them does not share, is stored.
+  std::optional<Cut> sharedReduction() {
+    std::map<void *, unsigned> count;
+    auto trial = mergedGroups();
+    for (auto &kernel : trial)
+      for (void *origin : reductions(*kernel))
+        if (++count[origin] > 1) {
+          mlir::Value value = mlir::Value::getFromOpaquePointer(origin);
+          if (!stored.contains(value))
+            return Cut{value, "several kernels use it"};
+        }
+    return std::nullopt;
+  }
+
+  std::set<void *> loadsOf(const Kernel &kernel) {
+    std::set<void *> result;
+    std::vector<Expr> roots;
+    for (const KernelOutput &output : kernel.plan.outputs)
+      roots.push_back(output.expr);
+    visitExprs(roots, [&](Expr e) {
+      if (e->kind == ExprNode::Load)
+        result.insert(e->tensor.getAsOpaquePointer());
+    });
+    return result;
+  }
+
+  /// Joins kernels that read the same tensors along the same dimensions and do not wait for each other.
+  std::vector<std::unique_ptr<Kernel>> mergedGroups() {
+    std::vector<std::unique_ptr<Kernel>> groups;
+    for (auto &kernel : kernels) {
+      bool merged = false;
+      // Moving this kernel up to an earlier one must not overtake what it reads.
+      std::set<void *> mine = loadsOf(*kernel);
+      for (size_t i = groups.size(); i-- > 0 && !merged;) {
+        bool reads = false;
+        for (const Root &root : groups[i]->roots)
+          reads |= mine.count(root.stored.getAsOpaquePointer()) != 0;
+        if (reads)
+          break;
+        if (auto joined = join(*groups[i], *kernel)) {
+          groups[i] = std::move(joined);
+          merged = true;
+        }
+      }
+      if (!merged) {
+        auto copy = std::make_unique<Kernel>();
+        copy->roots = kernel->roots;
+        planKernel(*copy);
+        groups.push_back(std::move(copy));
+      }
+    }
+    return groups;
+  }
+
+  std::unique_ptr<Kernel> join(const Kernel &a, const Kernel &b) {
+    for (const Root &x : a.roots)
+      for (const Root &y : b.roots)
+        if (x.stored == y.stored || x.dim >= 0 || y.dim >= 0)
+          return nullptr;
+    auto joined = std::make_unique<Kernel>();
+    joined->roots = a.roots;
+    joined->roots.insert(joined->roots.end(), b.roots.begin(), b.roots.end());
+    if (planKernel(*joined))
+      return nullptr;
+    // Worth it only if elements are shared and no work is repeated: the later outputs bring no dimension of their own.
+    std::vector<Expr> first, second;
+    DimSet firstDims, secondDims;
+    for (auto [i, output] : llvm::enumerate(joined->plan.outputs)) {
+      (i < a.roots.size() ? first : second).push_back(output.expr);
+      std::set<std::string> names;
+      for (SymExpr e : output.index)
+        e.collectSymbols(names);
+      for (const std::string &name : names)
+        if (joined->pool->isDim(name))
+          (i < a.roots.size() ? firstDims : secondDims).insert(name);
+    }
+    DimSet stream = joined->plan.streamSet();
+    for (const std::string &dim : stream) {
+      firstDims.erase(dim);
+      secondDims.erase(dim);
+    }
+    bool nested = std::includes(firstDims.begin(), firstDims.end(), secondDims.begin(), secondDims.end()) ||
+                  std::includes(secondDims.begin(), secondDims.end(), firstDims.begin(), firstDims.end());
+    if (!nested || (stream.empty() && firstDims != secondDims))
+      return nullptr;
+    std::set<Expr> seen;
+    visitExprs(first, [&](Expr e) {
+      if (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce)
+        seen.insert(e);
+    });
+    bool shares = false;
+    visitExprs(second, [&](Expr e) {
+      shares |= (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce) && !e->dims.empty() && seen.count(e);
+    });
+    return shares ? std::move(joined) : nullptr;
+  }
+
+  void merge() { kernels = mergedGroups(); }
+
+  void emit(mlir::func::ReturnOp terminator) {
+    mlir::OpBuilder builder(terminator);
+    llvm::DenseMap<mlir::Value, mlir::Value> written;
+    for (auto [number, kernel] : llvm::enumerate(kernels)) {
+      shapeKernel(*kernel->pool, facts, machine, kernel->plan);
+      if (number == 0)
+        for (const std::string &reason : reasons)
+          kernel->plan.notes.push_back("a value is stored between kernels because " + reason);
+      std::string name = (function.getName() + "_" + llvm::Twine(number)).str();
+      emitKernel(builder, kernel->roots[0].stored.getLoc(), name, *kernel->pool, kernel->plan, written);
+    }
+    for (mlir::OpOperand &operand : terminator->getOpOperands()) {
+      auto it = written.find(operand.get());
+      if (it != written.end())
+        operand.set(it->second);
+    }
+    // The graph operations are dead now.
+    std::vector<mlir::Operation *> dead;
+    for (mlir::Operation &op : function.getBody().front())
+      if (op.getName().getDialectNamespace() == "gir")
+        dead.push_back(&op);
+    for (auto op = dead.rbegin(); op != dead.rend(); ++op)
+      (*op)->erase();
+  }
+
+  mlir::func::FuncOp function;
+  const MachineModel &machine;
+  SizeFacts facts;
+  llvm::SetVector<mlir::Value> stored;
+  std::vector<std::string> reasons;
+  std::vector<std::unique_ptr<Kernel>> kernels;
+};
+
+struct ConvertGraphToSchedule : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGraphToSchedule)
+  ConvertGraphToSchedule() = default;
+  explicit ConvertGraphToSchedule(const MachineModel &machine) : machine(machine) {}
+
+  llvm::StringRef getArgument() const override { return "convert-graph-to-sched"; }
+  llvm::StringRef getDescription() const override {
+    return "partition functions into kernels: fusion, streams, tiles";
+  }
+  void getDependentDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<sched::ScheduleDialect>();
+  }
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<mlir::func::FuncOp>())
+      if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
+        return signalPassFailure();
+  }
+
+  MachineModel machine;
+};
+} // namespace
+
+std::unique_ptr<mlir::Pass> tessera::createConvertGraphToSchedulePass(const MachineModel &machine) {
+  return std::make_unique<ConvertGraphToSchedule>(machine);
+}
+
+void tessera::registerConvertGraphToSchedulePass() {
+  mlir::registerPass([] { return createConvertGraphToSchedulePass(); });
+}

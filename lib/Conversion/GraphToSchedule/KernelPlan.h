@@ -1,0 +1,68 @@
+//===- KernelPlan.h - One kernel on its way to Schedule IR -----*- C++ -*-===//
+//
+// What planning decides about a kernel: its outputs as expressions, its dimensions and their roles, the states that a
+// stream carries and in which pass, and why. Emission writes it down as a `sched.kernel`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
+#define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
+
+#include "tessera/Analysis/Expr.h"
+#include "tessera/Analysis/Separation.h"
+#include "tessera/Analysis/SizeFacts.h"
+
+namespace tessera {
+
+/// A value carried along a stream; an ExprNode::State refers to it by number.
+struct StreamState {
+  bool isGauge = false;
+  ReduceOp monoid = ReduceOp::Sum;
+  Expr exponent = nullptr; ///< gauge: what it follows, in powers of two
+  int gauge = -1;          ///< accumulator: the gauge it is relative to
+  Expr value = nullptr;    ///< accumulator: what is joined (its weight left out)
+  unsigned pass = 0;
+  bool used = false;
+  Expr node = nullptr;
+};
+
+struct KernelOutput {
+  mlir::Value value;          ///< the graph value that is stored
+  std::vector<SymExpr> index; ///< where, over the dimensions
+  Expr expr = nullptr;        ///< the element
+  int pass = -1;              ///< the pass that stores it, -1 behind the last
+  Expr resolved = nullptr;    ///< the element in terms of states
+};
+
+struct KernelDim {
+  std::string name;
+  SymExpr size;
+  llvm::StringRef role;
+  int64_t tile = 1;
+};
+
+struct KernelPlan {
+  std::vector<KernelOutput> outputs;
+  std::vector<std::string> stream; ///< stream dimensions, outermost first
+  std::vector<StreamState> states;
+  unsigned passes = 0;
+  std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
+  std::vector<std::string> notes;
+
+  DimSet streamSet() const { return DimSet(stream.begin(), stream.end()); }
+};
+
+/// A graph value that has to be stored because a kernel cannot contain it, and why.
+struct Cut {
+  mlir::Value value;
+  std::string reason;
+};
+
+/// Finds the stream, unifies reductions with it, and separates them into passes. On failure says what to cut.
+std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan);
+
+/// Whether `e` reduces over exactly the plan's stream.
+bool isLevel(const KernelPlan &plan, Expr e);
+
+} // namespace tessera
+
+#endif

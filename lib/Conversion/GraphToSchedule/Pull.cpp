@@ -1,0 +1,208 @@
+//===- Pull.cpp - From graph values to element expressions ----------------===//
+//
+// 16-bit floating point is computed in f32: every operation's operands are widened and its result rounded by an implicit
+// cast, and casts that meet cancel, so a chain of operations keeps the wider type until it is stored.
+//
+//===----------------------------------------------------------------------===//
+#include "Pull.h"
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+using namespace tessera;
+
+static gir::TensorType tensorType(mlir::Value value) { return llvm::cast<gir::TensorType>(value.getType()); }
+
+static bool isNarrowFloat(mlir::Type type) {
+  return llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
+}
+
+bool tessera::isContiguous(mlir::Value tensor) {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(tensor);
+  if (!argument)
+    return true;
+  auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+  return !function || function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) ||
+         tensorType(tensor).getRank() == 0;
+}
+
+SymExpr tessera::linearIndex(llvm::ArrayRef<SymExpr> shape, llvm::ArrayRef<SymExpr> index) {
+  SymExpr result(0);
+  for (size_t i = 0; i < shape.size(); ++i)
+    result = result * shape[i] + index[i];
+  return result;
+}
+
+static bool hasDivision(SymExpr e) {
+  if (e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::Mod)
+    return true;
+  for (SymExpr op : e.operands())
+    if (hasDivision(op))
+      return true;
+  return false;
+}
+
+/// c·b·floordiv(a, b) + c·mod(a, b) = c·a, as long as it applies.
+static SymExpr joinDivisions(SymExpr e) {
+  if (e.kind() != SymExpr::Kind::Add)
+    return e;
+  for (SymExpr term : e.operands()) {
+    SymExpr remainder = term, coefficient(1);
+    if (term.kind() == SymExpr::Kind::Mul) {
+      bool found = false;
+      for (SymExpr factor : term.operands())
+        if (!found && factor.kind() == SymExpr::Kind::Mod) {
+          remainder = factor;
+          found = true;
+        } else {
+          coefficient = coefficient * factor;
+        }
+    }
+    if (remainder.kind() != SymExpr::Kind::Mod)
+      continue;
+    SymExpr a = remainder.operands()[0], b = remainder.operands()[1];
+    SymExpr other = coefficient * b * a.floorDiv(b);
+    // The quotient's term must be there; then both go and coefficient·a comes.
+    SymExpr rest = e - term - other;
+    auto terms = [](SymExpr x) { return x.kind() == SymExpr::Kind::Add ? x.operands().size() : size_t(!x.isConstant(0)); };
+    if (terms(rest) < terms(e) - 1)
+      return joinDivisions(rest + coefficient * a);
+  }
+  return e;
+}
+
+Expr Puller::load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc) {
+  if (llvm::any_of(index, hasDivision)) {
+    if (!isContiguous(tensor)) {
+      cut = cut ? cut : Cut{tensor, "it is not laid out row-major, and a reshape needs that"};
+      return pool.constant(0, tensorType(tensor).getElementType());
+    }
+    SymExpr linear = joinDivisions(linearIndex(tensorType(tensor).getShape(), index));
+    if (hasDivision(linear)) {
+      cut = cut ? cut : Cut{tensor, "a reshape of a part of it has no regular stride"};
+      return pool.constant(0, tensorType(tensor).getElementType());
+    }
+    index = {linear};
+  }
+  return pool.load(tensor, std::move(index), tensorType(tensor).getElementType(), loc);
+}
+
+Expr Puller::pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot) {
+  if (!asRoot && (llvm::isa<mlir::BlockArgument>(value) || stored.contains(value)))
+    return load(value, std::move(index), value.getLoc());
+  auto key = std::make_pair(value.getAsOpaquePointer(), index);
+  auto it = memo.find(key);
+  if (it != memo.end())
+    return it->second;
+  Expr result = llvm::isa<mlir::BlockArgument>(value) ? load(value, index, value.getLoc()) : compute(value, index);
+  memo.emplace(key, result);
+  return result;
+}
+
+Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
+  mlir::Operation *op = value.getDefiningOp();
+  mlir::Location loc = op->getLoc();
+  mlir::Type type = tensorType(value).getElementType();
+  // A reshape of a contiguous tensor keeps the element number.
+  if (auto reshape = llvm::dyn_cast<gir::ReshapeOp>(op)) {
+    mlir::Value input = reshape.getInput();
+    while (auto outer = input.getDefiningOp<gir::ReshapeOp>()) {
+      if (stored.contains(input))
+        break;
+      input = outer.getInput();
+    }
+    bool inMemory = llvm::isa<mlir::BlockArgument>(input) || stored.contains(input);
+    SymExpr linear = joinDivisions(linearIndex(tensorType(value).getShape(), index));
+    if (inMemory && isContiguous(input) && !hasDivision(linear))
+      return pool.load(input, {linear}, type, loc);
+  }
+  auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
+  if (!indexed) {
+    cut = cut ? cut : Cut{value, "it is put together from pieces"};
+    return pool.constant(0, type);
+  }
+
+  // The iteration point: the result's index, then fresh dimensions for what is reduced.
+  llvm::SmallVector<SymExpr> sizes = indexed.getIterationSizes();
+  unsigned reduced = indexed.getNumReduced();
+  std::map<std::string, SymExpr> point;
+  std::vector<std::string> over;
+  bool empty = false;
+  for (unsigned i = 0; i < sizes.size(); ++i) {
+    SymExpr at;
+    if (i < sizes.size() - reduced) {
+      at = sizes[i].isConstant(1) ? SymExpr(0) : index[i];
+    } else if (!sizes[i].isConstant(1)) {
+      empty |= sizes[i].isConstant(0);
+      std::string &name = reducedDims[{op, i}];
+      if (name.empty())
+        name = pool.freshDim(sizes[i].isSymbol() ? sizes[i].symbolName() : "k", sizes[i]);
+      over.push_back(name);
+      at = SymExpr::symbol(name);
+    }
+    point.emplace(gir::iterationSymbol(i).symbolName(), at);
+  }
+  auto lookup = [&](const std::string &name) -> std::optional<SymExpr> {
+    auto it = point.find(name);
+    return it == point.end() ? std::nullopt : std::optional<SymExpr>(it->second);
+  };
+
+  std::optional<ReduceOp> monoid = indexed.getReduction();
+  bool wide = isNarrowFloat(type) || (op->getNumOperands() && isNarrowFloat(tensorType(op->getOperand(0)).getElementType()));
+  mlir::Type f32 = mlir::Float32Type::get(type.getContext());
+  auto widened = [&](Expr e) { return wide && isNarrowFloat(e->type) ? pool.cast(e, f32, false, loc) : e; };
+  auto operand = [&](unsigned i) {
+    std::vector<SymExpr> at;
+    for (SymExpr e : indexed.getOperandIndex(i))
+      at.push_back(e.substitute(lookup));
+    return pull(op->getOperand(i), std::move(at));
+  };
+
+  gir::ScalarBody body = indexed.getScalarBody();
+  Expr result = nullptr;
+  switch (body.kind) {
+  case gir::ScalarBody::Identity:
+    result = operand(0);
+    break;
+  case gir::ScalarBody::Cast:
+    return pool.cast(operand(0), type, llvm::cast<gir::CastOp>(op).getExplicit_(), loc);
+  case gir::ScalarBody::Map: {
+    llvm::SmallVector<Expr, 3> args;
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      args.push_back(widened(operand(i)));
+    result = pool.map(body.op, args, loc);
+    break;
+  }
+  case gir::ScalarBody::Product:
+    result = pool.mul(widened(operand(0)), widened(operand(1)));
+    break;
+  case gir::ScalarBody::Constant: {
+    double number = 0;
+    if (auto f = llvm::dyn_cast<mlir::FloatAttr>(body.value))
+      number = f.getValueAsDouble();
+    else if (auto i = llvm::dyn_cast<mlir::IntegerAttr>(body.value))
+      number = type.isInteger(1) ? i.getValue().getBoolValue()
+               : type.isUnsignedInteger() ? static_cast<double>(i.getValue().getZExtValue())
+                                          : static_cast<double>(i.getValue().getSExtValue());
+    return pool.constant(number, type);
+  }
+  case gir::ScalarBody::Index:
+    return pool.index(point.at(gir::iterationSymbol(body.dim).symbolName()), type);
+  case gir::ScalarBody::Size:
+    return pool.index(body.size, type);
+  }
+  if (monoid) {
+    result = widened(result);
+    if (empty) {
+      bool isFloat = llvm::isa<mlir::FloatType>(result->type);
+      double low = isFloat ? -std::numeric_limits<double>::infinity() : -std::ldexp(1, result->type.getIntOrFloatBitWidth() - 1);
+      double unit = *monoid == ReduceOp::Prod || *monoid == ReduceOp::All ? 1
+                    : *monoid == ReduceOp::Max                            ? low
+                    : *monoid == ReduceOp::Min                            ? -low
+                                                                          : 0;
+      result = pool.constant(unit, result->type);
+    } else if (!over.empty()) {
+      result = pool.reduce(*monoid, over, result, loc, value);
+    }
+  }
+  return pool.cast(result, type, false, loc);
+}

@@ -1,0 +1,40 @@
+//===- Pull.h - From graph values to element expressions -------*- C++ -*-===//
+#ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_PULL_H
+#define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_PULL_H
+
+#include "KernelPlan.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera {
+
+/// Asks a graph value for its element at an index: follows operations through GraphOpInterface up to tensors in
+/// memory (arguments and the values in `stored`), and composes index expressions on the way.
+class Puller {
+public:
+  Puller(ExprPool &pool, const llvm::SetVector<mlir::Value> &stored) : pool(pool), stored(stored) {}
+
+  Expr pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot = false);
+  /// A value that must be stored first because its elements cannot be addressed by affine indices.
+  std::optional<Cut> cut;
+
+private:
+  Expr compute(mlir::Value value, const std::vector<SymExpr> &index);
+  Expr load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc);
+
+  ExprPool &pool;
+  const llvm::SetVector<mlir::Value> &stored;
+  std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
+  /// One name per reduced dimension of an operation, wherever it is asked for: equal elements stay equal.
+  std::map<std::pair<mlir::Operation *, unsigned>, std::string> reducedDims;
+};
+
+/// Whether the tensor is in memory row-major without gaps: stored values are, arguments if they say so.
+bool isContiguous(mlir::Value tensor);
+
+/// The row-major element number of an index.
+SymExpr linearIndex(llvm::ArrayRef<SymExpr> shape, llvm::ArrayRef<SymExpr> index);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,145 @@
+//===- ShapeKernel.cpp - Order and tiles of a kernel's dimensions ---------===//
+//
+// The canonical order follows memory: a dimension stands before another if most tensors have it further out. Ties keep
+// the order outputs, stream, inner. The cost model then sees roles, sizes and contractions, and gives the tiles.
+//
+//===----------------------------------------------------------------------===//
+#include "Contraction.h"
+#include "Emit.h"
+
+#include <algorithm>
+
+using namespace tessera;
+
+namespace {
+struct Access {
+  std::vector<SymExpr> index;
+  int weight;
+};
+
+/// Dimensions by where they occur in an access, outermost first.
+std::vector<std::string> positions(const ExprPool &pool, const Access &access) {
+  std::vector<std::string> result;
+  for (SymExpr e : access.index) {
+    std::set<std::string> names;
+    e.collectSymbols(names);
+    // In one row-major index the dimension with the larger factor is further out.
+    std::vector<std::string> here;
+    for (const std::string &name : names)
+      if (pool.isDim(name))
+        here.push_back(name);
+    auto factorLength = [&](const std::string &name) {
+      SymExpr rest = e - e.substitute([&](const std::string &s) -> std::optional<SymExpr> {
+        return s == name ? std::optional<SymExpr>(SymExpr(0)) : std::nullopt;
+      });
+      return rest.kind() == SymExpr::Kind::Mul ? rest.operands().size() : 1;
+    };
+    std::sort(here.begin(), here.end(), [&](const std::string &a, const std::string &b) {
+      return std::make_pair(factorLength(b), a) < std::make_pair(factorLength(a), b);
+    });
+    for (const std::string &name : here)
+      if (std::find(result.begin(), result.end(), name) == result.end())
+        result.push_back(name);
+  }
+  return result;
+}
+} // namespace
+
+void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan) {
+  std::vector<Expr> roots;
+  for (const KernelOutput &output : plan.outputs)
+    roots.push_back(output.resolved);
+  for (const StreamState &state : plan.states)
+    if (state.used)
+      roots.push_back(state.isGauge ? state.exponent : state.value);
+
+  // All dimensions with their roles.
+  std::vector<std::string> names;
+  std::map<std::string, KernelShape::Dim::Role> roles;
+  auto addDim = [&](const std::string &name, KernelShape::Dim::Role role) {
+    if (roles.emplace(name, role).second)
+      names.push_back(name);
+  };
+  DimSet stream = plan.streamSet();
+  std::vector<Access> accesses;
+  for (const KernelOutput &output : plan.outputs) {
+    accesses.push_back({output.index, 2});
+    for (const std::string &name : positions(pool, accesses.back()))
+      addDim(name, stream.count(name) ? KernelShape::Dim::Stream : KernelShape::Dim::Parallel);
+  }
+  for (const std::string &name : plan.stream)
+    addDim(name, KernelShape::Dim::Stream);
+  unsigned bytes = 1;
+  visitExprs(roots, [&](Expr e) {
+    if (e->kind == ExprNode::Load) {
+      accesses.push_back({e->indices, 1});
+      bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
+    }
+    if (e->kind == ExprNode::Reduce)
+      for (const std::string &name : e->over)
+        addDim(name, KernelShape::Dim::Inner);
+  });
+
+  // Votes of the accesses, then the first name nothing else must precede.
+  std::map<std::pair<std::string, std::string>, int> votes;
+  std::set<std::string> fastest, others;
+  for (const Access &access : accesses) {
+    std::vector<std::string> order = positions(pool, access);
+    for (size_t i = 0; i < order.size(); ++i)
+      for (size_t j = i + 1; j < order.size(); ++j)
+        votes[{order[i], order[j]}] += access.weight;
+  }
+  std::vector<std::string> order;
+  while (!names.empty()) {
+    size_t best = 0;
+    int fewest = INT_MAX;
+    for (size_t i = 0; i < names.size(); ++i) {
+      int against = 0;
+      for (const std::string &other : names)
+        against += std::max(0, votes[{other, names[i]}] - votes[{names[i], other}]);
+      if (against < fewest) {
+        fewest = against;
+        best = i;
+      }
+    }
+    order.push_back(names[best]);
+    names.erase(names.begin() + best);
+  }
+
+  KernelShape shape;
+  shape.elementBytes = std::max(4u, bytes);
+  for (const std::string &name : order)
+    shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});
+  for (const Access &access : accesses) {
+    std::vector<std::string> mine = positions(pool, access);
+    if (!mine.empty() && !order.empty() && mine.back() != order.back() &&
+        std::find(mine.begin(), mine.end(), order.back()) != mine.end())
+      shape.otherContiguous.push_back(mine.back());
+  }
+  auto ordered = [&](const DimSet &set) {
+    std::vector<std::string> result;
+    for (const std::string &name : order)
+      if (set.count(name))
+        result.push_back(name);
+    return result;
+  };
+  auto addContraction = [&](Expr value, const DimSet &over, const DimSet *weight, bool inner) {
+    if (auto c = splitContraction(pool, value, over, weight, order))
+      shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner});
+  };
+  for (const StreamState &state : plan.states)
+    if (state.used && !state.isGauge && state.monoid == ReduceOp::Sum)
+      addContraction(state.value, stream, state.gauge >= 0 ? &plan.states[state.gauge].exponent->dims : nullptr, false);
+  visitExprs(roots, [&](Expr e) {
+    if (e->kind == ExprNode::Reduce && e->monoid == ReduceOp::Sum)
+      addContraction(e->args[0], DimSet(e->over.begin(), e->over.end()), nullptr, true);
+  });
+  chooseTiles(machine, facts, shape);
+  plan.dims.clear();
+  for (const KernelShape::Dim &dim : shape.dims) {
+    llvm::StringRef role = dim.role == KernelShape::Dim::Parallel ? sched::kParallel
+                           : dim.role == KernelShape::Dim::Stream ? sched::kStream
+                                                                  : sched::kInner;
+    plan.dims.push_back({dim.name, dim.size, role, dim.tile});
+  }
+}
