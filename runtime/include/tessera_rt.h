@@ -152,6 +152,9 @@ TESSERA_RT_API const tessera_rt_function *tessera_rt_find_function(const tessera
 TESSERA_RT_API const char *tessera_rt_function_name(const tessera_rt_function *function);
 TESSERA_RT_API int32_t tessera_rt_function_argument_count(const tessera_rt_function *function);
 TESSERA_RT_API int32_t tessera_rt_function_result_count(const tessera_rt_function *function);
+/// Whether a result is of type `dtype` (tessera_rt_dtype).
+TESSERA_RT_API int32_t tessera_rt_function_returns(const tessera_rt_function *function,
+                                                   int32_t dtype);
 /// @}
 
 /// \name Calls

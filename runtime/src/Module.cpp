@@ -168,3 +168,10 @@ int32_t tessera_rt_function_argument_count(const tessera_rt_function *function) 
 int32_t tessera_rt_function_result_count(const tessera_rt_function *function) {
   return static_cast<int32_t>(function->plan.results.size());
 }
+
+int32_t tessera_rt_function_returns(const tessera_rt_function *function, int32_t dtype) {
+  for (const PlanResult &result : function->plan.results)
+    if (static_cast<int32_t>(result.dtype) == dtype)
+      return 1;
+  return 0;
+}

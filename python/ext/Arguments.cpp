@@ -1,0 +1,278 @@
+//===- Arguments.cpp - The arguments of a call and their class ------------===//
+
+#include "Arguments.h"
+
+namespace tessera::python {
+
+SizeClass SizeClass::of(int64_t size) {
+  if (size < 0) // not known: a type without an array
+    return {0xff, false, 1, 0};
+  if (size <= 1)
+    return {static_cast<uint8_t>(size), true, size ? size : 1, size};
+  static constexpr int64_t divisors[] = {1, 16, 64};
+  static constexpr int64_t hints[] = {16, 64, 256, 1024, 0};
+  uint8_t divisor = size % 64 == 0 ? 2 : size % 16 == 0 ? 1 : 0;
+  uint8_t hint = 0;
+  while (hints[hint] && size > hints[hint])
+    ++hint;
+  return {static_cast<uint8_t>(2 + 3 * hint + divisor), false, divisors[divisor], hints[hint]};
+}
+
+Arguments::~Arguments() {
+  for (unsigned i = 0; i < bufferCount; ++i)
+    PyBuffer_Release(&buffers[i]);
+}
+
+/// The runtime's type of a buffer of native numbers, or -1.
+static int32_t dtypeOf(const char *format, Py_ssize_t bytes) {
+  if (!format)
+    return TESSERA_RT_UINT8;
+  if (*format == '@' || *format == '=' || *format == '<')
+    ++format;
+  if (format[0] == 0 || format[1] != 0)
+    return -1;
+  switch (*format) {
+  case 'd':
+    return TESSERA_RT_FP64;
+  case 'f':
+    return TESSERA_RT_FP32;
+  case 'e':
+    return TESSERA_RT_FP16;
+  case '?':
+    return TESSERA_RT_BOOL;
+  case 'B':
+    return TESSERA_RT_UINT8;
+  case 'b':
+  case 'h':
+  case 'i':
+  case 'l':
+  case 'q':
+    return bytes == 8   ? TESSERA_RT_INT64
+           : bytes == 4 ? TESSERA_RT_INT32
+           : bytes == 2 ? TESSERA_RT_INT16
+                        : TESSERA_RT_INT8;
+  }
+  return -1;
+}
+
+int64_t *Arguments::reserve(int64_t ndim) {
+  if (ndim < 0 || 2 * ndim > static_cast<int64_t>(maxDimensions - dimensionCount))
+    return nullptr;
+  int64_t *place = dimensions + dimensionCount;
+  dimensionCount += 2 * static_cast<unsigned>(ndim);
+  return place;
+}
+
+/// The next argument of the runtime's; the caller knows that there is room.
+tessera_rt_value *Arguments::next(int32_t kind) {
+  Entry &entry = entries[entryCount++];
+  entry.kind = kind;
+  entry.value = runtimeCount;
+  tessera_rt_value *value = &runtime[runtimeCount++];
+  value->kind = kind;
+  value->reserved = 0;
+  tensors += kind == TESSERA_RT_TENSOR;
+  return value;
+}
+
+Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind parameter,
+                                        PyTypeObject *arrayType) {
+  if (entryCount == maxArguments)
+    return Outcome::Unsuitable;
+  bool any = parameter == ParameterKind::Any;
+  if (Py_TYPE(object) == arrayType) {
+    if (!any && parameter != ParameterKind::Tensor)
+      return Outcome::Unsuitable;
+    Py_buffer &buffer = buffers[bufferCount];
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
+      PyErr_Clear();
+      return Outcome::Unsuitable;
+    }
+    ++bufferCount;
+    int32_t dtype = dtypeOf(buffer.format, buffer.itemsize);
+    int64_t *sizes = reserve(buffer.ndim);
+    auto address = reinterpret_cast<uintptr_t>(buffer.buf);
+    if (dtype < 0 || !sizes || address % static_cast<uintptr_t>(buffer.itemsize) != 0)
+      return Outcome::Unsuitable;
+    int64_t *strides = sizes + buffer.ndim;
+    for (int d = 0; d < buffer.ndim; ++d) {
+      sizes[d] = buffer.shape[d];
+      strides[d] = buffer.strides[d] / buffer.itemsize;
+      if (strides[d] * buffer.itemsize != buffer.strides[d])
+        return Outcome::Unsuitable;
+    }
+    next(TESSERA_RT_TENSOR)->as.tensor = {
+        buffer.buf, dtype, buffer.ndim, sizes, strides, TESSERA_RT_DEVICE_CPU, 0};
+    return Outcome::Done;
+  }
+  if (PyFloat_CheckExact(object) && (any || parameter == ParameterKind::Float)) {
+    next(TESSERA_RT_FLOAT)->as.real = PyFloat_AsDouble(object);
+    return Outcome::Done;
+  }
+  if (PyBool_Check(object) && (any || parameter == ParameterKind::Bool)) {
+    next(TESSERA_RT_BOOLEAN)->as.integer = object == Py_True;
+    return Outcome::Done;
+  }
+  if (PyLong_CheckExact(object) && (any || parameter == ParameterKind::Int)) {
+    int overflow = 0;
+    int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow)
+      return Outcome::Unsuitable;
+    next(TESSERA_RT_INT)->as.integer = number;
+    return Outcome::Done;
+  }
+  return Outcome::Unsuitable;
+}
+
+static bool readTuple(PyObject *tuple, int64_t *numbers, Py_ssize_t length) {
+  if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != length) {
+    PyErr_SetString(PyExc_TypeError, "sizes and strides must be tuples of one length");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    numbers[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
+    if (numbers[i] == -1 && PyErr_Occurred())
+      return false;
+  }
+  return true;
+}
+
+bool Arguments::addSpecification(PyObject *item) {
+  if (entryCount == maxArguments) {
+    PyErr_Format(errors.argument, "expected at most %u arguments", maxArguments);
+    return false;
+  }
+  if (PyBool_Check(item)) {
+    next(TESSERA_RT_BOOLEAN)->as.integer = item == Py_True;
+    return true;
+  }
+  if (PyLong_Check(item)) {
+    int64_t number = PyLong_AsLongLong(item);
+    if (number == -1 && PyErr_Occurred())
+      return false;
+    next(TESSERA_RT_INT)->as.integer = number;
+    return true;
+  }
+  if (PyFloat_Check(item)) {
+    next(TESSERA_RT_FLOAT)->as.real = PyFloat_AsDouble(item);
+    return true;
+  }
+  if (PyUnicode_Check(item)) {
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(item, &length);
+    if (!text)
+      return false;
+    Entry &entry = entries[entryCount++];
+    entry.kind = constantKind;
+    entry.constant = {text, static_cast<size_t>(length)};
+    return true;
+  }
+  unsigned long long address;
+  int dtype;
+  PyObject *sizes, *strides;
+  if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "KiOO", &address, &dtype, &sizes, &strides)) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_TypeError, "expected (address, dtype, sizes, strides)");
+    return false;
+  }
+  Py_ssize_t ndim = PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1;
+  int64_t *place = reserve(ndim);
+  if (!place) {
+    PyErr_SetString(errors.argument, "the arguments have too many dimensions");
+    return false;
+  }
+  if (!readTuple(sizes, place, ndim) || !readTuple(strides, place + ndim, ndim))
+    return false;
+  next(TESSERA_RT_TENSOR)->as.tensor = {reinterpret_cast<void *>(address),
+                                        dtype,
+                                        static_cast<int32_t>(ndim),
+                                        place,
+                                        place + ndim,
+                                        TESSERA_RT_DEVICE_CPU,
+                                        0};
+  return true;
+}
+
+/// Dimensions of size 1 have no stride worth the name; an empty tensor is dense.
+Arguments::Layout Arguments::layoutOf(const tessera_rt_tensor &tensor) {
+  Layout layout = {-1, true};
+  int64_t dense = 1;
+  bool empty = false;
+  for (int32_t d = tensor.ndim; d-- > 0;) {
+    int64_t size = tensor.sizes[d];
+    empty = empty || size == 0;
+    if (size == 1)
+      continue;
+    if (layout.unitDim < 0 && tensor.strides[d] == 1)
+      layout.unitDim = d;
+    layout.contiguous = layout.contiguous && tensor.strides[d] == dense;
+    dense *= size;
+  }
+  if (empty || dense == 1) {
+    layout.contiguous = true;
+    layout.unitDim = tensor.ndim - 1;
+  }
+  return layout;
+}
+
+std::string_view Arguments::key(unsigned missing) {
+  keyText.clear();
+  for (unsigned i = 0; i < entryCount; ++i) {
+    const Entry &entry = entries[i];
+    keyText.push_back(static_cast<char>(entry.kind));
+    if (entry.kind == constantKind) {
+      keyText += std::to_string(entry.constant.size()) + ":";
+      keyText += entry.constant;
+    } else if (entry.kind == TESSERA_RT_TENSOR) {
+      const tessera_rt_tensor &tensor = runtime[entry.value].as.tensor;
+      Layout layout = layoutOf(tensor);
+      keyText.push_back(static_cast<char>(tensor.dtype));
+      keyText.push_back(static_cast<char>(tensor.ndim));
+      keyText.push_back(static_cast<char>(layout.contiguous ? 127 : layout.unitDim));
+      for (int32_t d = 0; d < tensor.ndim; ++d)
+        keyText.push_back(static_cast<char>(SizeClass::of(tensor.sizes[d]).code));
+    }
+  }
+  keyText.push_back(static_cast<char>(missing));
+  return keyText;
+}
+
+PyObject *Arguments::describe() const {
+  Ref list(PyList_New(0));
+  if (!list)
+    return nullptr;
+  for (unsigned i = 0; i < entryCount; ++i) {
+    const Entry &entry = entries[i];
+    const tessera_rt_value &value = runtime[entry.value];
+    Ref item;
+    if (entry.kind == constantKind) {
+      item = Ref(Py_BuildValue("(is#)", constantKind, entry.constant.data(),
+                               static_cast<Py_ssize_t>(entry.constant.size())));
+    } else if (entry.kind == TESSERA_RT_FLOAT) {
+      item = Ref(Py_BuildValue("(id)", entry.kind, value.as.real));
+    } else if (entry.kind != TESSERA_RT_TENSOR) {
+      item = Ref(Py_BuildValue("(iL)", entry.kind, static_cast<long long>(value.as.integer)));
+    } else {
+      const tessera_rt_tensor &tensor = value.as.tensor;
+      Ref dims(PyTuple_New(tensor.ndim));
+      if (!dims)
+        return nullptr;
+      for (int32_t d = 0; d < tensor.ndim; ++d) {
+        SizeClass size = SizeClass::of(tensor.sizes[d]);
+        PyObject *dim = Py_BuildValue("(LLLi)", static_cast<long long>(tensor.sizes[d]),
+                                      static_cast<long long>(size.divisor),
+                                      static_cast<long long>(size.hint), int(size.fixed));
+        if (!dim || PyTuple_SetItem(dims.get(), d, dim) != 0)
+          return nullptr;
+      }
+      Layout layout = layoutOf(tensor);
+      item = Ref(Py_BuildValue("(iiiiO)", TESSERA_RT_TENSOR, tensor.dtype, layout.unitDim,
+                               int(layout.contiguous), dims.get()));
+    }
+    if (!item || PyList_Append(list.get(), item.get()) != 0)
+      return nullptr;
+  }
+  return list.release();
+}
+
+} // namespace tessera::python

@@ -1,0 +1,92 @@
+//===- Arguments.h - The arguments of a call and their class --------------===//
+//
+// Sizes are run-time values, but code is compiled for a class of them: 0 and 1 exactly, else by
+// what divides the size and by how large it is. Two calls whose arguments have the same key (types,
+// ranks, classes, layouts) share a specialisation. The table of classes is SizeClass::of, and is
+// nowhere else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_PYTHON_ARGUMENTS_H
+#define TESSERA_PYTHON_ARGUMENTS_H
+
+#include "Extension.h"
+
+#include <string>
+#include <string_view>
+
+namespace tessera::python {
+
+struct SizeClass {
+  uint8_t code;    // 0: size 0, 1: size 1, above: the class
+  bool fixed;      // the size itself is part of the class
+  int64_t divisor; // of every size of the class
+  int64_t hint;    // largest size of the class; 0: none
+
+  static SizeClass of(int64_t size);
+};
+
+/// A parameter's annotation, as far as a scalar is concerned.
+enum class ParameterKind : char { Any = 'a', Tensor = 't', Int = 'i', Float = 'f', Bool = 'b' };
+
+/// The kind of an argument that is part of the specialisation; its value is JSON text.
+inline constexpr int32_t constantKind = 4;
+
+class Arguments {
+public:
+  static constexpr unsigned maxArguments = 64;
+  static constexpr unsigned maxDimensions = 512;
+
+  Arguments() {}
+  Arguments(const Arguments &) = delete;
+  ~Arguments();
+
+  enum class Outcome { Done, Unsuitable, Failed };
+
+  /// Adds a NumPy array through the buffer protocol, or a Python number. Unsuitable: something that
+  /// the Python half must look at; no exception is set then.
+  Outcome addObject(PyObject *object, ParameterKind parameter, PyTypeObject *arrayType);
+
+  /// Adds what the Python half has taken apart: (address, dtype, sizes, strides), a number, or JSON
+  /// text. False with an exception set.
+  bool addSpecification(PyObject *specification);
+
+  /// The specialisation class of these arguments, with `missing` parameters left to their defaults.
+  std::string_view key(unsigned missing);
+
+  /// A list with one item per argument, from which a compilation request is made:
+  ///   (0, dtype, unit stride dimension, contiguous, ((size, divisor, hint, fixed), …))
+  ///   (1 | 2 | 3, value)   (4, JSON text)
+  PyObject *describe() const;
+
+  /// What the runtime is given: all but the constants.
+  const tessera_rt_value *values() const { return runtime; }
+  int32_t count() const { return static_cast<int32_t>(runtimeCount); }
+  bool hasTensor() const { return tensors > 0; }
+
+private:
+  struct Layout {
+    int32_t unitDim;
+    bool contiguous;
+  };
+  static Layout layoutOf(const tessera_rt_tensor &tensor);
+
+  int64_t *reserve(int64_t ndim);
+  tessera_rt_value *next(int32_t kind);
+
+  struct Entry {
+    int32_t kind;
+    uint32_t value;            // index into `runtime`
+    std::string_view constant; // of constantKind
+  };
+  Entry entries[maxArguments];
+  tessera_rt_value runtime[maxArguments];
+  Py_buffer buffers[maxArguments];
+  int64_t dimensions[maxDimensions];
+  unsigned entryCount = 0, runtimeCount = 0, bufferCount = 0, dimensionCount = 0, tensors = 0;
+  std::string keyText;
+};
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_ARGUMENTS_H

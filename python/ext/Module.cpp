@@ -1,0 +1,216 @@
+//===- Module.cpp - The extension module: cache, threads, metrics ---------===//
+
+#include "Extension.h"
+
+#include <cstring>
+#include <elf.h>
+#include <fcntl.h>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace tessera::python {
+
+Errors errors;
+
+PyObject *raise(tessera_rt_status status) {
+  PyObject *type = status == TESSERA_RT_ARGUMENT || status == TESSERA_RT_MISMATCH ? errors.argument
+                   : status == TESSERA_RT_OUT_OF_MEMORY                           ? errors.memory
+                                                                                  : errors.tessera;
+  PyErr_SetString(type, tessera_rt_last_error());
+  return nullptr;
+}
+
+/// set_errors(TesseraError, ArgumentError, OutOfMemoryError)
+static PyObject *setErrors(PyObject *, PyObject *args) {
+  if (!PyArg_ParseTuple(args, "OOO", &errors.tessera, &errors.argument, &errors.memory))
+    return nullptr;
+  Py_INCREF(errors.tessera);
+  Py_INCREF(errors.argument);
+  Py_INCREF(errors.memory);
+  Py_RETURN_NONE;
+}
+
+static PyObject *cacheKey(PyObject *, PyObject *args) {
+  const char *bytes;
+  Py_ssize_t length;
+  if (!PyArg_ParseTuple(args, "s#", &bytes, &length))
+    return nullptr;
+  char key[TESSERA_RT_KEY_CHARS + 1];
+  tessera_rt_cache_key(bytes, static_cast<size_t>(length), key);
+  return PyUnicode_FromString(key);
+}
+
+static PyObject *cacheGet(PyObject *, PyObject *args) {
+  const char *key;
+  if (!PyArg_ParseTuple(args, "s", &key))
+    return nullptr;
+  void *bytes = nullptr;
+  size_t length = 0;
+  if (tessera_rt_cache_get(key, &bytes, &length) != TESSERA_RT_OK)
+    Py_RETURN_NONE;
+  PyObject *result =
+      PyBytes_FromStringAndSize(static_cast<char *>(bytes), static_cast<Py_ssize_t>(length));
+  tessera_rt_free(bytes);
+  return result;
+}
+
+static PyObject *cachePut(PyObject *, PyObject *args) {
+  const char *key, *bytes;
+  Py_ssize_t length;
+  if (!PyArg_ParseTuple(args, "sy#", &key, &bytes, &length))
+    return nullptr;
+  PyThreadState *state = PyEval_SaveThread();
+  tessera_rt_status status = tessera_rt_cache_put(key, bytes, static_cast<size_t>(length));
+  PyEval_RestoreThread(state);
+  return PyBool_FromLong(status == TESSERA_RT_OK);
+}
+
+static PyObject *cacheFolder(PyObject *, PyObject *) {
+  return PyUnicode_DecodeFSDefault(tessera_rt_cache_folder());
+}
+
+/// The build id that the linker gave to a library, as hexadecimal digits ("" when it has none).
+static std::string elfBuildId(int fd) {
+  Elf64_Ehdr header;
+  if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > 64)
+    return "";
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    auto at = static_cast<off_t>(header.e_phoff + i * sizeof(segment));
+    if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
+      return "";
+    if (segment.p_type != PT_NOTE || segment.p_filesz > 4096)
+      continue;
+    std::vector<unsigned char> notes(segment.p_filesz);
+    if (pread(fd, notes.data(), notes.size(), static_cast<off_t>(segment.p_offset)) !=
+        static_cast<ssize_t>(notes.size()))
+      return "";
+    for (size_t position = 0; position + sizeof(Elf64_Nhdr) <= notes.size();) {
+      Elf64_Nhdr note;
+      std::memcpy(&note, &notes[position], sizeof(note));
+      size_t name = position + sizeof(note), body = name + (note.n_namesz + 3) / 4 * 4;
+      if (body + note.n_descsz > notes.size())
+        break;
+      if (note.n_type == NT_GNU_BUILD_ID) {
+        std::string digits;
+        for (size_t j = body; j < body + note.n_descsz; ++j) {
+          digits += "0123456789abcdef"[notes[j] >> 4];
+          digits += "0123456789abcdef"[notes[j] & 15];
+        }
+        return digits;
+      }
+      position = body + (note.n_descsz + 3) / 4 * 4;
+    }
+  }
+  return "";
+}
+
+/// build_id(path): what identifies a library's content without reading it all: the linker's build
+/// id, else size and time of change; "" when there is no such file
+static PyObject *buildId(PyObject *, PyObject *args) {
+  const char *path;
+  if (!PyArg_ParseTuple(args, "s", &path))
+    return nullptr;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  std::string id;
+  if (fd >= 0 && fstat(fd, &info) == 0) {
+    id = elfBuildId(fd);
+    if (id.empty())
+      id = std::to_string(info.st_size) + "-" + std::to_string(info.st_mtim.tv_sec) + "." +
+           std::to_string(info.st_mtim.tv_nsec);
+  }
+  if (fd >= 0)
+    close(fd);
+  return PyUnicode_FromString(id.c_str());
+}
+
+static PyObject *hostTarget(PyObject *, PyObject *) {
+  return PyUnicode_FromString(tessera_rt_host_target());
+}
+
+static PyObject *getNumThreads(PyObject *, PyObject *) {
+  return PyLong_FromLong(tessera_rt_get_num_threads());
+}
+
+static PyObject *setNumThreads(PyObject *, PyObject *args) {
+  int count;
+  if (!PyArg_ParseTuple(args, "i", &count))
+    return nullptr;
+  PyThreadState *state = PyEval_SaveThread();
+  tessera_rt_status status = tessera_rt_set_num_threads(count);
+  PyEval_RestoreThread(state);
+  if (status != TESSERA_RT_OK)
+    return raise(status);
+  Py_RETURN_NONE;
+}
+
+static PyObject *metrics(PyObject *, PyObject *) {
+  tessera_rt_metrics m = {};
+  m.struct_bytes = sizeof(m);
+  tessera_rt_get_metrics(&m);
+  auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  return Py_BuildValue("{sKsKsKsKsKsKsK}", "calls", number(m.calls), "launches", number(m.launches),
+                       "parallel_launches", number(m.parallel_launches), "temporary_bytes",
+                       number(m.temporary_bytes), "memory_in_use", number(m.memory_in_use),
+                       "memory_peak", number(m.memory_peak), "memory_cached",
+                       number(m.memory_cached));
+}
+
+static PyObject *trim(PyObject *, PyObject *) {
+  tessera_rt_trim();
+  Py_RETURN_NONE;
+}
+
+/// log(level, text): level 0 is a warning, 1 info, 2 debug
+static PyObject *log(PyObject *, PyObject *args) {
+  int level;
+  const char *text;
+  if (!PyArg_ParseTuple(args, "is", &level, &text))
+    return nullptr;
+  tessera_rt_log(static_cast<tessera_rt_log_level>(level), text);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef moduleFunctions[] = {
+    {"set_errors", setErrors, METH_VARARGS,
+     "set_errors(TesseraError, ArgumentError, OutOfMemoryError)"},
+    {"cache_key", cacheKey, METH_VARARGS, "cache_key(text): the key of what it describes"},
+    {"cache_get", cacheGet, METH_VARARGS, "cache_get(key): the entry's bytes, or None"},
+    {"cache_put", cachePut, METH_VARARGS, "cache_put(key, bytes): whether it was written"},
+    {"cache_folder", cacheFolder, METH_NOARGS, "the folder of the cache"},
+    {"build_id", buildId, METH_VARARGS, "build_id(path): what identifies a library"},
+    {"host_target", hostTarget, METH_NOARGS, "this machine's target string"},
+    {"get_num_threads", getNumThreads, METH_NOARGS, "threads that one launch may use"},
+    {"set_num_threads", setNumThreads, METH_VARARGS, "set_num_threads(count)"},
+    {"metrics", metrics, METH_NOARGS, "the runtime's counters"},
+    {"trim", trim, METH_NOARGS, "gives cached temporary memory back"},
+    {"log", log, METH_VARARGS, "log(level, text)"},
+    {nullptr, nullptr, 0, nullptr}};
+
+} // namespace tessera::python
+
+PyMODINIT_FUNC PyInit__tessera(void) {
+  using namespace tessera::python;
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "_tessera",
+                                   "The quick half of the tessera package.",
+                                   -1,
+                                   moduleFunctions,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
+  PyObject *module = PyModule_Create(&definition);
+  if (!module)
+    return nullptr;
+  if (!addTable(module) || !addFunction(module) || !addCompiler(module) ||
+      PyModule_AddStringConstant(module, "version", tessera_rt_version()) != 0) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
+}

@@ -1,0 +1,264 @@
+//===- Table.cpp - The specialisations of a function by class -------------===//
+
+#include "Table.h"
+
+#include <cstring>
+
+namespace tessera::python {
+
+/// Work below this is done before another Python thread could make use of the lock.
+static constexpr int64_t keepLockBelow = 20'000;
+static constexpr int maxResults = 64;
+
+static PyTypeObject *tableType = nullptr;
+static constexpr const char *moduleCapsule = "tessera_rt_module";
+
+bool isTable(PyObject *object) { return Py_TYPE(object) == tableType; }
+
+tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing,
+                       tessera_rt_frame **frame, Specialisation **found) {
+  std::string_view key = arguments.key(missing);
+  auto &entries = *table->entries;
+  auto attempt = [&](Specialisation *entry) {
+    if (!entry->anyClass && entry->key != key)
+      return TESSERA_RT_MISMATCH;
+    *found = entry;
+    return tessera_rt_prepare(entry->function, arguments.values(), arguments.count(), frame);
+  };
+  // A program calls one function with the same class again and again.
+  if (table->last >= 0) {
+    tessera_rt_status status = attempt(entries[static_cast<size_t>(table->last)].get());
+    if (status != TESSERA_RT_MISMATCH)
+      return status;
+  }
+  for (auto &entry : entries) {
+    tessera_rt_status status = attempt(entry.get());
+    if (status == TESSERA_RT_MISMATCH)
+      continue;
+    if (status == TESSERA_RT_OK)
+      table->last = entry->index;
+    return status;
+  }
+  return TESSERA_RT_MISMATCH;
+}
+
+tessera_rt_status execute(tessera_rt_frame *frame, void *const *results) {
+  int64_t work = tessera_rt_frame_work(frame);
+  if (work >= 0 && work < keepLockBelow)
+    return tessera_rt_execute(frame, results);
+  PyThreadState *state = PyEval_SaveThread();
+  tessera_rt_status status = tessera_rt_execute(frame, results);
+  PyEval_RestoreThread(state);
+  return status;
+}
+
+PyObject *shapeOf(const tessera_rt_tensor &tensor) {
+  Ref shape(PyTuple_New(tensor.ndim));
+  if (!shape)
+    return nullptr;
+  for (int32_t d = 0; d < tensor.ndim; ++d) {
+    PyObject *size = PyLong_FromLongLong(tensor.sizes[d]);
+    if (!size || PyTuple_SetItem(shape.get(), d, size) != 0)
+      return nullptr;
+  }
+  return shape.release();
+}
+
+static PyObject *newTable(PyTypeObject *type, PyObject *, PyObject *) {
+  auto *self = reinterpret_cast<TableObject *>(PyType_GenericAlloc(type, 0));
+  if (!self)
+    return nullptr;
+  self->entries = new std::vector<std::unique_ptr<Specialisation>>;
+  self->last = -1;
+  return reinterpret_cast<PyObject *>(self);
+}
+
+static void freeTable(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  delete reinterpret_cast<TableObject *>(object)->entries;
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(type);
+}
+
+/// add(module, name, index, key or None, tuple) -> number of the specialisation
+static PyObject *add(PyObject *object, PyObject *args) {
+  auto *self = reinterpret_cast<TableObject *>(object);
+  PyObject *owner, *keyObject;
+  const char *name;
+  Py_ssize_t index;
+  int tuple;
+  if (!PyArg_ParseTuple(args, "OsnOp", &owner, &name, &index, &keyObject, &tuple))
+    return nullptr;
+  auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(owner, moduleCapsule));
+  if (!module)
+    return nullptr;
+  auto entry = std::make_unique<Specialisation>();
+  entry->function = tessera_rt_find_function(module, name, static_cast<size_t>(index));
+  if (!entry->function) {
+    PyErr_Format(PyExc_KeyError, "the bundle has no function '%s' number %zd", name, index);
+    return nullptr;
+  }
+  if (keyObject == Py_None) {
+    entry->anyClass = true;
+  } else {
+    char *bytes;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(keyObject, &bytes, &length) != 0)
+      return nullptr;
+    entry->key.assign(bytes, static_cast<size_t>(length));
+  }
+  if (tessera_rt_function_result_count(entry->function) > maxResults) {
+    PyErr_Format(errors.tessera, "expected at most %d results", maxResults);
+    return nullptr;
+  }
+  entry->numpyOnly = !tessera_rt_function_returns(entry->function, TESSERA_RT_BF16);
+  entry->tuple = tuple || tessera_rt_function_result_count(entry->function) != 1;
+  entry->index = static_cast<Py_ssize_t>(self->entries->size());
+  entry->owner = Ref(Py_NewRef(owner));
+  self->entries->push_back(std::move(entry));
+  return PyLong_FromSsize_t(static_cast<Py_ssize_t>(self->entries->size()) - 1);
+}
+
+static bool read(Arguments &arguments, PyObject *specifications) {
+  Py_ssize_t count = PySequence_Size(specifications);
+  if (count < 0)
+    return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Ref item(PySequence_GetItem(specifications, i));
+    // The sequence keeps the item, and with it the text of a constant, alive.
+    if (!item || !arguments.addSpecification(item.get()))
+      return false;
+  }
+  return true;
+}
+
+/// run(specifications, missing, allocate) -> results, or None when no specialisation fits
+static PyObject *run(PyObject *object, PyObject *args) {
+  auto *self = reinterpret_cast<TableObject *>(object);
+  PyObject *specifications, *allocate;
+  unsigned missing;
+  if (!PyArg_ParseTuple(args, "OIO", &specifications, &missing, &allocate))
+    return nullptr;
+  Arguments arguments;
+  if (!read(arguments, specifications))
+    return nullptr;
+  Frame frame;
+  Specialisation *found = nullptr;
+  tessera_rt_status status = bind(self, arguments, missing, &frame.frame, &found);
+  if (status == TESSERA_RT_MISMATCH)
+    Py_RETURN_NONE;
+  if (status != TESSERA_RT_OK)
+    return raise(status);
+
+  int32_t count = tessera_rt_function_result_count(found->function);
+  void *addresses[maxResults] = {};
+  Ref results(PyList_New(0));
+  for (int32_t i = 0; i < count && results; ++i) {
+    tessera_rt_tensor tensor;
+    tessera_rt_frame_result(frame.frame, i, &tensor);
+    Ref shape(shapeOf(tensor));
+    if (!shape)
+      return nullptr;
+    Ref made(PyObject_CallFunction(allocate, "iiO", int(i), int(tensor.dtype), shape.get()));
+    unsigned long long address;
+    PyObject *item;
+    if (!made || !PyArg_ParseTuple(made.get(), "KO", &address, &item) ||
+        PyList_Append(results.get(), item) != 0)
+      return nullptr;
+    addresses[i] = reinterpret_cast<void *>(address);
+  }
+  if (!results)
+    return nullptr;
+  status = execute(frame.frame, addresses);
+  if (status != TESSERA_RT_OK)
+    return raise(status);
+  return Py_BuildValue("(Oi)", results.get(), int(found->tuple));
+}
+
+/// describe(specifications, missing) -> (key, description of each argument)
+static PyObject *describe(PyObject *, PyObject *args) {
+  PyObject *specifications;
+  unsigned missing;
+  if (!PyArg_ParseTuple(args, "OI", &specifications, &missing))
+    return nullptr;
+  Arguments arguments;
+  if (!read(arguments, specifications))
+    return nullptr;
+  std::string_view key = arguments.key(missing);
+  Ref description(arguments.describe());
+  if (!description)
+    return nullptr;
+  return Py_BuildValue("(y#O)", key.data(), static_cast<Py_ssize_t>(key.size()), description.get());
+}
+
+static PyObject *last(PyObject *object, void *) {
+  return PyLong_FromSsize_t(reinterpret_cast<TableObject *>(object)->last);
+}
+
+static void releaseModule(PyObject *capsule) {
+  tessera_rt_module_release(
+      static_cast<tessera_rt_module *>(PyCapsule_GetPointer(capsule, moduleCapsule)));
+}
+
+static PyObject *wrapModule(tessera_rt_status status, tessera_rt_module *module) {
+  if (status != TESSERA_RT_OK)
+    return raise(status);
+  PyObject *capsule = PyCapsule_New(module, moduleCapsule, releaseModule);
+  if (!capsule)
+    tessera_rt_module_release(module);
+  return capsule;
+}
+
+/// load(bytes) -> module
+static PyObject *load(PyObject *, PyObject *args) {
+  const char *bytes;
+  Py_ssize_t length;
+  if (!PyArg_ParseTuple(args, "y#", &bytes, &length))
+    return nullptr;
+  tessera_rt_module *module = nullptr;
+  return wrapModule(tessera_rt_load(bytes, static_cast<size_t>(length), &module), module);
+}
+
+/// functions(module) -> names, one per specialisation, and the manifest
+static PyObject *functions(PyObject *, PyObject *capsule) {
+  auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(capsule, moduleCapsule));
+  if (!module)
+    return nullptr;
+  Ref names(PyList_New(0));
+  for (size_t i = 0; names && i < tessera_rt_function_count(module); ++i) {
+    Ref name(PyUnicode_FromString(tessera_rt_function_name(tessera_rt_function_at(module, i))));
+    if (!name || PyList_Append(names.get(), name.get()) != 0)
+      return nullptr;
+  }
+  size_t length = 0;
+  const char *manifest = tessera_rt_module_manifest(module, &length);
+  return names ? Py_BuildValue("(Os#)", names.get(), manifest, static_cast<Py_ssize_t>(length))
+               : nullptr;
+}
+
+static PyMethodDef tableMethods[] = {
+    {"add", add, METH_VARARGS, "add(module, name, index, key, tuple): a loaded specialisation"},
+    {"run", run, METH_VARARGS, "run(specifications, missing, allocate): the results, or None"},
+    {nullptr, nullptr, 0, nullptr}};
+static PyGetSetDef tableAttributes[] = {
+    {"last", last, nullptr, "number of the specialisation that ran last, or -1", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+static PyMethodDef functionsOfModule[] = {
+    {"describe", describe, METH_VARARGS, "describe(specifications, missing): key and classes"},
+    {"load", load, METH_VARARGS, "load(bytes): a bundle, loaded"},
+    {"functions", functions, METH_O, "functions(module): names and manifest of a bundle"},
+    {nullptr, nullptr, 0, nullptr}};
+
+bool addTable(PyObject *module) {
+  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(newTable)},
+                         {Py_tp_dealloc, reinterpret_cast<void *>(freeTable)},
+                         {Py_tp_methods, tableMethods},
+                         {Py_tp_getset, tableAttributes},
+                         {0, nullptr}};
+  PyType_Spec spec = {"tessera._tessera.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  tableType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+  return tableType && PyModule_AddType(module, tableType) == 0 &&
+         PyModule_AddFunctions(module, functionsOfModule) == 0;
+}
+
+} // namespace tessera::python

@@ -1,0 +1,94 @@
+"""Tessera: a tile compiler for tensor programs.
+
+    import tessera as tsr
+
+    @tsr.function
+    def softmax_rows(x):
+        return tsr.softmax(x * 0.5, dim=-1)
+
+    y = softmax_rows(numpy_array)
+"""
+
+from __future__ import annotations
+
+import math as _math
+
+from . import _tessera
+from .errors import (
+    ArgumentError,
+    CompileError,
+    DeviceError,
+    Diagnostic,
+    OutOfMemoryError,
+    TesseraError,
+)
+
+_tessera.set_errors(TesseraError, ArgumentError, OutOfMemoryError)
+
+from .bundle import load
+from .function import Compiled, Function, function
+from .operations import OPERATIONS as _OPERATIONS
+from .options import accum, numerics
+from .types import BY_NAME as _TYPES
+from .types import DType, Tensor, TensorType
+
+__version__ = _tessera.version
+
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+
+# The language's own names: operations (tsr.softmax) and element types (tsr.fp16, tsr.float16).
+globals().update(_OPERATIONS)
+globals().update(_TYPES)
+
+
+def set_num_threads(count: int) -> None:
+    """How many threads one launch may use; 0 goes back to TESSERA_NUM_THREADS or all cores."""
+    _tessera.set_num_threads(count)
+
+
+def get_num_threads() -> int:
+    """How many threads one launch may use, the caller among them."""
+    return _tessera.get_num_threads()
+
+
+def metrics() -> dict:
+    """The runtime's counters: calls, launches, temporary memory."""
+    return _tessera.metrics()
+
+
+def devices() -> list:
+    """What this machine has, as the compiler sees it."""
+    import json
+
+    from . import compiler
+
+    compiler.load()
+    return json.loads(_tessera.devices())["devices"]
+
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "Compiled",
+    "DType",
+    "DeviceError",
+    "Diagnostic",
+    "Function",
+    "OutOfMemoryError",
+    "Tensor",
+    "TensorType",
+    "TesseraError",
+    "accum",
+    "devices",
+    "function",
+    "get_num_threads",
+    "inf",
+    "load",
+    "metrics",
+    "nan",
+    "numerics",
+    "set_num_threads",
+]

@@ -1,0 +1,27 @@
+"""`python -m tessera …` is the command `tessera …`, which is a program of its own."""
+
+import os
+import shutil
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def find() -> str | None:
+    candidates = [
+        os.path.join(_HERE, "bin", "tessera"),
+        os.path.join(_HERE, "..", "..", "bin", "tessera"),
+    ]
+    return next((path for path in candidates if os.access(path, os.X_OK)), None) or shutil.which("tessera")
+
+
+def main() -> int:
+    command = find()
+    if command is None:
+        print("tessera: error: the command is not installed beside the package", file=sys.stderr)
+        return 2
+    os.execv(command, [command, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""Arrays of other libraries: taking them apart for the runtime, and making results.
+
+A tensor is handed to the runtime as (address, element type, sizes, strides in elements). NumPy arrays
+and Python numbers usually never come here: the extension reads them itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
+from .types import BY_NAME, DTYPES, DType, bf16
+
+_CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has pinned
+_DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda (managed)"}
+
+
+def root_module(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of some library (and not a NumPy number)."""
+    if hasattr(value, "__dlpack__"):
+        return True
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def _unsupported_type(name: str, found: Any) -> ArgumentError:
+    known = " ".join(dtype.name for dtype in DTYPES)
+    return ArgumentError(f"argument '{name}': expected an element type of {known}, found {found}")
+
+
+class NumPyLibrary:
+    """NumPy, and everything that is read through it."""
+
+    def __init__(self, finish: Callable[[Any], Any] | None = None):
+        self.finish = finish or (lambda array: array)
+
+    @staticmethod
+    def specification(name: str, array: Any) -> tuple[tuple, Any]:
+        import numpy
+
+        if type(array) is not numpy.ndarray:
+            array = numpy.asarray(array)
+        dtype = BY_NAME.get(array.dtype.name)
+        if dtype is None or not array.dtype.isnative:
+            raise _unsupported_type(name, array.dtype.name if array.dtype.isnative else repr(array.dtype.str))
+        if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+            array = array.copy()
+        strides = tuple(stride // array.itemsize for stride in array.strides)
+        address = array.__array_interface__["data"][0]
+        return (address, dtype.code, array.shape, strides), array
+
+    @staticmethod
+    def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
+        import numpy
+
+        if dtype is bf16:
+            try:
+                from ml_dtypes import bfloat16 as numpy_type
+            except ImportError:
+                raise TesseraError(
+                    "a result is bf16, which NumPy has only with the package ml_dtypes; "
+                    "install it, or return x.to(fp32)"
+                ) from None
+        else:
+            numpy_type = dtype.numpy_name
+        try:
+            array = numpy.empty(shape, numpy_type)
+        except (MemoryError, ValueError):
+            raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
+        return array.__array_interface__["data"][0], array
+
+    @staticmethod
+    def copy(target: Any, source: Any) -> None:
+        target[...] = source
+
+
+class TorchLibrary:
+    """PyTorch."""
+
+    @staticmethod
+    def finish(tensor: Any) -> Any:
+        return tensor
+
+    @staticmethod
+    def specification(name: str, tensor: Any) -> tuple[tuple, Any]:
+        import torch
+
+        if tensor.layout != torch.strided:
+            raise ArgumentError(f"argument '{name}': expected a strided tensor, found {tensor.layout}")
+        if tensor.device.type != "cpu":
+            raise DeviceError(f"argument '{name}': memory of {tensor.device} cannot be used yet, expected the cpu")
+        dtype = BY_NAME.get(str(tensor.dtype).removeprefix("torch."))
+        if dtype is None:
+            raise _unsupported_type(name, tensor.dtype)
+        tensor = tensor.detach().resolve_conj().resolve_neg()
+        return (tensor.data_ptr(), dtype.code, tuple(tensor.shape), tensor.stride()), tensor
+
+    @staticmethod
+    def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
+        import torch
+
+        name = "bfloat16" if dtype is bf16 else dtype.numpy_name
+        try:
+            tensor = torch.empty(shape, dtype=getattr(torch, name))
+        except RuntimeError:
+            raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
+        return tensor.data_ptr(), tensor
+
+    @staticmethod
+    def copy(target: Any, source: Any) -> None:
+        target.detach().copy_(source)
+
+
+def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
+    """Any other library: read as a NumPy view, results handed back by its own from_dlpack."""
+    import numpy
+
+    device, number = value.__dlpack_device__()
+    if device not in _CPU_DEVICES:
+        found = _DEVICE_NAMES.get(device, f"device type {device}")
+        raise DeviceError(f"argument '{name}': memory of {found}:{number} cannot be used yet, expected the cpu")
+    try:
+        array = numpy.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError):
+        array = numpy.asarray(value)  # types that DLPack has and NumPy lacks
+    namespace = value.__array_namespace__() if hasattr(value, "__array_namespace__") else None
+    return array, NumPyLibrary(getattr(namespace, "from_dlpack", None))
+
+
+def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:
+    """An array as (specification, object that keeps its memory alive, its library)."""
+    root = root_module(value)
+    if root == "torch":
+        return *TorchLibrary.specification(name, value), TorchLibrary
+    numpy = sys.modules.get("numpy")
+    library = NumPyLibrary()
+    if not (numpy and isinstance(value, numpy.ndarray)):
+        value, library = _through_dlpack(name, value)
+    return *library.specification(name, value), library
+
+
+def byte_range(specification: tuple) -> tuple[int, int]:
+    """First and one past the last byte that a tensor touches; equal when it is empty."""
+    address, code, sizes, strides = specification
+    if 0 in sizes:
+        return address, address
+    low = sum(min(0, (size - 1) * stride) for size, stride in zip(sizes, strides))
+    high = sum(max(0, (size - 1) * stride) for size, stride in zip(sizes, strides))
+    itemsize = int(DTYPES[code].itemsize)
+    return address + low * itemsize, address + (high + 1) * itemsize
+
+
+def overlap(a: tuple, b: tuple) -> str:
+    """How two tensors share memory: "no", "same" (element for element) or "partly"."""
+    (a_low, a_high), (b_low, b_high) = byte_range(a), byte_range(b)
+    if a_low == a_high or b_low == b_high or a_high <= b_low or b_high <= a_low:
+        return "no"
+    return "same" if a == b else "partly"
+
+
+def is_dense(specification: tuple) -> bool:
+    """Row-major without gaps, which is how kernels write results."""
+    _, _, sizes, strides = specification
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides)):
+        if size != 1 and stride != expected:
+            return 0 in sizes
+        expected *= size
+    return True

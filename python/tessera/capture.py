@@ -1,0 +1,210 @@
+"""What a function captures: source text, constants, other functions.
+
+The compiler asks for the names that it cannot resolve, and gets the answers as data (JSON, see
+tessera-c/tessera.h). Each question is remembered: together they are part of the cache key, and each
+leaves a watch (holder, name, object), by which the extension sees at every call that nothing changed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import sys
+import types
+import weakref
+from typing import Any, NamedTuple
+
+from . import _tessera
+from .arrays import is_array
+from .errors import CompileError
+from .operations import Operation
+from .types import BY_NAME, DType
+
+
+class Source(NamedTuple):
+    """The text of a function without its outer indentation, and where it stands."""
+
+    text: str
+    file: str
+    line: int
+    column: int
+
+
+_SOURCES: weakref.WeakKeyDictionary[types.FunctionType, Source] = weakref.WeakKeyDictionary()
+
+
+def source_of(function: types.FunctionType) -> Source:
+    if (known := _SOURCES.get(function)) is not None:
+        return known
+    try:
+        lines, line = inspect.getsourcelines(function.__code__)
+    except (OSError, TypeError, IndentationError, SyntaxError):
+        raise CompileError(
+            f"function '{function.__qualname__}' has no source text (it was typed at a prompt, or made by exec): "
+            "write it into a file"
+        ) from None
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    text = "".join(one[len(indent) :] if one.startswith(indent) else one for one in lines)
+    source = Source(text, function.__code__.co_filename, line, len(indent))
+    _SOURCES[function] = source
+    return source
+
+
+class Unbound(Exception):
+    """A name that stands for nothing; `names` are those that could have been meant."""
+
+    def __init__(self, names: list[str]):
+        super().__init__()
+        self.names = names
+
+
+def _number(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy and isinstance(value, numpy.generic) else value
+
+
+def constant(value: Any) -> dict | None:
+    """The answer for a value that can be a constant of a specialisation, else None."""
+    value = _number(value)
+    if value is None:
+        return {"kind": "none"}
+    if isinstance(value, bool):
+        return {"kind": "bool", "value": value}
+    if isinstance(value, int):
+        return {"kind": "int", "value": int(value)}
+    if isinstance(value, float):
+        # repr gives inf and nan, which JSON has no numbers for.
+        finite = value - value == 0
+        return {"kind": "float", "value": float(value) if finite else repr(float(value))}
+    if isinstance(value, str):
+        return {"kind": "str", "value": str(value)}
+    if isinstance(value, DType):
+        return {"kind": "dtype", "value": value.name}
+    if isinstance(value, (tuple, range)):
+        items = [constant(item) for item in value]
+        return None if None in items else {"kind": "tuple", "value": items}
+    return None
+
+
+def _foreign_dtype(value: Any) -> DType | None:
+    """numpy.float32, numpy.dtype("float32") and torch.float32 as our own."""
+    module = getattr(type(value), "__module__", "").partition(".")[0]
+    if isinstance(value, type):
+        if value.__module__.partition(".")[0] not in ("numpy", "ml_dtypes"):
+            return None
+        return BY_NAME.get(value.__name__.removesuffix("_"))
+    if module == "numpy" and type(value).__name__.endswith("DType"):
+        return BY_NAME.get(value.name)
+    if module == "torch" and type(value).__name__ == "dtype":
+        return BY_NAME.get(str(value).removeprefix("torch."))
+    return None
+
+
+class Resolver:
+    """Answers the compiler's questions about one function, and remembers them."""
+
+    def __init__(self, root: types.FunctionType, objects: dict[str, Any]):
+        self.scopes = {"": root}
+        self.objects = objects  # parameters that stand for objects, such as self
+        self.answers: dict[tuple[str, str], dict] = {}
+        self.watches: list[tuple[Any, str, Any]] = []
+
+    def __call__(self, scope: str, name: str) -> str:
+        import json
+
+        return json.dumps(self.resolve(scope, name))
+
+    def resolve(self, scope: str, name: str) -> dict:
+        question = (scope, name)
+        if question not in self.answers:
+            try:
+                self.answers[question] = self._answer(self._look_up(scope, name), scope, name)
+            except Unbound as unbound:
+                self.answers[question] = {"kind": "missing", "names": unbound.names}
+        return self.answers[question]
+
+    def names(self) -> list[tuple[str, str]]:
+        return list(self.answers)
+
+    def material(self) -> list:
+        """What the cache key and the choice of a table depend on: answers without places."""
+        return [
+            [*question, {key: value for key, value in answer.items() if key not in ("file", "line", "column", "names")}]
+            for question, answer in self.answers.items()
+        ]
+
+    def _look_up(self, scope: str, path: str) -> Any:
+        function = self.scopes.get(scope)
+        if function is None:
+            raise Unbound([])
+        root, *attributes = path.split(".")
+        value = self._look_up_root(function, scope, root)
+        for attribute in attributes:
+            holder, missing = value, object()
+            value = getattr(holder, attribute, missing)
+            if value is missing:
+                raise Unbound([name for name in dir(holder) if not name.startswith("_")])
+            if not isinstance(value, (types.ModuleType, Operation, DType)):
+                self.watches.append((holder, attribute, value))
+        return value
+
+    def _look_up_root(self, function: types.FunctionType, scope: str, root: str) -> Any:
+        if scope == "" and root in self.objects:
+            return self.objects[root]
+        free = function.__code__.co_freevars
+        if root in free:
+            cell = function.__closure__[free.index(root)]
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                raise Unbound([]) from None
+            self.watches.append((cell, "cell_contents", value))
+            return value
+        variables = function.__globals__
+        if root in variables:
+            value = variables[root]
+            # Modules, operations and types are taken to keep their names.
+            if not isinstance(value, (types.ModuleType, Operation, DType)):
+                self.watches.append((variables, root, value))
+            return value
+        if hasattr(builtins, root):
+            return getattr(builtins, root)
+        raise Unbound(sorted({*free, *(name for name in variables if not name.startswith("_"))}))
+
+    def _answer(self, value: Any, scope: str, name: str) -> dict:
+        answer = constant(value)
+        if answer is not None:
+            return answer
+        if isinstance(value, types.ModuleType):
+            return {"kind": "module", "value": value.__name__}
+        if isinstance(value, Operation):
+            return {"kind": "operation", "module": "tessera", "name": value.__name__}
+        if isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "builtins"):
+            return {"kind": "operation", "module": value.__module__, "name": value.__name__}
+        if isinstance(value, type) and value.__module__ == "builtins":
+            return {"kind": "operation", "module": "builtins", "name": value.__name__}
+        dtype = _foreign_dtype(value)
+        if dtype is not None:
+            return {"kind": "dtype", "value": dtype.name}
+        if isinstance(value, _tessera.Function):
+            return self._function(value.__wrapped__, scope, name)
+        if isinstance(value, types.FunctionType) and value.__name__ != "<lambda>":
+            return self._function(value, scope, name)
+        kind = "array" if is_array(value) else "unknown"
+        return {"kind": kind, "value": f"{type(value).__module__}.{type(value).__qualname__}"}
+
+    def _function(self, function: types.FunctionType, scope: str, name: str) -> dict:
+        known = [key for key, value in self.scopes.items() if value is function]
+        identity = known[0] if known else f"{scope}/{name}"
+        self.scopes[identity] = function
+        source = source_of(function)
+        return {
+            "kind": "function",
+            "id": identity,
+            "name": function.__name__,
+            "source": source.text,
+            "file": source.file,
+            "line": source.line,
+            "column": source.column,
+        }

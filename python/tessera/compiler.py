@@ -1,0 +1,192 @@
+"""Compiling one specialisation, through the cache on disk.
+
+The key of an entry is made of everything that its code depends on, and is known without the compiler:
+a warm process never loads it. Which names a function captures, and which sizes its program needs to
+know, is only seen while compiling; a small index entry beside the code keeps both, under a key that
+leaves them out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from . import _tessera
+from .capture import Resolver, Source
+from .errors import TesseraError, compile_error
+
+_FORMAT = 1
+_STATUS_OK = 0
+
+
+def library_path() -> str:
+    """libtessera: $TESSERA_COMPILER, else beside this package."""
+    return os.environ.get("TESSERA_COMPILER") or os.path.join(os.path.dirname(__file__), "libtessera.so")
+
+
+def load() -> None:
+    if not _tessera.compiler_loaded():
+        path = library_path()
+        if not os.path.exists(path):
+            raise TesseraError(f"the compiler library is not installed: there is no {path}")
+        _tessera.load_compiler(path)
+
+
+class Unit:
+    """One specialisation to be compiled."""
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        names: list[str],
+        description: list[tuple],
+        target: str,
+        options: list[tuple[str, str]],
+        resolver: Resolver,
+    ):
+        self.name = name
+        self.source = source
+        self.names = names
+        self.description = description
+        self.target = target
+        self.options = options
+        self.resolver = resolver
+
+    def request(self, stages: list[str] | None = None, no_code: bool = False) -> dict:
+        return {
+            "source": self.source.text.encode("utf-8", "surrogateescape"),
+            "file": self.source.file,
+            "line": self.source.line,
+            "column": self.source.column,
+            "function": self.name,
+            "names": self.names,
+            "arguments": self.description,
+            "target": self.target,
+            "options": self.options,
+            "resolve": self.resolver,
+            "stages": stages or [],
+            "no_code": no_code,
+        }
+
+    def compile(self, stages: list[str] | None = None, no_code: bool = False) -> dict:
+        """The compiler's result; CompileError when it has errors."""
+        load()
+        result = _tessera.compile(self.request(stages, no_code))
+        if result["status"] != _STATUS_OK:
+            raise compile_error(result["text"], result["diagnostics"])
+        return result
+
+    def classes(self) -> list:
+        """The description without what the code does not depend on."""
+        reduced: list = []
+        for kind, *rest in self.description:
+            if kind == 0:
+                dtype, unit, contiguous, dims = rest
+                sizes = [[divisor, hint, size if fixed else -1] for size, divisor, hint, fixed in dims]
+                reduced.append([dtype, unit, contiguous, sizes])
+            else:
+                reduced.append([kind, rest[0]] if kind == 4 else [kind])
+        return reduced
+
+    def value(self, argument: int, dim: int) -> Any:
+        """A size (or, with dim -1, a number) that the program needs to know."""
+        if not 0 <= argument < len(self.description):
+            return None
+        kind, *rest = self.description[argument]
+        if kind != 0:
+            return rest[0]
+        return rest[3][dim][0] if 0 <= dim < len(rest[3]) else None
+
+
+class Artifact:
+    """A compiled specialisation: the bundle, and what is known about it."""
+
+    def __init__(self, bundle: bytes, meta: dict, cached: bool, seconds: float):
+        self.bundle = bundle
+        self.meta = meta
+        self.cached = cached
+        self.seconds = seconds
+        self.module = _tessera.load(bundle)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+class Keys:
+    """The cache keys of a unit."""
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        target = _tessera.host_target() if unit.target == "cpu" else unit.target
+        self.base = [
+            _FORMAT,
+            _tessera.version,
+            _tessera.build_id(library_path()),
+            target,
+            sorted(unit.options),
+            unit.name,
+            unit.source.text,
+            unit.names,
+            unit.classes(),
+        ]
+
+    def index(self) -> str:
+        return _tessera.cache_key(_text(["index", *self.base]))
+
+    def entry(self, guarded: list) -> str:
+        values = [[*guard, self.unit.value(*guard)] for guard in guarded]
+        return _tessera.cache_key(_text(["entry", *self.base, self.unit.resolver.material(), values]))
+
+
+def _read_index(key: str) -> dict:
+    data = _tessera.cache_get(key)
+    if data:
+        try:
+            return json.loads(data)
+        except ValueError:
+            pass
+    return {"names": [], "guarded": []}
+
+
+def _read_entry(key: str) -> tuple[bytes, dict] | None:
+    data = _tessera.cache_get(key)
+    if data is None:
+        return None
+    head, _, bundle = data.partition(b"\n")
+    try:
+        return bundle, json.loads(head)
+    except ValueError:
+        return None
+
+
+def specialise(unit: Unit) -> Artifact:
+    """The code of a unit, from the cache or from the compiler."""
+    start = time.perf_counter()
+    keys = Keys(unit)
+    index_key = keys.index()
+    index = _read_index(index_key)
+    for scope, name in index["names"]:
+        unit.resolver.resolve(scope, name)
+    if found := _read_entry(keys.entry(index["guarded"])):
+        try:
+            return Artifact(*found, cached=True, seconds=time.perf_counter() - start)
+        except TesseraError as error:
+            _tessera.log(1, f"cache: an entry could not be used: {error}")
+
+    result = unit.compile()
+    meta = {"tuple": result["tuple"], "report": result["report"], "guarded": result["guarded"]}
+    guarded = index["guarded"] + [list(one) for one in result["guarded"] if list(one) not in index["guarded"]]
+    seconds = time.perf_counter() - start
+    artifact = Artifact(result["bundle"], meta, cached=False, seconds=seconds)
+    entry = _text(meta).encode() + b"\n" + result["bundle"]
+    if _tessera.cache_put(keys.entry(guarded), entry):
+        names = [list(question) for question in unit.resolver.names()]
+        updated = {"names": names, "guarded": guarded}
+        if updated != index:
+            _tessera.cache_put(index_key, _text(updated).encode())
+    _tessera.log(1, f"compiled '{unit.name}' for {unit.target} in {seconds * 1e3:.0f} ms")
+    return artifact

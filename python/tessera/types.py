@@ -1,0 +1,100 @@
+"""Element types, and `Tensor[...]` for annotations and for types without an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DType:
+    """An element type. `code` is its number in the runtime, None where no target computes in it yet."""
+
+    __slots__ = ("name", "code", "numpy_name", "itemsize")
+
+    def __init__(self, name: str, code: int | None, numpy_name: str | None, itemsize: float):
+        self.name = name
+        self.code = code
+        self.numpy_name = numpy_name
+        self.itemsize = itemsize
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple:
+        return _dtype_named, (self.name,)
+
+
+fp64 = DType("fp64", 0, "float64", 8)
+fp32 = DType("fp32", 1, "float32", 4)
+bf16 = DType("bf16", 2, None, 2)
+fp16 = DType("fp16", 3, "float16", 2)
+int64 = DType("int64", 4, "int64", 8)
+int32 = DType("int32", 5, "int32", 4)
+int16 = DType("int16", 6, "int16", 2)
+int8 = DType("int8", 7, "int8", 1)
+uint8 = DType("uint8", 8, "uint8", 1)
+bool_ = DType("bool", 9, "bool", 1)
+tf32 = DType("tf32", None, None, 4)
+fp8_e4m3 = DType("fp8_e4m3", None, None, 1)
+fp8_e5m2 = DType("fp8_e5m2", None, None, 1)
+fp6_e2m3 = DType("fp6_e2m3", None, None, 0.75)
+fp6_e3m2 = DType("fp6_e3m2", None, None, 0.75)
+fp4_e2m1 = DType("fp4_e2m1", None, None, 0.5)
+
+#: By the runtime's number.
+DTYPES = (fp64, fp32, bf16, fp16, int64, int32, int16, int8, uint8, bool_)
+ALL_DTYPES = DTYPES + (tf32, fp8_e4m3, fp8_e5m2, fp6_e2m3, fp6_e3m2, fp4_e2m1)
+
+#: Other names of the same types: NumPy's, and PyTorch's and ml_dtypes' for bf16.
+BY_NAME = {dtype.name: dtype for dtype in ALL_DTYPES}
+BY_NAME.update({dtype.numpy_name: dtype for dtype in DTYPES if dtype.numpy_name})
+BY_NAME["bfloat16"] = bf16
+
+
+def _dtype_named(name: str) -> DType:
+    return BY_NAME[name]
+
+
+class TensorType:
+    """What `Tensor["B", 128, fp16]` is: dimensions (names, sizes), and an element type or None."""
+
+    __slots__ = ("dims", "dtype")
+
+    def __init__(self, dims: tuple, dtype: DType | None):
+        self.dims = dims
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        items = [repr(dim) for dim in self.dims] + ([self.dtype.name] if self.dtype else [])
+        return f"Tensor[{', '.join(items)}]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorType) and (self.dims, self.dtype) == (other.dims, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.dims, self.dtype))
+
+
+class Tensor:
+    """`Tensor["B", "S", fp16]`: strings are symbolic sizes, integers fixed ones, a type may come last."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Tensor:
+        raise TypeError("Tensor is an annotation, it is written Tensor[...]; pass arrays to functions")
+
+    def __class_getitem__(cls, items: Any) -> TensorType:
+        if not isinstance(items, tuple):
+            items = (items,)
+        dtype = None
+        if items and isinstance(items[-1], DType):
+            *dims, dtype = items
+            items = tuple(dims)
+        for position, dim in enumerate(items):
+            if isinstance(dim, DType):
+                raise TypeError("Tensor[...]: the element type comes last")
+            if isinstance(dim, str):
+                if dim.startswith("*") and position != 0:
+                    raise TypeError(f"Tensor[...]: '{dim}' stands for leading dimensions and comes first")
+                if not dim.removeprefix("*").isidentifier():
+                    raise TypeError(f"Tensor[...]: expected a name, found '{dim}'")
+            elif isinstance(dim, bool) or not isinstance(dim, int) or dim < 0:
+                raise TypeError(f"Tensor[...]: expected a name or a size, found {dim!r}")
+        return TensorType(items, dtype)
