@@ -26,6 +26,7 @@ COMPILER = [
     *BASE,
     "Frontend",
     "Dialect",
+    "Reference",
     "Analysis",
     "Conversion",
     "CodeGen",
@@ -47,6 +48,7 @@ RULES: list[tuple[str, list[str], bool]] = [
         (f"Dialect/{d}/Transforms", [*SHARED, *DIALECT_IR[: i + 1], "Analysis"], True)
         for i, d in enumerate(DIALECTS)
     ],
+    ("Reference", [*SHARED, "Dialect/Graph/IR"], True),
     ("Analysis", [*SHARED, *DIALECT_IR], True),
     *[
         (f"Conversion/{a}To{b}", [*SHARED, f"Dialect/{a}/IR", f"Dialect/{b}/IR", "Analysis"], True)

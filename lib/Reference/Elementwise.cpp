@@ -1,0 +1,389 @@
+//===- Elementwise.cpp - Elementwise operations with error bounds ---------===//
+//
+// The bound of f(x) has two parts. What the operands' errors can do is found over the whole
+// interval v +- e and not from the derivative at v alone: monotone functions are evaluated at both
+// ends, the others have a Lipschitz constant or a formula. What f itself adds is its promised error
+// (ScalarEval.h) in the type it is computed in.
+//
+//===----------------------------------------------------------------------===//
+#include "Tensor.h"
+
+#include <cfloat>
+#include <cmath>
+
+using namespace tessera;
+using namespace tessera::reference;
+
+//===----------------------------------------------------------------------===//
+// What the operands' errors do
+//===----------------------------------------------------------------------===//
+
+/// The change of a monotone function over v +- e; infinite if an end is outside its domain or at a
+/// pole.
+static double monotoneBound(ScalarOp op, Approximation x) {
+  double low = x.value - x.bound, high = x.value + x.bound;
+  double at = evaluateFloat(op, &x.value), atLow = evaluateFloat(op, &low),
+         atHigh = evaluateFloat(op, &high);
+  if (!std::isfinite(atLow) || !std::isfinite(atHigh))
+    return kInfinity;
+  return std::max(std::fabs(atLow - at), std::fabs(atHigh - at));
+}
+
+/// Zero if a step function has one value over v +- e, else infinite.
+static double stepBound(ScalarOp op, Approximation x) {
+  double low = x.value - x.bound, high = x.value + x.bound;
+  return evaluateFloat(op, &low) == evaluateFloat(op, &high) ? 0 : kInfinity;
+}
+
+static double productBound(Approximation x, Approximation y) {
+  return std::fabs(x.value) * y.bound + std::fabs(y.value) * x.bound + x.bound * y.bound;
+}
+
+static double quotientBound(Approximation x, Approximation y) {
+  double room = std::fabs(y.value) - y.bound;
+  if (y.bound > 0 && room <= 0)
+    return kInfinity;
+  return (x.bound + std::fabs(x.value / y.value) * y.bound) / room;
+}
+
+static double tangentBound(Approximation x) {
+  double low = x.value - x.bound, high = x.value + x.bound;
+  bool crossesPole = x.bound >= 1 || (std::cos(low) < 0) != (std::cos(high) < 0);
+  return crossesPole ? kInfinity : monotoneBound(ScalarOp::Tan, x);
+}
+
+static double powerBound(Approximation x, Approximation y) {
+  double at = std::pow(x.value, y.value), low = x.value - x.bound, high = x.value + x.bound;
+  if (low <= 0) {
+    // Only fixed exponents have values around and below a zero base.
+    if (y.bound > 0 || (high >= 0 && y.value < 0))
+      return kInfinity;
+    double change =
+        std::max(std::fabs(std::pow(low, y.value) - at), std::fabs(std::pow(high, y.value) - at));
+    return change <= DBL_MAX ? std::max(change, low < 0 && high > 0 ? std::fabs(at) : 0)
+                             : kInfinity;
+  }
+  double change = 0;
+  for (double base : {low, high})
+    for (double exponent : {y.value - y.bound, y.value + y.bound})
+      change = std::max(change, std::fabs(std::pow(base, exponent) - at));
+  return change <= DBL_MAX ? change : kInfinity;
+}
+
+static double angleBound(Approximation y, Approximation x) {
+  double distance = std::hypot(std::max(std::fabs(x.value) - x.bound, 0.0),
+                               std::max(std::fabs(y.value) - y.bound, 0.0));
+  bool crossesCut = x.value - x.bound < 0 && std::fabs(y.value) <= y.bound && y.bound > 0;
+  return crossesCut || distance == 0 ? kInfinity : std::hypot(x.bound, y.bound) / distance;
+}
+
+/// Operations that jump where x / y crosses an integer. `u` is the unit roundoff of the division in
+/// a kernel.
+static double quotientStepBound(ScalarOp op, Approximation x, Approximation y, double u) {
+  double quotient = x.value / y.value;
+  if (x.bound == 0 && y.bound == 0 &&
+      (!std::isfinite(quotient) || std::fma(-quotient, y.value, x.value) == 0))
+    return 0; // a whole quotient, or one that a correct division cannot take for whole
+  double spread = quotientBound(x, y) + 4 * u * std::fabs(quotient);
+  bool truncates = op == ScalarOp::FMod;
+  auto whole = [&](double q) { return truncates ? std::trunc(q) : std::floor(q); };
+  if (!(spread < 0.5) || whole(quotient - spread) != whole(quotient + spread))
+    return kInfinity;
+  if (op == ScalarOp::FloorDiv)
+    return 0;
+  return x.bound + std::fabs(whole(quotient)) * y.bound;
+}
+
+/// How far f can be from f(v) when its operands are within their bounds.
+static double propagatedBound(ScalarOp op, const Approximation *x, double u) {
+  switch (op) {
+  case ScalarOp::Add:
+  case ScalarOp::Sub:
+    return x[0].bound + x[1].bound;
+  case ScalarOp::Mul:
+    return productBound(x[0], x[1]);
+  case ScalarOp::Fma:
+    return productBound(x[0], x[1]) + x[2].bound;
+  case ScalarOp::Div:
+    return quotientBound(x[0], x[1]);
+  case ScalarOp::Reciprocal:
+    return quotientBound({1, 0}, x[0]);
+  case ScalarOp::FloorDiv:
+  case ScalarOp::Remainder:
+  case ScalarOp::FMod:
+    return quotientStepBound(op, x[0], x[1], u);
+  case ScalarOp::Pow:
+    return powerBound(x[0], x[1]);
+  case ScalarOp::Atan2:
+    return angleBound(x[0], x[1]);
+  case ScalarOp::ScaleB:
+    return x[1].bound > 0 ? kInfinity : std::ldexp(x[0].bound, int(x[1].value));
+  case ScalarOp::Maximum:
+  case ScalarOp::Minimum: {
+    bool isApart = std::fabs(x[0].value - x[1].value) > x[0].bound + x[1].bound;
+    bool first = (x[0].value > x[1].value) == (op == ScalarOp::Maximum);
+    return isApart ? (first ? x[0].bound : x[1].bound) : std::max(x[0].bound, x[1].bound);
+  }
+  case ScalarOp::Neg:
+  case ScalarOp::Abs:
+  case ScalarOp::Relu:
+    return x[0].bound;
+  case ScalarOp::Square:
+    return productBound(x[0], x[0]);
+  case ScalarOp::Sin:
+  case ScalarOp::Cos:
+    return std::min(x[0].bound, 2.0);
+  case ScalarOp::Tan:
+    return tangentBound(x[0]);
+  case ScalarOp::Cosh:
+    return std::sinh(std::fabs(x[0].value) + x[0].bound) * x[0].bound;
+  case ScalarOp::Silu: // the derivative is below 1.1
+    return 1.1 * x[0].bound;
+  case ScalarOp::GeluErf: // the derivative is below 1.13
+  case ScalarOp::GeluTanh:
+    return 1.13 * x[0].bound;
+  case ScalarOp::Sign:
+  case ScalarOp::Floor:
+  case ScalarOp::Ceil:
+  case ScalarOp::Round:
+  case ScalarOp::Trunc:
+    return stepBound(op, x[0]);
+  default:
+    return monotoneBound(op, x[0]);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What an operation adds
+//===----------------------------------------------------------------------===//
+
+/// Whether a correctly rounded operation gives exactly this value on exact operands.
+static bool isExactResult(ScalarOp op, const double *x, double value, DType dtype) {
+  auto sumIsExact = [&](double a, double b) {
+    double other = value - a;
+    return (a - (value - other)) + (b - other) == 0;
+  };
+  switch (op) {
+  case ScalarOp::Add:
+    return sumIsExact(x[0], x[1]) && roundTo(dtype, value) == value;
+  case ScalarOp::Sub:
+    return sumIsExact(x[0], -x[1]) && roundTo(dtype, value) == value;
+  case ScalarOp::Mul:
+    return std::fma(x[0], x[1], -value) == 0 && roundTo(dtype, value) == value;
+  case ScalarOp::Square:
+    return std::fma(x[0], x[0], -value) == 0 && roundTo(dtype, value) == value;
+  default:
+    return false;
+  }
+}
+
+/// Whether an infinite result of finite operands is the function's own value there, not an
+/// overflow.
+static bool hasPole(ScalarOp op) {
+  switch (op) {
+  case ScalarOp::Div:
+  case ScalarOp::FloorDiv:
+  case ScalarOp::Reciprocal:
+  case ScalarOp::Rsqrt:
+  case ScalarOp::Log:
+  case ScalarOp::Log2:
+  case ScalarOp::Log1p:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static bool mayChangeSign(Approximation x) { return x.bound > 0 && std::fabs(x.value) <= x.bound; }
+
+/// A floating point operation with a floating point result.
+static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arity, DType dtype) {
+  const Rounding &rounding = roundingOf(dtype);
+  double values[3];
+  bool isExact = true, isFinite = true, isUncertain = false;
+  for (unsigned i = 0; i < arity; ++i) {
+    values[i] = x[i].value;
+    isExact &= x[i].bound == 0;
+    isFinite &= std::isfinite(x[i].value);
+    isUncertain |= x[i].bound == kInfinity;
+  }
+  double value = evaluateFloat(op, values);
+  if (isUncertain)
+    return Approximation::uncertain(value);
+  if (!isFinite) {
+    // A masked element (weight zero) need not be looked at.
+    bool isProduct = op == ScalarOp::Mul || op == ScalarOp::Fma;
+    if (isProduct && (values[0] == 0 || values[1] == 0))
+      return Approximation::uncertain(value);
+    if ((isProduct || op == ScalarOp::Div) && (mayChangeSign(x[0]) || mayChangeSign(x[1])))
+      return Approximation::uncertain(value);
+    if (!std::isfinite(value) || value == 0)
+      return {value, 0};
+  }
+  if (!std::isfinite(value)) {
+    bool isCertain =
+        isExact && (std::isnan(value) || hasPole(op) || (op == ScalarOp::Pow && values[0] == 0));
+    if (std::isnan(value) && !isExact && arity == 1) {
+      double low = x[0].value - x[0].bound, high = x[0].value + x[0].bound;
+      isCertain = std::isnan(evaluateFloat(op, &low)) && std::isnan(evaluateFloat(op, &high));
+    }
+    return isCertain ? Approximation{value, 0} : Approximation::uncertain(value);
+  }
+  double bound = isExact ? 0 : propagatedBound(op, x, rounding.computeUnit);
+  bool jumps = op == ScalarOp::FloorDiv || op == ScalarOp::Remainder || op == ScalarOp::FMod;
+  if (isExact && jumps)
+    bound = quotientStepBound(op, x[0], x[1], rounding.computeUnit);
+  if (!(bound < kInfinity))
+    return Approximation::uncertain(value);
+  if (isExact && isExactResult(op, values, value, dtype))
+    return {value, 0};
+  double magnitude = std::fabs(value) + bound;
+  double units = scalarErrorUnits(op, values, magnitude);
+  if (op == ScalarOp::FloorDiv && roundTo(dtype, value) != value)
+    units = magnitude; // a quotient with more digits than the type has
+  // Other operations that choose an operand or a whole number add nothing, not even a rounding.
+  return rounding.checked({value, units == 0 ? bound : bound + rounding.error(units, magnitude)});
+}
+
+/// A comparison or test of floats. The result is certain if the operands' intervals do not meet.
+static bool isCertainTest(const Approximation *x, unsigned arity) {
+  for (unsigned i = 0; i < arity; ++i)
+    if (x[i].bound == kInfinity)
+      return false;
+  if (arity == 1)
+    return true;
+  double margin = x[0].bound + x[1].bound;
+  return margin == 0 || !(std::fabs(x[0].value - x[1].value) <= margin);
+}
+
+/// A choice under an uncertain condition is certain if both sides are the same number.
+static Approximation chooseEither(Approximation x, Approximation y) {
+  if (x.value == y.value || (std::isnan(x.value) && std::isnan(y.value)))
+    return {x.value, std::max(x.bound, y.bound)};
+  double distance = std::fabs(x.value - y.value);
+  if (distance <= x.bound + y.bound)
+    return {x.value, distance + std::max(x.bound, y.bound)};
+  return Approximation::uncertain(x.value);
+}
+
+static void whereTensors(const Tensor &condition, const Tensor &x, const Tensor &y,
+                         Tensor &result) {
+  for (int64_t i = 0, count = result.size(); i < count; ++i) {
+    const Tensor &chosen = condition.integers[i] ? x : y;
+    if (result.isFloat()) {
+      result.set(i, condition.uncertain[i] ? chooseEither(x.get(i), y.get(i)) : chosen.get(i));
+      continue;
+    }
+    result.integers[i] = chosen.integers[i];
+    result.uncertain[i] = condition.uncertain[i]
+                              ? x.uncertain[i] || y.uncertain[i] || x.integers[i] != y.integers[i]
+                              : chosen.uncertain[i];
+  }
+}
+
+TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs) {
+  auto result = std::make_shared<Tensor>(dtype, inputs[0]->sizes);
+  if (op == ScalarOp::Where) {
+    whereTensors(*inputs[0], *inputs[1], *inputs[2], *result);
+    return result;
+  }
+  unsigned arity = inputs.size();
+  int64_t count = result->size();
+  if (!inputs[0]->isFloat()) {
+    IntegerFormat format = formatOf(inputs[0]->dtype);
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t x[3];
+      for (unsigned k = 0; k < arity; ++k) {
+        x[k] = inputs[k]->integers[i];
+        result->uncertain[i] |= inputs[k]->uncertain[i];
+      }
+      result->integers[i] = evaluateInteger(op, x, format);
+    }
+    return result;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    Approximation x[3];
+    double values[3];
+    for (unsigned k = 0; k < arity; ++k) {
+      x[k] = inputs[k]->get(i);
+      values[k] = x[k].value;
+    }
+    if (result->isFloat()) {
+      result->set(i, mapFloat(op, x, arity, dtype));
+    } else {
+      result->integers[i] = evaluateFloat(op, values) != 0;
+      result->uncertain[i] = !isCertainTest(x, arity);
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+/// An explicit cast rounds: the bound is what the ends of the interval round to.
+static Approximation roundExplicitly(Approximation x, DType dtype) {
+  double value = roundTo(dtype, x.value);
+  if (x.bound == kInfinity || std::isnan(value))
+    return {value, x.bound};
+  double low = roundTo(dtype, x.value - x.bound), high = roundTo(dtype, x.value + x.bound);
+  return {value, low == high ? 0 : std::max(value - low, high - value)};
+}
+
+/// Any other cast may round, or keep the wider type until a later one does.
+static Approximation roundPerhaps(Approximation x, DType dtype) {
+  if (!std::isfinite(x.value) || (x.bound == 0 && roundTo(dtype, x.value) == x.value))
+    return x;
+  const Rounding &rounding = roundingOf(dtype);
+  double magnitude = std::fabs(x.value) + x.bound;
+  // f32 is stored as it is computed: its rounding is the compute unit.
+  double units = rounding.storageUnit > 0 ? 0 : magnitude;
+  return rounding.checked({x.value, x.bound + rounding.error(units, magnitude)});
+}
+
+static bool isWider(DType to, DType from) {
+  return to < from && from <= DType::FP16 && to <= DType::FP32;
+}
+
+/// A float as an integer, if the whole interval gives the same one inside the type's range.
+static std::optional<int64_t> toInteger(Approximation x, DType dtype) {
+  double low = std::trunc(x.value - x.bound), high = std::trunc(x.value + x.bound);
+  IntegerFormat format = formatOf(dtype);
+  double limit = std::ldexp(1, format.width - format.isSigned);
+  if (!(low == high) || low >= limit || low < (format.isSigned ? -limit : 0))
+    return std::nullopt;
+  return int64_t(low);
+}
+
+TensorRef reference::castTensor(const TensorRef &input, DType dtype, bool isExplicit) {
+  if (input->dtype == dtype)
+    return input;
+  auto result = std::make_shared<Tensor>(dtype, input->sizes);
+  bool isExact = input->isFloat() && isWider(dtype, input->dtype);
+  for (int64_t i = 0, count = result->size(); i < count; ++i) {
+    if (!input->isFloat()) {
+      int64_t value = input->integers[i];
+      if (result->isFloat()) {
+        Approximation x = {double(value), input->uncertain[i] ? kInfinity : 0};
+        result->set(i, isExplicit ? roundExplicitly(x, dtype) : roundPerhaps(x, dtype));
+      } else {
+        result->integers[i] = dtype == DType::Bool ? value != 0 : formatOf(dtype).wrap(value);
+        result->uncertain[i] = input->uncertain[i];
+      }
+      continue;
+    }
+    Approximation x = input->get(i);
+    if (result->isFloat()) {
+      result->set(i, isExact ? x : isExplicit ? roundExplicitly(x, dtype) : roundPerhaps(x, dtype));
+    } else if (dtype == DType::Bool) {
+      result->integers[i] = x.value != 0;
+      result->uncertain[i] = mayChangeSign(x);
+    } else {
+      std::optional<int64_t> integer = toInteger(x, dtype);
+      result->integers[i] = integer.value_or(0);
+      result->uncertain[i] = !integer;
+    }
+  }
+  return result;
+}

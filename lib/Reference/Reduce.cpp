@@ -1,0 +1,282 @@
+//===- Reduce.cpp - Reductions and contractions with error bounds ---------===//
+//
+// A kernel may join terms in any order, in blocks, re-based between them; the bound of a sum is
+// therefore in terms of the sum of magnitudes. A contraction computes three matrix products in
+// double: of the values, of their magnitudes, and of magnitudes plus bounds, whose difference is
+// what the operands' errors can do.
+//
+//===----------------------------------------------------------------------===//
+#include "Tensor.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace tessera;
+using namespace tessera::reference;
+
+//===----------------------------------------------------------------------===//
+// Reductions of floats
+//===----------------------------------------------------------------------===//
+
+/// A sum whose value, sum of magnitudes and sum of bounds are known.
+static Approximation finishSum(double value, double magnitude, double bound, bool isExact,
+                               int64_t terms, const Rounding &rounding) {
+  if (!(bound < kInfinity))
+    return Approximation::uncertain(value);
+  if (!std::isfinite(magnitude)) // infinite terms, not overflow: they decide alone
+    return {value, 0};
+  if (magnitude + bound > rounding.accumulatorMax) // some order overflows
+    return Approximation::uncertain(value);
+  if (!isExact)
+    bound += rounding.sumUnit(terms) * (magnitude + bound);
+  else if (std::fabs(value) <= 256)
+    return {value, 0}; // exact in every type
+  double size = std::fabs(value) + bound;
+  return rounding.checked({value, bound + rounding.error(0, size)});
+}
+
+static Approximation sumRow(const Tensor &x, int64_t begin, int64_t length,
+                            const Rounding &rounding) {
+  if (length == 1)
+    return x.get(begin);
+  long double sum = 0, magnitude = 0, bound = 0;
+  bool isIntegral = true, hasInfinity = false;
+  for (int64_t i = begin; i < begin + length; ++i) {
+    double value = x.values[i];
+    sum += value;
+    magnitude += std::fabs(value);
+    bound += x.bounds[i];
+    isIntegral &= value == std::rint(value);
+    hasInfinity |= !std::isfinite(value);
+  }
+  if (hasInfinity)
+    magnitude = kInfinity;
+  else if (!std::isfinite(double(magnitude)))
+    return Approximation::uncertain(double(sum));
+  bool isExact = isIntegral && bound == 0 && magnitude <= rounding.exactInteger;
+  return finishSum(double(sum), double(magnitude), double(bound), isExact, length, rounding);
+}
+
+static Approximation productRow(const Tensor &x, int64_t begin, int64_t length,
+                                const Rounding &rounding) {
+  if (length == 1)
+    return x.get(begin);
+  double value = 1, bound = 0, above = 1, below = 1;
+  bool isFinite = true;
+  for (int64_t i = begin; i < begin + length; ++i) {
+    Approximation term = x.get(i);
+    double size = std::fabs(term.value);
+    isFinite &= std::isfinite(term.value);
+    bound = std::fabs(value) * term.bound + size * bound + bound * term.bound;
+    value *= term.value;
+    bound += 2 * rounding.computeUnit * std::fabs(value);
+    above *= std::max(size + term.bound, 1.0);
+    below *= size == 0 ? 1.0 : std::min(size, 1.0);
+  }
+  if (!isFinite)
+    return {value, bound < kInfinity || std::isnan(bound) ? 0 : kInfinity};
+  // Another order may overflow or underflow on its way.
+  if (!(bound < kInfinity) || above > rounding.accumulatorMax ||
+      (value != 0 && below < rounding.minNormal))
+    return Approximation::uncertain(value);
+  return rounding.checked(
+      {value, value == 0 && bound == 0 ? 0 : bound + rounding.error(0, std::fabs(value) + bound)});
+}
+
+static Approximation extremeRow(ReduceOp op, const Tensor &x, int64_t begin, int64_t length) {
+  double sign = op == ReduceOp::Max ? 1 : -1, value = -kInfinity, low = -kInfinity,
+         high = -kInfinity;
+  for (int64_t i = begin; i < begin + length; ++i) {
+    Approximation term = x.get(i);
+    if (term.bound == kInfinity || std::isnan(term.value))
+      return term;
+    value = std::max(value, sign * term.value);
+    low = std::max(low, sign * term.value - term.bound);
+    high = std::max(high, sign * term.value + term.bound);
+  }
+  return {sign * value, std::isfinite(value) ? std::max(high - value, value - low) : 0};
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions of integers and bools
+//===----------------------------------------------------------------------===//
+
+static int64_t identity(ReduceOp op, IntegerFormat format) {
+  int64_t low = format.isSigned ? format.wrap(int64_t(uint64_t(1) << (format.width - 1))) : 0;
+  switch (op) {
+  case ReduceOp::Prod:
+  case ReduceOp::All:
+    return 1;
+  case ReduceOp::Max:
+    return low;
+  case ReduceOp::Min:
+    return ~low & (format.isSigned ? -1 : (int64_t(1) << format.width) - 1);
+  default:
+    return 0;
+  }
+}
+
+static void reduceIntegerRow(ReduceOp op, const Tensor &x, int64_t begin, int64_t length,
+                             Tensor &result, int64_t at) {
+  IntegerFormat format = formatOf(result.dtype);
+  ScalarOp combiner = reduceOpCombiner(op);
+  // One certain element decides any and all.
+  bool isLogical = op == ReduceOp::Any || op == ReduceOp::All, isDecided = false,
+       isUncertain = false;
+  int64_t value = identity(op, format);
+  for (int64_t i = begin; i < begin + length; ++i) {
+    int64_t operands[] = {value, x.integers[i]};
+    isDecided |= isLogical && !x.uncertain[i] && (x.integers[i] != 0) == (op == ReduceOp::Any);
+    isUncertain |= x.uncertain[i];
+    value = evaluateInteger(combiner, operands, format);
+  }
+  result.integers[at] = isDecided ? op == ReduceOp::Any : value;
+  result.uncertain[at] = isUncertain && !isDecided;
+}
+
+TensorRef reference::reduceRows(ReduceOp op, DType dtype, const Tensor &input,
+                                llvm::ArrayRef<int64_t> sizes, int64_t length) {
+  auto result = std::make_shared<Tensor>(dtype, sizes);
+  for (int64_t i = 0, count = result->size(); i < count; ++i) {
+    int64_t begin = i * length;
+    if (!result->isFloat())
+      reduceIntegerRow(op, input, begin, length, *result, i);
+    else if (op == ReduceOp::Sum)
+      result->set(i, sumRow(input, begin, length, roundingOf(dtype)));
+    else if (op == ReduceOp::Prod)
+      result->set(i, productRow(input, begin, length, roundingOf(dtype)));
+    else
+      result->set(i, extremeRow(op, input, begin, length));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+/// c[m, n] += a[m, k] * b[k, n], four rows of b at a time over blocks that stay in the cache.
+static void multiplyMatrices(const double *a, const double *b, double *c, int64_t m, int64_t n,
+                             int64_t k) {
+  constexpr int64_t columns = 512, depth = 64;
+  for (int64_t j0 = 0; j0 < n; j0 += columns)
+    for (int64_t k0 = 0; k0 < k; k0 += depth)
+      for (int64_t i = 0; i < m; ++i) {
+        int64_t width = std::min(columns, n - j0), end = std::min(k, k0 + depth), p = k0;
+        double *row = c + i * n + j0;
+        for (; p + 4 <= end; p += 4) {
+          const double *x = a + i * k + p, *y = b + p * n + j0;
+          for (int64_t j = 0; j < width; ++j)
+            row[j] += (x[0] * y[j] + x[1] * y[j + n]) + (x[2] * y[j + 2 * n] + x[3] * y[j + 3 * n]);
+        }
+        for (; p < end; ++p)
+          for (int64_t j = 0; j < width; ++j)
+            row[j] += a[i * k + p] * b[p * n + j0 + j];
+      }
+}
+
+/// b[k, n] of a matrix that is stored as [n, k].
+static std::vector<double> transposed(const double *x, int64_t n, int64_t k) {
+  std::vector<double> result(n * k);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < k; ++j)
+      result[j * n + i] = x[i * k + j];
+  return result;
+}
+
+static std::vector<double> productOf(const std::vector<double> &a, const std::vector<double> &b,
+                                     int64_t m, int64_t n, int64_t k) {
+  std::vector<double> result(m * n, 0.0);
+  std::vector<double> columns = transposed(b.data(), n, k);
+  multiplyMatrices(a.data(), columns.data(), result.data(), m, n, k);
+  return result;
+}
+
+namespace {
+/// One factor of a contraction: values, magnitudes, and magnitudes with their bounds.
+struct Factor {
+  Factor(const Tensor &x, int64_t begin, int64_t count)
+      : values(x.values.begin() + begin, x.values.begin() + begin + count),
+        bounds(x.bounds.data() + begin), sizes(count), widths(count) {
+    for (int64_t i = 0; i < count; ++i) {
+      sizes[i] = std::fabs(values[i]);
+      widths[i] = sizes[i] + bounds[i];
+      isExact &= bounds[i] == 0;
+      isIntegral &= values[i] == std::rint(values[i]);
+    }
+  }
+  Approximation get(int64_t i) const { return {values[i], bounds[i]}; }
+
+  std::vector<double> values;
+  const double *bounds;
+  std::vector<double> sizes, widths;
+  bool isExact = true, isIntegral = true;
+};
+} // namespace
+
+/// A row of terms some of which are infinite, nan or uncertain: what decides is whether they meet a
+/// zero.
+static Approximation contractSpecialRow(const Factor &x, int64_t xBegin, const Factor &y,
+                                        int64_t yBegin, int64_t k, double value) {
+  bool isSpecial = false;
+  for (int64_t p = 0; p < k; ++p) {
+    Approximation a = x.get(xBegin + p), b = y.get(yBegin + p);
+    if (a.bound == kInfinity || b.bound == kInfinity)
+      return Approximation::uncertain(value);
+    if (std::isfinite(a.value) && std::isfinite(b.value))
+      continue;
+    isSpecial = true;
+    if (std::fabs(a.value) <= a.bound ||
+        std::fabs(b.value) <= b.bound) // a masked element, or an unknown sign
+      return Approximation::uncertain(value);
+  }
+  return {value, isSpecial ? 0 : kInfinity}; // else finite terms that overflow
+}
+
+static void contractFloats(const Tensor &lhs, const Tensor &rhs, Tensor &result, int64_t batch,
+                           int64_t m, int64_t n, int64_t k) {
+  const Rounding &rounding = roundingOf(result.dtype);
+  for (int64_t b = 0; b < batch; ++b) {
+    Factor x(lhs, b * m * k, m * k), y(rhs, b * n * k, n * k);
+    bool isExact = x.isExact && y.isExact, isIntegral = isExact && x.isIntegral && y.isIntegral;
+    std::vector<double> values = productOf(x.values, y.values, m, n, k);
+    std::vector<double> sizes = productOf(x.sizes, y.sizes, m, n, k);
+    std::vector<double> widths = isExact ? sizes : productOf(x.widths, y.widths, m, n, k);
+    for (int64_t i = 0; i < m * n; ++i) {
+      Approximation sum;
+      if (std::isfinite(widths[i]))
+        sum = finishSum(values[i], sizes[i], std::max(0.0, widths[i] - sizes[i]),
+                        isIntegral && sizes[i] <= rounding.exactInteger, k, rounding);
+      else
+        sum = contractSpecialRow(x, i / n * k, y, i % n * k, k, values[i]);
+      result.set(b * m * n + i, sum);
+    }
+  }
+}
+
+static void contractIntegers(const Tensor &lhs, const Tensor &rhs, Tensor &result, int64_t batch,
+                             int64_t m, int64_t n, int64_t k) {
+  IntegerFormat format = formatOf(result.dtype);
+  for (int64_t i = 0; i < batch * m * n; ++i) {
+    int64_t x = i / n * k, y = (i / (m * n) * n + i % n) * k;
+    uint64_t sum = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      sum += uint64_t(lhs.integers[x + p]) * uint64_t(rhs.integers[y + p]);
+      result.uncertain[i] |= lhs.uncertain[x + p] | rhs.uncertain[y + p];
+    }
+    result.integers[i] = format.wrap(int64_t(sum));
+  }
+}
+
+TensorRef reference::contractTensors(DType dtype, const Tensor &lhs, const Tensor &rhs,
+                                     llvm::ArrayRef<int64_t> sizes, int64_t batch, int64_t m,
+                                     int64_t n, int64_t k) {
+  auto result = std::make_shared<Tensor>(dtype, sizes);
+  if (result->size() == 0)
+    return result;
+  if (result->isFloat())
+    contractFloats(lhs, rhs, *result, batch, m, n, k);
+  else
+    contractIntegers(lhs, rhs, *result, batch, m, n, k);
+  return result;
+}

@@ -1,0 +1,87 @@
+//===- Tensor.h - Values of the reference interpreter ----------*- C++ -*-===//
+//
+// A value is a contiguous row-major tensor. Floats have a value and a bound, and an infinite bound
+// means uncertain; integers and bools have a value and an uncertainty flag.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_REFERENCE_TENSOR_H
+#define TESSERA_LIB_REFERENCE_TENSOR_H
+
+#include "tessera/Reference/Reference.h"
+#include "tessera/Support/ScalarEval.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <limits>
+#include <memory>
+
+namespace tessera::reference {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using Sizes = llvm::SmallVector<int64_t, 6>;
+
+int64_t product(llvm::ArrayRef<int64_t> sizes);
+
+/// A float and how far a correct kernel's value may be from it.
+struct Approximation {
+  double value;
+  double bound;
+
+  static Approximation uncertain(double value) { return {value, kInfinity}; }
+};
+
+struct Tensor {
+  Tensor(DType dtype, llvm::ArrayRef<int64_t> sizes);
+
+  Approximation get(int64_t i) const { return {values[i], bounds[i]}; }
+  void set(int64_t i, Approximation x) { values[i] = x.value, bounds[i] = x.bound; }
+  bool isFloat() const { return reference::isFloat(dtype); }
+  int64_t size() const { return isFloat() ? values.size() : integers.size(); }
+
+  DType dtype;
+  Sizes sizes;
+  std::vector<double> values, bounds;
+  std::vector<int64_t> integers;
+  std::vector<uint8_t> uncertain;
+};
+using TensorRef = std::shared_ptr<const Tensor>;
+
+/// How operations with a floating point result type may round.
+struct Rounding {
+  double computeUnit; ///< unit roundoff of the type that it is computed in, twice that for f64,
+                      ///< where the reference itself rounds
+  double storageUnit;    ///< unit roundoff of a narrower element type, else 0
+  double minNormal;      ///< below it errors are absolute
+  double underflow;      ///< error there: a subnormal may be rounded or flushed to zero
+  double max;            ///< largest finite value
+  double accumulatorMax; ///< the same of the type that sums are accumulated in
+  double exactInteger;   ///< integers up to it are exact in sums
+
+  /// The error of a result of this magnitude that is computed with `units` unit roundoffs.
+  double error(double units, double magnitude) const {
+    return units * computeUnit + storageUnit * magnitude +
+           (magnitude < 4 * minNormal ? underflow : 0);
+  }
+  /// Constant of a sum or contraction of n terms, times the sum of magnitudes.
+  double sumUnit(int64_t n) const { return 2 * double(n + 8) * computeUnit; }
+  /// Marks what may overflow as uncertain.
+  Approximation checked(Approximation x) const;
+};
+const Rounding &roundingOf(DType dtype);
+IntegerFormat formatOf(DType dtype);
+
+// The operations; element counts and types are the caller's to get right.
+TensorRef mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs);
+TensorRef castTensor(const TensorRef &input, DType dtype, bool isExplicit);
+/// Reduces rows of `length` elements; the result has `sizes`.
+TensorRef reduceRows(ReduceOp op, DType dtype, const Tensor &input, llvm::ArrayRef<int64_t> sizes,
+                     int64_t length);
+/// Sums over k of lhs[b, m, k] * rhs[b, n, k].
+TensorRef contractTensors(DType dtype, const Tensor &lhs, const Tensor &rhs,
+                          llvm::ArrayRef<int64_t> sizes, int64_t batch, int64_t m, int64_t n,
+                          int64_t k);
+
+} // namespace tessera::reference
+
+#endif
