@@ -365,6 +365,13 @@ std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
   Expr condition = e->args[0];
   if (hasX(condition) && hasR(condition))
     return fail(e, "chooses by a condition that mixes the stream and a statistic");
+  // As a factor of a sum an infinite choice would meet zeros.
+  for (unsigned i = 1; i < 3; ++i)
+    if (e->args[i]->kind == ExprNode::Constant && !std::isfinite(e->args[i]->number)) {
+      if (!hasR(e))
+        return Terms{{Linear(), one(e), Linear(), e}};
+      return fail(e, "chooses between a statistic and an infinite value");
+    }
   Terms result;
   for (unsigned i = 1; i < 3; ++i) {
     if (e->args[i]->isConstant(0))
