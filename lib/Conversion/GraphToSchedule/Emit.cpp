@@ -49,35 +49,54 @@ class Emitter {
 public:
   Emitter(mlir::OpBuilder &builder, ExprPool &pool, const KernelPlan &plan) : builder(builder), pool(pool), plan(plan) {}
 
-  sched::KernelOp run(mlir::Location loc, llvm::StringRef name, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-    collectInputs();
-    llvm::SmallVector<mlir::Attribute> dims;
+  void run(mlir::Location loc, llvm::StringRef name, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+    inputs = tensorsRead(true);
+    if (plan.split > 1)
+      return runSplit(loc, name, written);
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    open(loc, name, plan.dims, inputs, plan.outputs, written);
+    for (unsigned pass = 0; pass < plan.passes; ++pass)
+      emitPass(pass, loc);
+    close(written);
+  }
+
+private:
+  /// Makes the kernel and its block: arguments for the graph values it reads and for the outputs it writes.
+  void open(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<KernelDim> kernelDims,
+            llvm::ArrayRef<mlir::Value> reads, llvm::ArrayRef<KernelOutput> outputs,
+            const llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+    llvm::SmallVector<mlir::Type> types;
+    llvm::SmallVector<mlir::Value> operands;
+    for (mlir::Value input : reads)
+      operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
+    llvm::SmallVector<int64_t> into;
+    for (const KernelOutput &output : outputs) {
+      types.push_back(output.value.getType());
+      mlir::Value existing = written.lookup(output.value);
+      into.push_back(existing ? static_cast<int64_t>(operands.size()) : -1);
+      if (existing)
+        operands.push_back(existing);
+    }
+    open(loc, name, kernelDims, operands, types);
+    if (llvm::any_of(into, [](int64_t i) { return i >= 0; }))
+      kernel->setAttr("into", builder.getDenseI64ArrayAttr(into));
+    for (auto [i, input] : llvm::enumerate(reads))
+      arguments[input] = kernel.getBody().getArgument(i);
+  }
+
+  void open(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<KernelDim> kernelDims,
+            llvm::ArrayRef<mlir::Value> operands, llvm::ArrayRef<mlir::Type> types) {
+    dims.assign(kernelDims.begin(), kernelDims.end());
+    llvm::SmallVector<mlir::Attribute> attributes;
     llvm::SmallVector<llvm::StringRef> order;
-    for (const KernelDim &dim : plan.dims)
-      dims.push_back(sched::DimAttr::get(builder.getContext(), builder.getStringAttr(dim.name), dim.size,
-                                         builder.getStringAttr(dim.role), dim.tile));
-    for (auto dim = plan.dims.rbegin(); dim != plan.dims.rend(); ++dim)
+    for (const KernelDim &dim : dims)
+      attributes.push_back(sched::DimAttr::get(builder.getContext(), builder.getStringAttr(dim.name), dim.size,
+                                               builder.getStringAttr(dim.role), dim.tile));
+    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim)
       if (dim->role == sched::kParallel)
         order.push_back(dim->name);
-    llvm::SmallVector<mlir::Type> outputTypes;
-    llvm::SmallVector<int64_t> into;
-    llvm::SmallVector<mlir::Value> operands;
-    for (mlir::Value input : inputs)
-      operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
-    bool continues = false;
-    for (const KernelOutput &output : plan.outputs) {
-      outputTypes.push_back(output.value.getType());
-      auto existing = written.find(output.value);
-      into.push_back(existing == written.end() ? -1 : static_cast<int64_t>(operands.size()));
-      if (existing != written.end()) {
-        operands.push_back(existing->second);
-        continues = true;
-      }
-    }
-    kernel = sched::KernelOp::create(builder, loc, outputTypes, builder.getStringAttr(name), operands,
-                                     builder.getArrayAttr(dims), builder.getStrArrayAttr(order));
-    if (continues)
-      kernel->setAttr("into", builder.getDenseI64ArrayAttr(into));
+    kernel = sched::KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,
+                                     builder.getArrayAttr(attributes), builder.getStrArrayAttr(order));
     if (!plan.notes.empty()) {
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));
@@ -85,42 +104,144 @@ public:
     mlir::Block &block = kernel.getBody().emplaceBlock();
     for (mlir::Value operand : operands)
       block.addArgument(operand.getType(), loc);
-    for (mlir::Type type : outputTypes)
+    for (mlir::Type type : types)
       block.addArgument(type, loc);
-    for (auto [i, input] : llvm::enumerate(inputs))
-      arguments[input] = block.getArgument(i);
-
-    mlir::OpBuilder::InsertionGuard guard(builder);
+    kernelValues.clear();
     builder.setInsertionPointToEnd(&block);
-    for (unsigned pass = 0; pass < plan.passes; ++pass)
-      emitPass(pass, loc);
-    for (auto [i, output] : llvm::enumerate(plan.outputs))
-      if (output.pass < 0 || plan.stream.empty())
-        emitStore(output, i);
-    for (auto [i, output] : llvm::enumerate(plan.outputs))
-      written[output.value] = kernel.getResult(i);
-    return kernel;
   }
 
-private:
-  void collectInputs() {
+  /// Stores what is left and makes the outputs known.
+  void close(llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+    for (auto [i, output] : llvm::enumerate(plan.outputs)) {
+      if (output.pass < 0 || plan.stream.empty())
+        emitStore(output, i);
+      written[output.value] = kernel.getResult(i);
+    }
+  }
+
+  /// Two kernels: one carries states over a part of the stream each and stores them, the other merges the parts (one
+  /// more stream, over the parts, whose exponents are the stored gauges) and finishes.
+  void runSplit(mlir::Location loc, llvm::StringRef name, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+    std::string part = pool.freshDim("part", SymExpr(plan.split));
+    std::vector<unsigned> used;
+    llvm::SmallVector<mlir::Type> types;
+    for (auto [number, state] : llvm::enumerate(plan.states)) {
+      if (!state.used)
+        continue;
+      used.push_back(number);
+      llvm::SmallVector<SymExpr> shape{SymExpr(plan.split)};
+      for (const KernelDim &dim : plan.dims)
+        if (state.node->dims.count(dim.name))
+          shape.push_back(dim.size);
+      types.push_back(gir::TensorType::get(shape, state.node->type));
+    }
+    auto indexOf = [&](const StreamState &state) {
+      std::vector<SymExpr> index{SymExpr::symbol(part)};
+      for (const KernelDim &dim : plan.dims)
+        if (state.node->dims.count(dim.name))
+          index.push_back(SymExpr::symbol(dim.name));
+      return strings(index);
+    };
+
+    std::vector<KernelDim> partDims{{part, SymExpr(plan.split), sched::kParallel, 1}};
+    partDims.insert(partDims.end(), plan.dims.begin(), plan.dims.end());
+    sched::KernelOp parts;
+    {
+      mlir::OpBuilder::InsertionGuard guard(builder);
+      llvm::SmallVector<mlir::Value> operands;
+      for (mlir::Value input : inputs)
+        operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
+      open(loc, (name + "_parts").str(), partDims, operands, types);
+      for (auto [i, input] : llvm::enumerate(inputs))
+        arguments[input] = kernel.getBody().getArgument(i);
+      splitDim = part;
+      emitPass(0, loc);
+      splitDim.clear();
+      for (auto [i, number] : llvm::enumerate(used)) {
+        const StreamState &state = plan.states[number];
+        // Every part has its own states.
+        mlir::Value value = kernelValues.at(state.node);
+        sched::StoreOp::create(builder, loc, value, kernel.getBody().getArgument(operands.size() + i), indexOf(state));
+      }
+      parts = kernel;
+    }
+
+    std::vector<KernelDim> mergeDims{{part, SymExpr(plan.split), sched::kStream, plan.split}};
+    DimSet needed;
+    for (const KernelOutput &output : plan.outputs)
+      needed.insert(output.resolved->dims.begin(), output.resolved->dims.end());
+    for (const KernelDim &dim : plan.dims)
+      if (dim.role == sched::kParallel || needed.count(dim.name))
+        mergeDims.push_back(dim);
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    open(loc, (name + "_merge").str(), mergeDims, tensorsRead(false), plan.outputs, written);
+    mlir::Block *block = &kernel.getBody().front();
+    unsigned firstOutput = kernel.getInputs().size();
+    kernel.getInputsMutable().append(parts.getResults());
+    for (auto [i, type] : llvm::enumerate(types))
+      block->insertArgument(firstOutput + i, type, loc);
+    llvm::SmallVector<mlir::Type> stateTypes;
+    for (unsigned number : used)
+      stateTypes.push_back(valType(plan.states[number].node));
+    SymExpr size(plan.split);
+    stream = sched::StreamOp::create(builder, loc, stateTypes, builder.getStrArrayAttr({part}),
+                                     strings({SymExpr(0), size}), strings({SymExpr(0), size}), builder.getF64FloatAttr(0));
+    {
+      mlir::OpBuilder::InsertionGuard inner(builder);
+      builder.setInsertionPointToEnd(&stream.getBody().emplaceBlock());
+      std::map<unsigned, mlir::Value> gauges, weights;
+      llvm::SmallVector<mlir::Value> yields;
+      for (auto [i, number] : llvm::enumerate(used)) {
+        const StreamState &state = plan.states[number];
+        DimSet withPart = state.node->dims;
+        withPart.insert(part);
+        mlir::Value loaded = sched::LoadOp::create(builder, loc, valType(withPart, state.node->type),
+                                                   block->getArgument(firstOutput + i), indexOf(state));
+        if (state.isGauge) {
+          gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), loaded);
+          weights[number] = sched::WeighOp::create(builder, loc, loaded.getType(), loaded, gauges[number]);
+          yields.push_back(gauges[number]);
+          continue;
+        }
+        mlir::Value gauge;
+        if (state.gauge >= 0) {
+          gauge = gauges.at(state.gauge);
+          loaded = sched::MapOp::create(builder, loc, loaded.getType(),
+                                        builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
+                                        mlir::ValueRange{weights.at(state.gauge), loaded});
+        }
+        yields.push_back(sched::AccumulateOp::create(builder, loc, valType(state.node),
+                                                     builder.getStringAttr(reduceOpName(state.monoid)), loaded, gauge));
+      }
+      sched::YieldOp::create(builder, loc, yields);
+    }
+    for (auto [i, number] : llvm::enumerate(used))
+      kernelValues[plan.states[number].node] = stream.getResult(i);
+    stream = nullptr;
+    close(written);
+  }
+
+  /// Tensors that the outputs' own expressions read, and with `states` also what the states read.
+  std::vector<mlir::Value> tensorsRead(bool states) {
     std::vector<Expr> roots;
     for (const KernelOutput &output : plan.outputs)
       roots.push_back(output.resolved);
     for (const StreamState &state : plan.states)
-      if (state.used)
+      if (state.used && states)
         roots.push_back(state.isGauge ? state.exponent : state.value);
+    std::vector<mlir::Value> result;
     visitExprs(roots, [&](Expr e) {
-      if (e->kind == ExprNode::Load && !llvm::is_contained(inputs, e->tensor))
-        inputs.push_back(e->tensor);
+      if (e->kind == ExprNode::Load && !llvm::is_contained(result, e->tensor))
+        result.push_back(e->tensor);
     });
+    return result;
   }
 
   sched::ValType valType(Expr e) { return valType(e->dims, e->type); }
-  sched::ValType valType(const DimSet &dims, mlir::Type type) {
+  sched::ValType valType(const DimSet &set, mlir::Type type) {
     llvm::SmallVector<mlir::StringAttr> names;
-    for (const KernelDim &dim : plan.dims)
-      if (dims.count(dim.name))
+    for (const KernelDim &dim : dims)
+      if (set.count(dim.name))
         names.push_back(builder.getStringAttr(dim.name));
     return sched::ValType::get(builder.getContext(), names, type);
   }
@@ -201,7 +322,7 @@ private:
 
   std::vector<std::string> dimOrder() const {
     std::vector<std::string> result;
-    for (const KernelDim &dim : plan.dims)
+    for (const KernelDim &dim : dims)
       result.push_back(dim.name);
     return result;
   }
@@ -212,6 +333,18 @@ private:
     mlir::Value value = emit(stored);
     mlir::Value tensor = kernel.getBody().getArgument(kernel.getInputs().size() + i);
     sched::StoreOp::create(builder, output.expr->loc, value, tensor, strings(output.index));
+  }
+
+  /// A part of the stream: whole blocks, as many for each part.
+  Interval partOf(Interval range) {
+    const std::string &n = plan.stream.back();
+    int64_t tile = 1;
+    for (const KernelDim &dim : plan.dims)
+      if (dim.name == n)
+        tile = dim.tile;
+    SymExpr length = pool.dimSize(n).ceilDiv(SymExpr(tile)).ceilDiv(SymExpr(plan.split)) * SymExpr(tile);
+    SymExpr begin = SymExpr::symbol(splitDim + ".lo") * length;
+    return {SymExpr::max(range.lo, begin), SymExpr::min(range.hi, begin + length)};
   }
 
   /// The ranges of a pass along its last stream dimension, and which masks they account for.
@@ -258,6 +391,10 @@ private:
     streamValues.clear();
     masks.clear();
     auto [live, full] = ranges(pass);
+    if (!splitDim.empty()) {
+      live = partOf(live);
+      full = partOf(full);
+    }
     llvm::SmallVector<mlir::Type> stateTypes;
     for (const StreamState &state : plan.states)
       if (state.used && state.pass == pass)
@@ -335,6 +472,8 @@ private:
   mlir::OpBuilder &builder;
   ExprPool &pool;
   const KernelPlan &plan;
+  std::vector<KernelDim> dims; ///< of the kernel being written
+  std::string splitDim;        ///< while writing the parts of a split stream
   sched::KernelOp kernel;
   sched::StreamOp stream;
   std::vector<mlir::Value> inputs;
@@ -344,7 +483,7 @@ private:
 };
 } // namespace
 
-sched::KernelOp tessera::emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, ExprPool &pool,
+void tessera::emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, ExprPool &pool,
                                     const KernelPlan &plan, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-  return Emitter(builder, pool, plan).run(loc, name, written);
+  Emitter(builder, pool, plan).run(loc, name, written);
 }

@@ -13,8 +13,8 @@ void shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &mac
 
 /// Writes the kernel. `written` maps graph values to the tensors that earlier kernels stored, and receives the outputs;
 /// an output that is there already is continued (a part of it was written before). Arguments are read as they are.
-sched::KernelOp emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, ExprPool &pool,
-                           const KernelPlan &plan, llvm::DenseMap<mlir::Value, mlir::Value> &written);
+void emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, ExprPool &pool,
+                const KernelPlan &plan, llvm::DenseMap<mlir::Value, mlir::Value> &written);
 
 } // namespace tessera
 

@@ -46,6 +46,7 @@ struct KernelPlan {
   std::vector<StreamState> states;
   unsigned passes = 0;
   std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
+  int64_t split = 1;           ///< parts of the stream that run apart, to be merged by a second kernel
   std::vector<std::string> notes;
 
   DimSet streamSet() const { return DimSet(stream.begin(), stream.end()); }

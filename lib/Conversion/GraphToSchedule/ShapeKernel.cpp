@@ -45,6 +45,27 @@ std::vector<std::string> positions(const ExprPool &pool, const Access &access) {
 }
 } // namespace
 
+/// Into how many parts a stream is cut so that every core has work: the grid is too small, and the stream is long.
+static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts, const KernelShape &shape,
+                           const KernelPlan &plan) {
+  bool stores = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.pass >= 0; });
+  if (plan.passes != 1 || stores)
+    return 1;
+  int64_t programs = 1, blocks = 1, elements = 1;
+  for (const KernelShape::Dim &dim : shape.dims) {
+    int64_t count = std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
+    if (dim.role == KernelShape::Dim::Parallel)
+      programs *= count;
+    if (dim.role == KernelShape::Dim::Stream)
+      elements *= std::max<int64_t>(1, facts.hint(dim.size));
+    if (dim.name == plan.stream.back())
+      blocks = count;
+  }
+  if (programs >= machine.cores || blocks < 8 || elements * programs < 1 << 16)
+    return 1;
+  return std::min(blocks / 4, 4 * machine.cores);
+}
+
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan) {
   std::vector<Expr> roots;
   for (const KernelOutput &output : plan.outputs)
@@ -142,4 +163,5 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
                                                                   : sched::kInner;
     plan.dims.push_back({dim.name, dim.size, role, dim.tile});
   }
+  plan.split = chooseSplit(machine, facts, shape, plan);
 }

@@ -316,9 +316,9 @@ static FailureOr<SmallVector<StringAttr>> verifyIndex(Operation *op, KernelOp ke
   FailureOr<SmallVector<SymExpr>> expressions = parseExpressions(op, index);
   if (failed(expressions))
     return failure();
-  if (expressions->size() != tensor.getRank())
+  if (expressions->size() != tensor.getRank() && expressions->size() != 1)
     return op->emitOpError() << "expected " << tensor.getRank()
-                             << " index expressions, one for each dimension, got "
+                             << " index expressions, one for each dimension, or one row-major element number, got "
                              << expressions->size();
   return kernel.getDimsIn(*expressions);
 }

@@ -123,7 +123,10 @@ def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegme
 
 def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "the tensor's element at an index";
-  let description = [{ The index is affine in the dimensions: one size expression per tensor dimension. }];
+  let description = [{
+    The index is affine in the dimensions: one size expression per tensor dimension, or a single one that is the
+    row-major element number of a contiguous tensor.
+  }];
   let arguments = (ins Graph_TensorType:$tensor, StrArrayAttr:$index);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = "$tensor `` $index attr-dict `:` type($tensor) `->` type($result)";
