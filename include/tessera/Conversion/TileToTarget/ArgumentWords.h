@@ -1,0 +1,27 @@
+//===- ArgumentWords.h - The order of a kernel's argument words -*- C++ -*-===//
+//
+// A kernel's argument block is a row of 64-bit words. Their order is stated here once; host programs write them and
+// code generators read them by the same walk:
+//
+//   for each kernel argument   a view: its address, its sizes, its strides (in elements)
+//                              an index or scalar: one word (a scalar's bits in the low bytes)
+//   then                       the sizes of the grid
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_CONVERSION_TILETOTARGET_ARGUMENTWORDS_H
+#define TESSERA_CONVERSION_TILETOTARGET_ARGUMENTWORDS_H
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera {
+
+enum class WordRole { Address, Size, Stride, Scalar, Grid };
+
+/// Calls `visit` with the role of each word, the kernel argument it belongs to (0 for the grid), and the dimension.
+void forEachWord(tile::KernelOp kernel, llvm::function_ref<void(WordRole, unsigned argument, unsigned dim)> visit);
+
+int64_t countWords(tile::KernelOp kernel);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,24 @@
+//===- Target.h - The tessera_target dialect -------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_TARGET_IR_TARGET_H
+#define TESSERA_DIALECT_TARGET_IR_TARGET_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+#include "tessera/Dialect/Target/IR/TargetDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Target/IR/TargetAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Target/IR/TargetOps.h.inc"
+
+#endif

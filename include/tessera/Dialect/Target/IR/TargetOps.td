@@ -1,0 +1,171 @@
+//===- TargetOps.td - The tessera_target dialect ------------*- tablegen -*-===//
+#ifndef TESSERA_DIALECT_TARGET_IR_TARGETOPS
+#define TESSERA_DIALECT_TARGET_IR_TARGETOPS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tessera/Dialect/Graph/IR/GraphBase.td"
+
+def Target_Dialect : Dialect {
+  let name = "tessera_target";
+  let cppNamespace = "::tessera::target";
+  let summary = "the host program as data, and one kernel per launch in a machine's own code";
+  let description = [{
+    A `tessera_target.module` is what is packed into a bundle: for each function of the source a
+    `tessera_target.program` (sizes, guards, memory and launches as expressions that the runtime interprets), and the
+    kernels that the launches name. A kernel's body is the code of one machine: for a CPU, structured control flow
+    (`scf`) over `llvm` operations on vectors of the machine's width.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::tessera::gir::GraphDialect"];
+}
+
+def Target_KernelConfigAttr : AttrDef<Target_Dialect, "KernelConfig"> {
+  let mnemonic = "kernel_config";
+  let summary = "what the runtime must know to start a kernel";
+  let description = [{
+    `#tessera_target.kernel_config<grid_rank = 2, words = 14, scratch_bytes = 65536>`: the number of grid dimensions,
+    of 64-bit argument words, and the bytes of scratch memory that each thread needs.
+  }];
+  let parameters = (ins "int64_t":$grid_rank, "int64_t":$words, "int64_t":$scratch_bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
+  let mnemonic = "word";
+  let summary = "one 64-bit word of a kernel's argument block";
+  let description = [{
+    `#tessera_target.word<"address", 1, "64*S">` is the address of the launch's operand 1 plus a number of bytes,
+    `#tessera_target.word<"integer", 0, "S">` a number, `#tessera_target.word<"scalar", 2, "0">` the bits of the rank-0 operand 2.
+    The expressions are over the program's sizes.
+  }];
+  let parameters = (ins StringRefParameter<"address, integer or scalar">:$kind, "int64_t":$operand,
+                        "::mlir::StringAttr":$expr);
+  let assemblyFormat = "`<` $kind `,` $operand `,` $expr `>`";
+  let genVerifyDecl = 1;
+}
+
+class Target_Op<string mnemonic, list<Trait> traits = []> : Op<Target_Dialect, mnemonic, traits>;
+
+def Target_ModuleOp : Target_Op<"module", [IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments,
+                                           SymbolTable, Symbol]> {
+  let summary = "programs and kernels for one machine";
+  let description = [{
+    ```mlir
+    tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" features "+avx2,+fma" {
+      …
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$triple, StrAttr:$cpu, StrAttr:$features);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `triple` $triple `cpu` $cpu `features` $features attr-dict-with-keyword $body
+  }];
+}
+
+def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
+  let summary = "the code that runs a range of grid indices";
+  let description = [{
+    Block arguments: the argument words (`!llvm.ptr`), the first linear grid index and the end of the range (`i64`), and the
+    runtime's environment (`!llvm.ptr`: thread index, thread count, scratch memory). The grid's first dimension
+    varies fastest.
+
+    ```mlir
+    tessera_target.kernel @k config <grid_rank = 1, words = 5, scratch_bytes = 0> {
+    ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
+      tessera_target.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Target_KernelConfigAttr:$config);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `config` $config attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Target_ReturnOp : Target_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "end of a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def Target_ProgramOp : Target_Op<"program", [IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments, Symbol]> {
+  let summary = "what the host does in a call, as data";
+  let description = [{
+    Arguments, memory and launches in order. Sizes are expressions over names; each name is the size of a dimension, the
+    stride of one (`q.stride.0`, `$0` inside the launch that presents it) or an integer argument. `tessera_target.guard`s
+    state what the names must satisfy.
+
+    ```mlir
+    tessera_target.program @double {
+      %x = tessera_target.argument "x" : !gir.tensor<S, f32>
+      %y = tessera_target.allocate : !gir.tensor<S, f32>
+      tessera_target.launch @k grid ["ceildiv(S, 256)"] (%x, %y) words [#tessera_target.word<"address", 0, "0">]
+        : !gir.tensor<S, f32>, !gir.tensor<S, f32>
+      tessera_target.result %y : !gir.tensor<S, f32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def Target_ArgumentOp : Target_Op<"argument", [HasParent<"ProgramOp">]> {
+  let summary = "the next argument of the function";
+  let description = [{
+    A tensor, or with `scalar` a Python number of the given kind (`int`, `float`, `bool`); an `int` is also a size named as
+    the argument is.
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<StrAttr>:$scalar);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$name (`scalar` $scalar^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Target_AllocateOp : Target_Op<"allocate", [HasParent<"ProgramOp">, MemoryEffects<[MemAlloc]>]> {
+  let summary = "row-major memory: a result of the function, or a temporary";
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Target_GuardOp : Target_Op<"guard", [HasParent<"ProgramOp">]> {
+  let summary = "what must hold for a call";
+  let description = [{
+    `lhs` and `rhs` are compared by `predicate` (`eq ne lt le gt ge`, or `multiple`: rhs divides lhs). An `error` guard says that
+    the call is wrong; otherwise another specialisation is wanted. `{0}` and `{1}` in the message stand for the two values.
+
+    ```mlir
+    tessera_target.guard "K" "eq" "K2" error "x has {0} columns but w has {1} rows"
+    ```
+  }];
+  let arguments = (ins StrAttr:$lhs, StrAttr:$predicate, StrAttr:$rhs, UnitAttr:$error, StrAttr:$message);
+  let assemblyFormat = "$lhs $predicate $rhs (`error` $error^)? $message attr-dict";
+  let hasVerifier = 1;
+}
+
+def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "runs a kernel over a grid";
+  let description = [{
+    The grid's sizes are expressions, the first varies fastest. `work` estimates the time of the launch on one core in
+    nanoseconds; `grain` is the least number of consecutive grid indices worth giving to a thread.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$operands,
+                       ArrayAttr:$words, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work);
+  let assemblyFormat = [{
+    $kernel `grid` $grid `(` $operands `)` `words` $words (`grain` $grain^)? (`work` $work^)? attr-dict `:` type($operands)
+  }];
+  let hasVerifier = 1;
+}
+
+def Target_ResultOp : Target_Op<"result", [HasParent<"ProgramOp">]> {
+  let summary = "the next result of the function";
+  let arguments = (ins Graph_TensorType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,33 @@
+//===- Backend.h - From tessera_target kernels to machine code -*- C++ -*-===//
+#ifndef TESSERA_LIB_CODEGEN_CPU_BACKEND_H
+#define TESSERA_LIB_CODEGEN_CPU_BACKEND_H
+
+#include "tessera/CodeGen/CPU/CPU.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace tessera::cpu {
+
+std::unique_ptr<llvm::TargetMachine> createTargetMachine(target::ModuleOp module);
+
+/// One LLVM function per kernel, not optimised.
+std::unique_ptr<llvm::Module> translateKernels(target::ModuleOp module, llvm::LLVMContext &context,
+                                               llvm::TargetMachine &machine);
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// An object file, or assembly text.
+mlir::LogicalResult emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly,
+                                    llvm::SmallVectorImpl<char> &out);
+
+/// Lays out the sections of an ELF object one after the other and applies the relocations between them.
+mlir::FailureOr<Image> linkImage(target::ModuleOp module, llvm::ArrayRef<char> object);
+
+} // namespace tessera::cpu
+
+#endif

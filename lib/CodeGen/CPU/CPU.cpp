@@ -1,0 +1,119 @@
+//===- CPU.cpp - The CPU code generator's entry points --------------------===//
+#include "tessera/CodeGen/CPU/CPU.h"
+#include "Backend.h"
+#include "KernelEmitter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+
+CpuTarget CpuTarget::host() {
+  CpuTarget target;
+  target.triple = llvm::sys::getProcessTriple();
+  target.cpu = llvm::sys::getHostCPUName().str();
+  std::vector<std::string> features;
+  for (auto &feature : llvm::sys::getHostCPUFeatures())
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  llvm::sort(features);
+  target.features = llvm::join(features, ",");
+  return target;
+}
+
+std::optional<CpuTarget> CpuTarget::baseline(StringRef name) {
+  std::string x86 = "x86_64-unknown-linux-gnu", arm = "aarch64-unknown-linux-gnu";
+  std::string v2 = "+sse4.2,+ssse3,+popcnt,+cx16,+sahf";
+  std::string v3 = v2 + ",+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave";
+  std::string v4 = v3 + ",+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl";
+  if (name == "x86-64-v2")
+    return CpuTarget{x86, "x86-64-v2", v2};
+  if (name == "x86-64-v3")
+    return CpuTarget{x86, "x86-64-v3", v3};
+  if (name == "x86-64-v4")
+    return CpuTarget{x86, "x86-64-v4", v4};
+  if (name == "aarch64")
+    return CpuTarget{arm, "generic", "+neon"};
+  return std::nullopt;
+}
+
+CpuTarget CpuTarget::of(target::ModuleOp module) {
+  return {module.getTriple().str(), module.getCpu().str(), module.getFeatures().str()};
+}
+
+static std::set<std::string> enabledFeatures(StringRef text) {
+  std::set<std::string> enabled;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (part.consume_front("+"))
+      enabled.insert(part.str());
+  return enabled;
+}
+
+CpuDescription CpuTarget::describe() const {
+  return CpuDescription::from(llvm::Triple(triple).getArchName().str(), enabledFeatures(features));
+}
+
+std::string CpuTarget::runtimeTarget() const {
+  return llvm::Triple(triple).getArchName().str() + ":" + llvm::join(enabledFeatures(features), ",");
+}
+
+FailureOr<target::ModuleOp> cpu::lowerKernelsToCpu(mlir::ModuleOp module, const CpuTarget &target) {
+  module.getContext()->loadDialect<target::TargetDialect, LLVM::LLVMDialect, scf::SCFDialect>();
+  CpuDescription description = target.describe();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto result = target::ModuleOp::create(builder, module.getLoc(), module.getSymName().value_or("kernels"),
+                                         target.triple, target.cpu, target.features);
+  builder.createBlock(&result.getBody());
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
+    builder.setInsertionPointToEnd(&result.getBody().front());
+    KernelEmitter emitter(kernel, description, builder);
+    if (failed(emitter.run()))
+      return failure();
+    kernel.erase();
+  }
+  return result;
+}
+
+FailureOr<Image> cpu::emitImage(target::ModuleOp module) {
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module);
+  if (!machine)
+    return failure();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated = translateKernels(module, context, *machine);
+  if (!translated)
+    return failure();
+  optimize(*translated, *machine);
+  llvm::SmallVector<char, 0> object;
+  if (failed(emitMachineCode(*translated, *machine, /*assembly=*/false, object)))
+    return failure();
+  return linkImage(module, object);
+}
+
+FailureOr<std::string> cpu::emitText(target::ModuleOp module, TextForm form) {
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module);
+  if (!machine)
+    return failure();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated = translateKernels(module, context, *machine);
+  if (!translated)
+    return failure();
+  std::string text;
+  if (form != TextForm::LLVM)
+    optimize(*translated, *machine);
+  if (form == TextForm::Assembly) {
+    llvm::SmallVector<char, 0> out;
+    if (failed(emitMachineCode(*translated, *machine, /*assembly=*/true, out)))
+      return failure();
+    text.assign(out.begin(), out.end());
+    return text;
+  }
+  llvm::raw_string_ostream stream(text);
+  translated->print(stream, nullptr);
+  return text;
+}

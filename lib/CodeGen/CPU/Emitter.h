@@ -1,0 +1,140 @@
+//===- Emitter.h - A thin builder of scf and llvm operations ---*- C++ -*-===//
+//
+// Kernels are built from `scf` control flow and `llvm` operations on scalars and one-dimensional vectors. The emitter
+// knows how element types are held (`valueType`) and stored (`storageType`): bool is i1 and one byte, bf16 is carried
+// as its 16 bits, unsigned integers are signless. Index arithmetic folds constants, so that addresses become a
+// run-time part plus a constant.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CODEGEN_CPU_EMITTER_H
+#define TESSERA_LIB_CODEGEN_CPU_EMITTER_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tessera/Support/CpuDescription.h"
+#include "tessera/Support/ScalarOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tessera::cpu {
+
+using mlir::Type;
+using mlir::Value;
+using mlir::ValueRange;
+
+/// A 64-bit index: a run-time part (may be absent) plus a constant.
+struct Ix {
+  Value value;
+  int64_t constant = 0;
+  Ix() = default;
+  Ix(int64_t constant) : constant(constant) {}
+  Ix(Value value, int64_t constant = 0) : value(value), constant(constant) {}
+  bool isConstant() const { return !value; }
+};
+
+/// Which memory an access touches: accesses in different scopes never overlap.
+using Scope = mlir::Attribute;
+
+class Emitter {
+public:
+  Emitter(mlir::OpBuilder builder, mlir::Location loc, const CpuDescription &cpu);
+
+  mlir::ImplicitLocOpBuilder b;
+  const CpuDescription &cpu;
+  Type i1, i8, i16, i32, i64, f32, f64, ptr;
+
+  // Types. `lanes` 0 means a scalar.
+  static Type elementOf(Type type);
+  static int64_t lanesOf(Type type);
+  static Type withLanes(Type element, int64_t lanes);
+  Type valueType(Type element) const;
+  Type storageType(Type element) const;
+  static int64_t byteWidth(Type element);
+
+  // Constants; one operation per number, at the head of the kernel.
+  Value integer(int64_t value, Type type);
+  Value integer(int64_t value) { return integer(value, i64); }
+  Value real(double value, Type type);
+  Value integerOrReal(int64_t value, Type type);
+  Value number(mlir::TypedAttr attribute, Type element, int64_t lanes);
+  Value iota(Type element, int64_t lanes);
+  /// Where constants are put: the first block of the kernel.
+  void setConstantBlock(mlir::Block *block) { constantBlock = block; }
+
+  // Index arithmetic.
+  Value materialize(Ix index);
+  Ix add(Ix a, Ix b);
+  Ix mul(Ix a, Ix b);
+  Value addI(Value a, Value b), subI(Value a, Value b), mulI(Value a, Value b);
+  Value minI(Value a, Value b), maxI(Value a, Value b);
+  Value cmp(mlir::LLVM::ICmpPredicate predicate, Value a, Value b);
+  Value andI(Value a, Value b), orI(Value a, Value b), xorI(Value a, Value b);
+  Value select(Value condition, Value a, Value b);
+
+  // Floating point; products and sums may be contracted.
+  Value fadd(Value a, Value b), fsub(Value a, Value b), fmul(Value a, Value b), fdiv(Value a, Value b);
+  Value fcmp(mlir::LLVM::FCmpPredicate predicate, Value a, Value b);
+  /// a * b + c for floats (one rounding where the machine can) and integers.
+  Value mulAdd(Value a, Value b, Value c);
+  Value intrinsic(llvm::StringRef name, Type result, ValueRange operands);
+
+  // Vectors.
+  Value splat(Value scalar, int64_t lanes);
+  Value shuffle(Value a, Value b, llvm::ArrayRef<int32_t> mask);
+  /// The first `lanes` lanes are `value`'s, the others `filler`'s.
+  Value widen(Value value, Value filler);
+  Value concat(Value a, Value b);
+  Value insert(Value vector, Value scalar, int64_t lane);
+  Value extract(Value vector, int64_t lane);
+  /// iota + start < limit, lane by lane.
+  Value laneMask(int64_t lanes, Value count);
+
+  // Memory. Types are storage types; alignment is the element's.
+  Value address(Value base, Ix bytes);
+  Value load(Type type, Value address, Scope scope);
+  void store(Value value, Value address, Scope scope);
+  Value maskedLoad(Type type, Value address, Value mask, Value passThrough);
+  void maskedStore(Value value, Value address, Value mask);
+  /// Scopes that do not alias each other; made once per kernel.
+  Scope newScope(llvm::StringRef name);
+  void closeScopes();
+
+  // Between the form in registers and the form in memory.
+  Value fromStorage(Value stored, Type element);
+  Value toStorage(Value value, Type element);
+
+  // Scalar semantics (ScalarLowering.cpp), lane by lane.
+  Value scalarOp(ScalarOp op, ValueRange operands, Type element);
+  Value cast(Value value, Type from, Type to);
+  Value bitcast(Value value, Type to);
+  /// The monoid's unit, and the join of all lanes.
+  Value unit(ReduceOp op, Type element, int64_t lanes);
+  Value join(ReduceOp op, Value a, Value b, Type element);
+  Value horizontal(ReduceOp op, Value vector, Type element);
+
+  // Control flow.
+  using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)>;
+  llvm::SmallVector<Value> loop(Value lower, Value upper, int64_t step, ValueRange inits, LoopBody body);
+  void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body);
+  void branch(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+
+private:
+  Value floatMax(Value a, Value b, bool max);
+  Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
+  Value scaleB(Value x, Value exponent);
+  Value bf16FromF32(Value value);
+  Value halfToF32(Value value);
+  Value halfFromF32(Value value);
+  Value constantOp(Type type, mlir::Attribute attribute);
+  void tag(mlir::Operation *op, Scope scope);
+
+  mlir::Block *constantBlock = nullptr;
+  llvm::DenseMap<std::pair<Type, mlir::Attribute>, Value> constants;
+  mlir::LLVM::AliasScopeDomainAttr domain;
+  llvm::SmallVector<mlir::Attribute> scopes;
+  llvm::SmallVector<std::pair<mlir::Operation *, Scope>> tagged;
+};
+
+} // namespace tessera::cpu
+
+#endif

@@ -1,0 +1,285 @@
+//===- Groups.cpp - Loop nests over tiles ---------------------------------===//
+//
+// A group runs over its shape with loops for the leading dimensions and vectors along the last one. Short rows are
+// unrolled, long ones are a loop over a few vectors at a time; a reduction along the row keeps one accumulator per
+// unrolled vector. In every vector position all roots are evaluated before anything is written, which is what makes
+// working in place right.
+//
+// If a tile reaches over the end of a view, a second version of the nest with masked accesses is taken.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+using LLVM::ICmpPredicate;
+
+static constexpr int64_t unrollWhole = 8; // vectors of a row that are unrolled completely
+static constexpr int64_t unrollLoop = 4;  // vectors per step of a longer row
+
+static bool reducesLast(const Root &root) {
+  auto reduce = cast<tile::ReduceOp>(root.op);
+  int64_t rank = reduce.getInput().getType().getRank();
+  return llvm::is_contained(reduce.getDims(), rank - 1);
+}
+
+static bool reducesOnlyLast(const Root &root) { return reducesLast(root) && cast<tile::ReduceOp>(root.op).getDims().size() == 1; }
+
+SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
+  SetVector<Operation *> found;
+  DenseSet<Value> own;
+  for (const Root &root : item.roots) {
+    if (root.definesValue)
+      own.insert(root.value);
+    if (root.kind == Root::Store)
+      found.insert(root.op);
+  }
+  for (const Root &root : item.roots)
+    plan.visitReads(root.value, true, own, [&](Value value, bool) {
+      if (auto load = value.getDefiningOp<tile::LoadOp>(); load && (!plan.bufferOf(value) || own.contains(value)))
+        found.insert(load);
+    });
+  return found.takeVector();
+}
+
+Value KernelEmitter::isFull(ArrayRef<Operation *> operations) {
+  Value all;
+  DenseSet<Value> seen;
+  for (Operation *op : operations)
+    if (Value full = accesses.find(op)->second.full; full && seen.insert(full).second)
+      all = e.andI(all, full);
+  return all;
+}
+
+void KernelEmitter::versioned(ArrayRef<Operation *> operations, function_ref<void()> body) {
+  auto run = [&](bool edge) {
+    MemoScope scope(*this);
+    atEdge = edge;
+    body();
+    atEdge = false;
+  };
+  Value full = isFull(operations);
+  if (!full)
+    return run(false);
+  e.branch(full, [&] { run(false); }, [&] { run(true); });
+}
+
+void KernelEmitter::emitGroup(const Item &item) {
+  open.clear();
+  for (const Root &root : item.roots)
+    if (root.definesValue)
+      open.insert(root.value);
+  versioned(accessesOf(item), [&] { emitNest(item); });
+  open.clear();
+}
+
+void KernelEmitter::emitNest(const Item &item) {
+  // Results of reductions that are collected in memory start as the unit.
+  for (const Root &root : item.roots) {
+    if (root.kind != Root::Reduce || reducesOnlyLast(root))
+      continue;
+    auto reduce = cast<tile::ReduceOp>(root.op);
+    Type element = root.dest->element;
+    int64_t count = root.dest->elements(), lanes = std::min(cpu.lanes(4), count);
+    Type stored = e.storageType(element);
+    auto fill = [&](Ix start, int64_t width) {
+      Value unit = e.toStorage(e.unit(reduce.getReduceOp(), element, width), element);
+      Ix bytes = e.add(e.mul(start, Emitter::byteWidth(stored)), root.dest->offset);
+      e.store(unit, e.address(scratch, bytes), scratchScope);
+    };
+    int64_t whole = count / lanes * lanes;
+    e.loop(e.integer(0), e.integer(whole), lanes, [&](Value i) { fill(Ix(i), lanes); });
+    for (int64_t i = whole; i < count; ++i)
+      fill(Ix(i), 0);
+  }
+
+  // At an edge, rows that no store wants are not visited.
+  SmallVector<Value> limits(item.shape.size());
+  bool onlyStores = llvm::all_of(item.roots, [](const Root &root) { return root.kind == Root::Store; });
+  if (atEdge && onlyStores)
+    for (size_t d = 0; d < item.shape.size(); ++d)
+      for (auto [i, root] : llvm::enumerate(item.roots)) {
+        Value valid = accesses.find(root.op)->second.valid[d];
+        if (!valid || (i > 0 && !limits[d])) {
+          limits[d] = Value();
+          break;
+        }
+        limits[d] = limits[d] ? e.maxI(limits[d], valid) : valid;
+      }
+
+  SmallVector<Ix, 4> index;
+  std::function<void(size_t)> nest = [&](size_t d) {
+    if (d + 1 >= item.shape.size())
+      return emitRow(item, index);
+    if (item.shape[d] == 1) {
+      index.push_back(Ix(0));
+      nest(d + 1);
+      index.pop_back();
+      return;
+    }
+    Value limit = limits[d] ? limits[d] : e.integer(item.shape[d]);
+    e.loop(e.integer(0), limit, 1, [&](Value i) {
+      MemoScope scope(*this);
+      index.push_back(Ix(i));
+      nest(d + 1);
+      index.pop_back();
+    });
+  };
+  nest(0);
+}
+
+/// One row: all vectors along the last dimension, then the reductions of the row.
+void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index) {
+  SmallVector<const Root *> reductions;
+  for (const Root &root : item.roots)
+    if (root.kind == Root::Reduce && (item.shape.empty() || reducesLast(root)))
+      reductions.push_back(&root);
+  auto elementOf = [](const Root *root) { return Plan::elementOf(root->value); };
+  auto opOf = [](const Root *root) { return cast<tile::ReduceOp>(root->op).getReduceOp(); };
+
+  Position at;
+  at.index = index;
+  if (item.shape.empty() || item.shape.back() == 1) {
+    if (!item.shape.empty())
+      at.index.push_back(Ix(0));
+    SmallVector<Value> none(reductions.size());
+    SmallVector<Value> values = emitChunk(item, at, none);
+    for (auto [root, value] : llvm::zip(reductions, values))
+      storeReduced(*root, value, index);
+    return;
+  }
+
+  int64_t columns = item.shape.back(), lanes = cpu.lanes(4);
+  int64_t whole = columns / lanes, tail = columns % lanes;
+  at.vectorDim = int(item.shape.size()) - 1;
+  at.index.push_back(Ix(0));
+  at.lanes = lanes;
+  // One accumulator per unrolled vector and reduction; a missing one starts with the vector itself.
+  int64_t width = std::min(whole, unrollLoop);
+  SmallVector<SmallVector<Value>> accumulators(std::max<int64_t>(width, 1), SmallVector<Value>(reductions.size()));
+  auto step = [&](Ix start, int64_t slot) {
+    at.index.back() = start;
+    accumulators[slot] = emitChunk(item, at, accumulators[slot]);
+  };
+  if (whole <= unrollWhole) {
+    for (int64_t i = 0; i < whole; ++i)
+      step(Ix(i * lanes), i % unrollLoop);
+  } else {
+    int64_t steps = whole / unrollLoop * unrollLoop;
+    SmallVector<Value> inits;
+    for (int64_t slot = 0; slot < unrollLoop; ++slot)
+      for (const Root *root : reductions)
+        inits.push_back(e.unit(opOf(root), elementOf(root), lanes));
+    SmallVector<Value> results = e.loop(
+        e.integer(0), e.integer(steps * lanes), unrollLoop * lanes, inits, [&](Value i, ValueRange carried) {
+          MemoScope scope(*this);
+          SmallVector<Value> next;
+          for (int64_t slot = 0; slot < unrollLoop; ++slot) {
+            ValueRange mine = carried.slice(slot * reductions.size(), reductions.size());
+            accumulators[slot].assign(mine.begin(), mine.end());
+            step(Ix(i, slot * lanes), slot);
+            llvm::append_range(next, accumulators[slot]);
+          }
+          return next;
+        });
+    for (int64_t slot = 0; slot < unrollLoop; ++slot)
+      accumulators[slot].assign(results.begin() + slot * reductions.size(),
+                                results.begin() + (slot + 1) * reductions.size());
+    for (int64_t i = steps; i < whole; ++i)
+      step(Ix(i * lanes), i - steps);
+  }
+  SmallVector<Value> rest(reductions.size());
+  if (tail) {
+    at.lanes = tail;
+    at.index.back() = Ix(whole * lanes);
+    rest = emitChunk(item, at, rest);
+  }
+  for (auto [r, root] : llvm::enumerate(reductions)) {
+    SmallVector<Value> parts;
+    for (auto &slot : accumulators)
+      if (slot[r])
+        parts.push_back(slot[r]);
+    if (rest[r])
+      parts.push_back(parts.empty() ? rest[r] : e.widen(rest[r], e.unit(opOf(root), elementOf(root), lanes)));
+    while (parts.size() > 1) {
+      SmallVector<Value> joined;
+      for (size_t i = 0; i + 1 < parts.size(); i += 2)
+        joined.push_back(e.join(opOf(root), parts[i], parts[i + 1], elementOf(root)));
+      if (parts.size() % 2)
+        joined.push_back(parts.back());
+      parts = joined;
+    }
+    storeReduced(*root, e.horizontal(opOf(root), parts[0], elementOf(root)), index);
+  }
+}
+
+/// Evaluates every root at one vector, then writes. Returns the accumulators of the row's reductions.
+SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at, ValueRange accumulators) {
+  SmallVector<Value> values;
+  for (const Root &root : item.roots)
+    values.push_back(evaluate(root.value, at));
+  SmallVector<Value> next;
+  for (auto [root, value] : llvm::zip(item.roots, values)) {
+    Type element = Plan::elementOf(root.value);
+    if (root.kind == Root::Store) {
+      emitStore(cast<tile::StoreOp>(root.op), value, at);
+    } else if (root.kind == Root::Value) {
+      storeBuffer(*root.dest, e.cast(value, element, root.dest->element), at);
+    } else if (at.index.empty() || reducesLast(root)) {
+      Value sum = accumulators[next.size()];
+      next.push_back(sum ? e.join(cast<tile::ReduceOp>(root.op).getReduceOp(), sum, value, element) : value);
+    } else {
+      // The row stays: its vectors are collected in the result's memory.
+      auto reduce = cast<tile::ReduceOp>(root.op);
+      Position to;
+      to.lanes = at.lanes;
+      for (auto [d, index] : llvm::enumerate(at.index))
+        if (!llvm::is_contained(reduce.getDims(), int64_t(d)))
+          to.index.push_back(index);
+      to.vectorDim = at.vectorDim < 0 ? -1 : int(to.index.size()) - 1;
+      Value sum = e.join(reduce.getReduceOp(), loadBuffer(*root.dest, to), value, element);
+      storeBuffer(*root.dest, sum, to);
+    }
+  }
+  return next;
+}
+
+void KernelEmitter::storeReduced(const Root &root, Value value, ArrayRef<Ix> rowIndex) {
+  auto reduce = cast<tile::ReduceOp>(root.op);
+  Position to;
+  for (auto [d, index] : llvm::enumerate(rowIndex))
+    if (!llvm::is_contained(reduce.getDims(), int64_t(d)))
+      to.index.push_back(index);
+  if (!reducesOnlyLast(root))
+    value = e.join(reduce.getReduceOp(), loadBuffer(*root.dest, to), value, Plan::elementOf(root.value));
+  storeBuffer(*root.dest, value, to);
+}
+
+void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at) {
+  const Access &access = accesses.find(op)->second;
+  Type element = Plan::elementOf(op.getValue());
+  Value stored = e.toStorage(value, element);
+  auto storeOne = [&](Value scalar, const Position &where) {
+    Value address = accessAddress(access, where, element);
+    Value valid = validLanes(access, where);
+    if (!valid)
+      return e.store(scalar, address, access.scope);
+    e.branch(e.cmp(ICmpPredicate::sgt, valid, e.integer(0)), [&] { e.store(scalar, address, access.scope); }, nullptr);
+  };
+  if (at.vectorDim < 0)
+    return storeOne(stored, at);
+  Ix stride = access.strides[at.vectorDim];
+  if (stride.isConstant() && stride.constant == Emitter::byteWidth(element)) {
+    Value address = accessAddress(access, at, element), count = validLanes(access, at);
+    if (!count)
+      return e.store(stored, address, access.scope);
+    return e.maskedStore(stored, address, e.laneMask(at.lanes, count));
+  }
+  for (int64_t lane = 0; lane < at.lanes; ++lane) {
+    Position where;
+    where.index = at.index;
+    where.index[at.vectorDim] = e.add(where.index[at.vectorDim], lane);
+    storeOne(e.extract(stored, lane), where);
+  }
+}

@@ -1,0 +1,312 @@
+//===- KernelEmitter.cpp - A kernel's frame and control flow --------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+using LLVM::ICmpPredicate;
+
+KernelEmitter::KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, OpBuilder &builder)
+    : kernel(kernel), cpu(cpu), builder(builder), plan(kernel, cpu), e(builder, kernel.getLoc(), cpu) {}
+
+LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
+  failed = true;
+  return op->emitOpError(why);
+}
+
+FailureOr<target::KernelOp> KernelEmitter::run() {
+  if (mlir::failed(plan.build()))
+    return failure();
+  auto config = target::KernelConfigAttr::get(kernel.getContext(), kernel.getGridRank(), countWords(kernel),
+                                              plan.scratchBytes());
+  result = target::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), config);
+  Block *entry = builder.createBlock(&result.getBody());
+  Location loc = kernel.getLoc();
+  entry->addArguments({e.ptr, e.i64, e.i64, e.ptr}, {loc, loc, loc, loc});
+  e.setConstantBlock(entry);
+  e.b.setInsertionPointToEnd(entry);
+  unpackArguments();
+  memo.emplace_back();
+
+  int64_t rank = kernel.getGridRank();
+  e.loop(entry->getArgument(1), entry->getArgument(2), 1, [&](Value linear) {
+    programIds.clear();
+    Value rest = linear;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d + 1 == rank) {
+        programIds.push_back(rest);
+        break;
+      }
+      Value quotient = LLVM::UDivOp::create(e.b, rest, grid[d]);
+      programIds.push_back(e.subI(rest, e.mulI(quotient, grid[d])));
+      rest = quotient;
+    }
+    emitBlock(&kernel.getBody().front());
+  });
+  e.b.setLoc(loc);
+  target::ReturnOp::create(e.b);
+  e.closeScopes();
+  builder.setInsertionPointAfter(result);
+  if (failed) {
+    result.erase();
+    return failure();
+  }
+  return result;
+}
+
+void KernelEmitter::unpackArguments() {
+  Block *entry = e.b.getInsertionBlock();
+  Value args = entry->getArgument(0), env = entry->getArgument(3);
+  int64_t word = 0;
+  auto next = [&](Type type) { return e.load(type, e.address(args, 8 * word++), {}); };
+  auto orStatic = [&](Value loaded, int64_t known) { return ShapedType::isDynamic(known) ? loaded : e.integer(known); };
+  forEachWord(kernel, [&](WordRole role, unsigned i, unsigned dim) {
+    if (role == WordRole::Grid)
+      return grid.push_back(next(e.i64));
+    Value argument = kernel.getBody().getArgument(i);
+    if (role == WordRole::Scalar) {
+      // The low bytes of the word: both architectures are little-endian.
+      Type held = e.storageType(argument.getType());
+      scalars[argument] = e.fromStorage(next(held), argument.getType());
+      return;
+    }
+    auto type = cast<tile::ViewType>(argument.getType());
+    View &view = views[argument];
+    if (role == WordRole::Address) {
+      view.base = next(e.ptr);
+      view.scope = e.newScope(("view" + Twine(i)).str());
+    } else if (role == WordRole::Size) {
+      view.sizes.push_back(orStatic(next(e.i64), type.getShape()[dim]));
+    } else {
+      view.strides.push_back(orStatic(next(e.i64), type.getStrides()[dim]));
+    }
+  });
+  scratchScope = e.newScope("scratch");
+  scratch = e.load(e.ptr, e.address(env, 8), {});
+}
+
+void KernelEmitter::emitBlock(Block *block) {
+  MemoScope scope(*this);
+  for (Item &item : plan.items(block)) {
+    if (item.op)
+      e.b.setLoc(item.op->getLoc());
+    switch (item.kind) {
+    case Item::Scalar:
+      (void)emitScalar(item.op);
+      break;
+    case Item::Access:
+      emitAccess(item.op);
+      break;
+    case Item::Group:
+      emitGroup(item);
+      break;
+    case Item::Transpose:
+      emitTranspose(item);
+      break;
+    case Item::Mma:
+      emitMma(cast<tile::MmaOp>(item.op));
+      break;
+    case Item::For:
+      emitFor(cast<scf::ForOp>(item.op));
+      break;
+    case Item::If:
+      emitIf(cast<scf::IfOp>(item.op));
+      break;
+    }
+    if (failed)
+      return;
+  }
+}
+
+/// Index arithmetic: the same operation on 64-bit integers.
+LogicalResult KernelEmitter::emitScalar(Operation *op) {
+  auto integerBinary = [&](auto tag) -> LogicalResult {
+    using Op = decltype(tag);
+    scalars[op->getResult(0)] = Op::create(e.b, scalars.lookup(op->getOperand(0)), scalars.lookup(op->getOperand(1)));
+    return success();
+  };
+  auto operand = [&](unsigned i) { return scalars.lookup(op->getOperand(i)); };
+  auto bind = [&](Value value) {
+    scalars[op->getResult(0)] = value;
+    return success();
+  };
+  for (Value value : op->getOperands())
+    if (!scalars.contains(value) && !isa<RankedTensorType, tile::ViewType>(value.getType()))
+      return fail(op, "expected a scalar that is computed before");
+  if (auto id = dyn_cast<tile::ProgramIdOp>(op))
+    return bind(programIds[id.getDim()]);
+  if (auto dim = dyn_cast<tile::DimOp>(op))
+    return bind(views[dim.getView()].sizes[dim.getDim()]);
+  if (auto extract = dyn_cast<tile::ExtractOp>(op)) {
+    Type element = Plan::elementOf(extract.getTile());
+    Value value = evaluate(extract.getTile(), Position());
+    if (isa<IndexType>(extract.getResult().getType()))
+      value = e.cast(value, element, e.i64);
+    return bind(value);
+  }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    Type type = constant.getType();
+    return bind(isa<IndexType>(type) ? e.integer(cast<IntegerAttr>(constant.getValue()).getInt())
+                                     : e.number(cast<TypedAttr>(constant.getValue()), type, 0));
+  }
+  if (isa<arith::AddIOp>(op))
+    return bind(e.addI(operand(0), operand(1)));
+  if (isa<arith::SubIOp>(op))
+    return bind(e.subI(operand(0), operand(1)));
+  if (isa<arith::MulIOp>(op))
+    return bind(e.mulI(operand(0), operand(1)));
+  if (isa<arith::MinSIOp>(op))
+    return bind(e.minI(operand(0), operand(1)));
+  if (isa<arith::MaxSIOp>(op))
+    return bind(e.maxI(operand(0), operand(1)));
+  if (isa<arith::MinUIOp>(op))
+    return integerBinary(LLVM::UMinOp());
+  if (isa<arith::MaxUIOp>(op))
+    return integerBinary(LLVM::UMaxOp());
+  if (isa<arith::AndIOp>(op))
+    return bind(e.andI(operand(0), operand(1)));
+  if (isa<arith::OrIOp>(op))
+    return bind(e.orI(operand(0), operand(1)));
+  if (isa<arith::XOrIOp>(op))
+    return bind(e.xorI(operand(0), operand(1)));
+  if (isa<arith::DivUIOp>(op))
+    return integerBinary(LLVM::UDivOp());
+  if (isa<arith::RemUIOp>(op))
+    return integerBinary(LLVM::URemOp());
+  if (isa<arith::DivSIOp>(op))
+    return integerBinary(LLVM::SDivOp());
+  if (isa<arith::RemSIOp>(op))
+    return integerBinary(LLVM::SRemOp());
+  if (isa<arith::FloorDivSIOp>(op))
+    return bind(e.scalarOp(ScalarOp::FloorDiv, {operand(0), operand(1)}, e.i64));
+  if (isa<arith::CeilDivSIOp, arith::CeilDivUIOp>(op)) {
+    Value negated = e.subI(e.integer(0), operand(0));
+    Value floor = e.scalarOp(ScalarOp::FloorDiv, {negated, operand(1)}, e.i64);
+    return bind(e.subI(e.integer(0), floor));
+  }
+  if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    return bind(e.cmp(ICmpPredicate(int64_t(compare.getPredicate())), operand(0), operand(1)));
+  if (isa<arith::SelectOp>(op))
+    return bind(e.select(operand(0), operand(1), operand(2)));
+  if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+    return bind(e.cast(operand(0), e.valueType(op->getOperand(0).getType()), e.valueType(op->getResult(0).getType())));
+  if (isa<arith::IndexCastUIOp, arith::ExtUIOp>(op)) {
+    Type to = e.valueType(op->getResult(0).getType()), from = operand(0).getType();
+    if (to == from)
+      return bind(operand(0));
+    if (to.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
+      return bind(LLVM::ZExtOp::create(e.b, to, operand(0)));
+    return bind(LLVM::TruncOp::create(e.b, to, operand(0)));
+  }
+  return fail(op, "is not supported by the CPU code generator");
+}
+
+void KernelEmitter::emitFor(scf::ForOp op) {
+  SmallVector<Value> inits;
+  SmallVector<unsigned> carried;
+  for (auto [i, init] : llvm::enumerate(op.getInitArgs()))
+    if (!isa<RankedTensorType>(init.getType())) {
+      inits.push_back(scalars.lookup(init));
+      carried.push_back(i);
+    }
+  Value lower = scalars.lookup(op.getLowerBound()), upper = scalars.lookup(op.getUpperBound());
+  Value step = scalars.lookup(op.getStep());
+  auto loop = scf::ForOp::create(e.b, lower, upper, step, inits);
+  {
+    OpBuilder::InsertionGuard guard(e.b);
+    Block *body = loop.getBody();
+    if (!body->empty())
+      body->getTerminator()->erase();
+    e.b.setInsertionPointToEnd(body);
+    scalars[op.getInductionVar()] = loop.getInductionVar();
+    for (auto [i, argument] : llvm::zip(carried, loop.getRegionIterArgs()))
+      scalars[op.getRegionIterArg(i)] = argument;
+    emitBlock(op.getBody());
+    SmallVector<Value> yielded;
+    for (unsigned i : carried)
+      yielded.push_back(scalars.lookup(op.getBody()->getTerminator()->getOperand(i)));
+    scf::YieldOp::create(e.b, yielded);
+  }
+  for (auto [i, value] : llvm::zip(carried, loop.getResults()))
+    scalars[op.getResult(i)] = value;
+}
+
+void KernelEmitter::emitIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  SmallVector<unsigned> results;
+  for (auto [i, value] : llvm::enumerate(op.getResults()))
+    if (!isa<RankedTensorType>(value.getType())) {
+      types.push_back(e.valueType(value.getType()));
+      results.push_back(i);
+    }
+  bool hasElse = !op.getElseRegion().empty();
+  auto branch = scf::IfOp::create(e.b, types, scalars.lookup(op.getCondition()), hasElse);
+  auto emitRegion = [&](Region &from, Region &to) {
+    OpBuilder::InsertionGuard guard(e.b);
+    Block *block = &to.front();
+    if (!block->empty())
+      block->getTerminator()->erase();
+    e.b.setInsertionPointToEnd(block);
+    emitBlock(&from.front());
+    SmallVector<Value> yielded;
+    for (unsigned i : results)
+      yielded.push_back(scalars.lookup(from.front().getTerminator()->getOperand(i)));
+    scf::YieldOp::create(e.b, yielded);
+  };
+  emitRegion(op.getThenRegion(), branch.getThenRegion());
+  if (hasElse)
+    emitRegion(op.getElseRegion(), branch.getElseRegion());
+  for (auto [i, value] : llvm::zip(results, branch.getResults()))
+    scalars[op.getResult(i)] = value;
+}
+
+void KernelEmitter::emitAccess(Operation *op) {
+  Value tileValue, viewValue;
+  OperandRange coords = op->getOperands();
+  ArrayRef<int64_t> dims;
+  bool isChecked;
+  if (auto load = dyn_cast<tile::LoadOp>(op)) {
+    tileValue = load.getResult();
+    viewValue = load.getView();
+    coords = load.getCoords();
+    dims = load.getDims();
+    isChecked = bool(load.getPadAttr());
+  } else {
+    auto store = cast<tile::StoreOp>(op);
+    tileValue = store.getValue();
+    viewValue = store.getView();
+    coords = store.getCoords();
+    dims = store.getDims();
+    isChecked = store.getBounded();
+  }
+  const View &view = views[viewValue];
+  auto viewType = cast<tile::ViewType>(viewValue.getType());
+  ArrayRef<int64_t> shape = Plan::shapeOf(tileValue);
+  int64_t bytes = Emitter::byteWidth(viewType.getElementType());
+  auto strideOf = [&](int64_t d) -> Ix {
+    int64_t stride = viewType.getStrides()[d];
+    return ShapedType::isDynamic(stride) ? e.mul(Ix(view.strides[d]), bytes) : Ix(stride * bytes);
+  };
+  Access access;
+  access.scope = view.scope;
+  Ix offset = 0;
+  for (auto [d, coord] : llvm::enumerate(coords)) {
+    auto it = llvm::find(dims, int64_t(d));
+    int64_t size = it == dims.end() ? 1 : shape[it - dims.begin()];
+    offset = e.add(offset, e.mul(e.mul(Ix(scalars.lookup(coord)), size), strideOf(d)));
+  }
+  access.base = e.address(view.base, offset);
+  for (auto [t, d] : llvm::enumerate(dims)) {
+    access.strides.push_back(strideOf(d));
+    if (!isChecked || !Plan::mayCross(viewType, dims, shape, t)) {
+      access.valid.push_back(Value());
+      continue;
+    }
+    Value left = e.subI(view.sizes[d], e.mulI(scalars.lookup(coords[d]), e.integer(shape[t])));
+    Value valid = e.maxI(e.minI(left, e.integer(shape[t])), e.integer(0));
+    access.valid.push_back(valid);
+    Value isFull = e.cmp(ICmpPredicate::sge, left, e.integer(shape[t]));
+    access.full = access.full ? e.andI(access.full, isFull) : isFull;
+  }
+  accesses[op] = access;
+}

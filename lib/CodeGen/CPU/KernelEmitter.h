@@ -1,0 +1,120 @@
+//===- KernelEmitter.h - Emits the code of one kernel ----------*- C++ -*-===//
+//
+// Walks a plan and emits its items: loop nests for groups (Groups.cpp), which evaluate tiles one vector at a time
+// (Evaluate.cpp), transposing copies (Transpose.cpp), contractions (Mma.cpp), and the control flow around them
+// (KernelEmitter.cpp).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
+#define TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
+
+#include "Emitter.h"
+#include "Plan.h"
+#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "tessera/Dialect/Target/IR/Target.h"
+
+#include <map>
+
+namespace tessera::cpu {
+
+/// Where a tile is evaluated: an index per dimension, and `lanes` consecutive elements along dimension `vectorDim`
+/// (-1: one element).
+struct Position {
+  llvm::SmallVector<Ix, 4> index;
+  int vectorDim = -1;
+  int64_t lanes = 0;
+};
+
+/// A tile's place in a view, computed once where the load or store stands.
+struct Access {
+  Value base;                           // address of the tile's first element
+  llvm::SmallVector<Ix, 4> strides;     // bytes, per tile dimension
+  llvm::SmallVector<Value, 4> valid;    // elements inside the view, per tile dimension; null where all are
+  Value full;                           // whether the whole tile is inside; null if always
+  Scope scope;
+};
+
+class KernelEmitter {
+public:
+  KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, mlir::OpBuilder &builder);
+  mlir::FailureOr<target::KernelOp> run();
+
+private:
+  // KernelEmitter.cpp
+  void unpackArguments();
+  void emitBlock(mlir::Block *block);
+  mlir::LogicalResult emitScalar(mlir::Operation *op);
+  void emitFor(mlir::scf::ForOp op);
+  void emitIf(mlir::scf::IfOp op);
+  void emitAccess(mlir::Operation *op);
+  mlir::LogicalResult fail(mlir::Operation *op, llvm::StringRef why);
+
+  // Evaluate.cpp
+  Value evaluate(Value tile, const Position &at);
+  Value evaluateUncached(Value tile, const Position &at);
+  Value evaluateLoad(tile::LoadOp op, const Position &at);
+  Value evaluateReshape(tile::ReshapeOp op, const Position &at);
+  Value loadBuffer(const Buffer &buffer, const Position &at);
+  void storeBuffer(const Buffer &buffer, Value value, const Position &at);
+  Value bufferAddress(const Buffer &buffer, llvm::ArrayRef<Ix> index);
+  /// Address and, at an edge, the number of valid lanes (from the first) of the elements at `at`.
+  Value accessAddress(const Access &access, const Position &at, Type element);
+  Value validLanes(const Access &access, const Position &at);
+  Value gather(int64_t lanes, Type type, llvm::function_ref<Value(int64_t)> element);
+
+  // Groups.cpp
+  void emitGroup(const Item &item);
+  void emitNest(const Item &item);
+  void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index);
+  llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators);
+  void emitStore(tile::StoreOp op, Value value, const Position &at);
+  void storeReduced(const Root &root, Value value, llvm::ArrayRef<Ix> index);
+  Value isFull(llvm::ArrayRef<mlir::Operation *> accesses);
+  void versioned(llvm::ArrayRef<mlir::Operation *> accesses, llvm::function_ref<void()> body);
+  llvm::SmallVector<mlir::Operation *> accessesOf(const Item &item);
+
+  // Transpose.cpp
+  void emitTranspose(const Item &item);
+  void emitTransposeNest(tile::LoadOp load, Buffer &dest);
+  llvm::SmallVector<Value> transposeLanes(llvm::ArrayRef<Value> vectors);
+
+  // Mma.cpp
+  void emitMma(tile::MmaOp op);
+  void emitBlockedMma(tile::MmaOp op);
+  void emitMicroKernel(tile::MmaOp op, int64_t rows, int64_t vectors, Ix row, Ix column, Ix panelOffset);
+  void emitRowsTimesColumns(tile::MmaOp op);
+  void emitDotProducts(tile::MmaOp op);
+
+  // A memo of evaluated values that is dropped at the end of a region.
+  struct MemoScope {
+    KernelEmitter &emitter;
+    explicit MemoScope(KernelEmitter &emitter) : emitter(emitter) { emitter.memo.emplace_back(); }
+    ~MemoScope() { emitter.memo.pop_back(); }
+  };
+
+  tile::KernelOp kernel;
+  const CpuDescription &cpu;
+  mlir::OpBuilder &builder;
+  Plan plan;
+  Emitter e;
+  target::KernelOp result;
+  Value scratch;
+  Scope scratchScope;
+  llvm::DenseMap<Value, Value> scalars;
+  struct View {
+    Value base;
+    llvm::SmallVector<Value> sizes, strides;
+    Scope scope;
+  };
+  llvm::DenseMap<Value, View> views;
+  llvm::SmallVector<Value> grid, programIds;
+  llvm::DenseMap<mlir::Operation *, Access> accesses;
+  llvm::DenseSet<Value> open; // tiles that the present group makes itself
+  bool atEdge = false;        // whether accesses are masked
+  bool failed = false;
+  std::vector<std::map<std::vector<uintptr_t>, Value>> memo;
+};
+
+} // namespace tessera::cpu
+
+#endif

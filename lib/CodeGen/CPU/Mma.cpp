@@ -1,0 +1,227 @@
+//===- Mma.cpp - Contractions ---------------------------------------------===//
+//
+// The blocked form is an outer product in registers: `rows` × `vectors` accumulators stay in registers over the whole K
+// loop; the left-hand side is broadcast from rows of constant stride, the right-hand side comes in vectors from packed
+// panels. One panel (K × panel) stays in the first cache while all rows pass over it. Accumulators are evaluated, not
+// just loaded, so that a rescaling of the carried sum costs no pass of its own.
+//
+// With at most four rows the right-hand side is read only once, so it is not packed: vectors along N where N is
+// contiguous in memory, dot products along K where K is.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+
+void KernelEmitter::emitMma(tile::MmaOp op) {
+  SetVector<Operation *> loads;
+  auto note = [&](Value value, bool) {
+    if (auto load = value.getDefiningOp<tile::LoadOp>(); load && !plan.bufferOf(value))
+      loads.insert(load);
+  };
+  plan.visitReads(op.getAcc(), true, {}, note);
+  bool isBlocked = plan.rhsOf(op) != nullptr;
+  if (!isBlocked)
+    plan.visitReads(op.getRhs(), true, {}, note);
+  versioned(loads.getArrayRef(), [&] {
+    if (isBlocked)
+      emitBlockedMma(op);
+    else if (Plan::isTransposedLoad(op.getRhs()) && !plan.bufferOf(op.getRhs()))
+      emitDotProducts(op);
+    else
+      emitRowsTimesColumns(op);
+  });
+}
+
+void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
+  const Buffer &rhs = *plan.rhsOf(op);
+  int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = rhs.shape[1];
+  int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
+  int64_t rows = chooseMicroTile(cpu, m).rows, wholeRows = m / rows * rows;
+  auto columnOfBlocks = [&](Ix column, Ix panelStart, int64_t vectors) {
+    if (wholeRows)
+      e.loop(e.integer(0), e.integer(wholeRows), rows, [&](Value row) {
+        MemoScope scope(*this);
+        emitMicroKernel(op, rows, vectors, Ix(row), column, panelStart);
+      });
+    if (m > wholeRows)
+      emitMicroKernel(op, m - wholeRows, vectors, Ix(wholeRows), column, panelStart);
+  };
+  int64_t panels = n / rhs.panel, panelBytes = k * rhs.panel * bytes;
+  if (panels)
+    e.loop(e.integer(0), e.integer(panels), 1, [&](Value panel) {
+      MemoScope scope(*this);
+      columnOfBlocks(e.mul(Ix(panel), rhs.panel), e.mul(Ix(panel), panelBytes), rhs.panel / lanes);
+    });
+  if (n % rhs.panel)
+    columnOfBlocks(Ix(panels * rhs.panel), Ix(panels * panelBytes), llvm::divideCeil(n % rhs.panel, lanes));
+}
+
+void KernelEmitter::emitMicroKernel(tile::MmaOp op, int64_t rows, int64_t vectors, Ix row, Ix column, Ix panelStart) {
+  const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
+  int64_t k = rhs.shape[0], n = rhs.shape[1];
+  int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
+  Type element = rhs.element, vectorType = Emitter::withLanes(element, lanes);
+
+  auto positionOf = [&](int64_t i, int64_t v) {
+    Position at;
+    at.index = {e.add(row, i), e.add(column, v * lanes)};
+    at.vectorDim = 1;
+    at.lanes = lanes;
+    return at;
+  };
+  SmallVector<Value> accumulators;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t v = 0; v < vectors; ++v) {
+      Position at = positionOf(i, v);
+      // Columns beyond the tile exist only in the padding of the buffers.
+      if (column.isConstant())
+        at.lanes = std::min(lanes, n - at.index[1].constant);
+      Value value = evaluate(op.getAcc(), at);
+      accumulators.push_back(e.widen(value, e.integerOrReal(0, vectorType)));
+    }
+
+  Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
+  Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
+  auto products = [&](Value lhsAt, Value rhsAt, int64_t step, MutableArrayRef<Value> sums) {
+    SmallVector<Value> columns;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + v * lanes) * bytes), scratchScope));
+    for (int64_t i = 0; i < rows; ++i) {
+      Value scalar = e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope);
+      Value spread = e.splat(scalar, lanes);
+      for (int64_t v = 0; v < vectors; ++v)
+        sums[i * vectors + v] = e.mulAdd(spread, columns[v], sums[i * vectors + v]);
+    }
+  };
+  constexpr int64_t unroll = 4;
+  int64_t whole = k / unroll * unroll;
+  if (whole)
+    accumulators = e.loop(e.integer(0), e.integer(whole), unroll, accumulators, [&](Value at, ValueRange carried) {
+      SmallVector<Value> sums(carried.begin(), carried.end());
+      Value lhsAt = e.address(lhsBase, e.mul(Ix(at), bytes));
+      Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
+      for (int64_t step = 0; step < unroll; ++step)
+        products(lhsAt, rhsAt, step, sums);
+      return sums;
+    });
+  for (int64_t step = whole; step < k; ++step)
+    products(lhsBase, rhsBase, step, accumulators);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t v = 0; v < vectors; ++v)
+      storeBuffer(to, accumulators[i * vectors + v], positionOf(i, v));
+}
+
+/// Few rows, right-hand side contiguous along N: vectors of columns, K innermost.
+void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
+  const Buffer &lhs = *plan.lhsOf(op), &to = *plan.bufferOf(op.getResult());
+  Type element = Plan::elementOf(op.getResult()), from = Plan::elementOf(op.getRhs());
+  int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
+  int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
+  int64_t most = std::max<int64_t>((cpu.vectorRegisters - 8) / m, 1);
+  auto strip = [&](Ix column, int64_t vectors, int64_t width) {
+    auto positionOf = [&](Ix rowIndex, int64_t v) {
+      Position at;
+      at.index = {rowIndex, e.add(column, v * lanes)};
+      at.vectorDim = 1;
+      at.lanes = width;
+      return at;
+    };
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t v = 0; v < vectors; ++v)
+        sums.push_back(evaluate(op.getAcc(), positionOf(Ix(i), v)));
+    sums = e.loop(e.integer(0), e.integer(k), 1, sums, [&](Value at, ValueRange carried) {
+      MemoScope scope(*this);
+      SmallVector<Value> next(carried.begin(), carried.end());
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value value = e.cast(evaluate(op.getRhs(), positionOf(Ix(at), v)), from, element);
+        for (int64_t i = 0; i < m; ++i) {
+          Value scalar = e.load(element, bufferAddress(lhs, {Ix(i), Ix(at)}), scratchScope);
+          next[i * vectors + v] = e.mulAdd(e.splat(scalar, width), value, next[i * vectors + v]);
+        }
+      }
+      return next;
+    });
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t v = 0; v < vectors; ++v)
+        storeBuffer(to, sums[i * vectors + v], positionOf(Ix(i), v));
+  };
+  int64_t whole = n / lanes, step = std::min(whole, most);
+  int64_t covered = step ? whole / step * step : 0;
+  if (covered)
+    e.loop(e.integer(0), e.integer(covered * lanes), step * lanes, [&](Value column) {
+      MemoScope scope(*this);
+      strip(Ix(column), step, lanes);
+    });
+  if (whole > covered)
+    strip(Ix(covered * lanes), whole - covered, lanes);
+  if (n > whole * lanes)
+    strip(Ix(whole * lanes), 1, n - whole * lanes);
+}
+
+/// Few rows, right-hand side contiguous along K: dot products of a few columns at a time.
+void KernelEmitter::emitDotProducts(tile::MmaOp op) {
+  const Buffer &lhs = *plan.lhsOf(op), &to = *plan.bufferOf(op.getResult());
+  Type element = Plan::elementOf(op.getResult()), from = Plan::elementOf(op.getRhs());
+  int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
+  int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
+  int64_t most = m == 1 ? 8 : 4;
+  auto strip = [&](Ix column, int64_t count) {
+    auto step = [&](Ix at, int64_t width, MutableArrayRef<Value> sums) {
+      SmallVector<Value> rows;
+      for (int64_t i = 0; i < m; ++i) {
+        Position here;
+        here.index = {Ix(i), at};
+        here.vectorDim = 1;
+        here.lanes = width;
+        rows.push_back(loadBuffer(lhs, here));
+      }
+      for (int64_t j = 0; j < count; ++j) {
+        Position here;
+        here.index = {at, e.add(column, j)};
+        here.vectorDim = 0;
+        here.lanes = width;
+        Value value = e.cast(evaluate(op.getRhs(), here), from, element);
+        for (int64_t i = 0; i < m; ++i)
+          sums[i * count + j] = e.mulAdd(rows[i], value, sums[i * count + j]);
+      }
+    };
+    auto zeros = [&](int64_t width) {
+      return SmallVector<Value>(m * count, e.integerOrReal(0, Emitter::withLanes(element, width)));
+    };
+    int64_t whole = k / lanes * lanes;
+    SmallVector<Value> sums = zeros(lanes), totals;
+    if (whole)
+      sums = e.loop(e.integer(0), e.integer(whole), lanes, sums, [&](Value at, ValueRange carried) {
+        MemoScope scope(*this);
+        SmallVector<Value> next(carried.begin(), carried.end());
+        step(Ix(at), lanes, next);
+        return next;
+      });
+    for (Value sum : sums)
+      totals.push_back(e.horizontal(ReduceOp::Sum, sum, element));
+    if (k > whole) {
+      SmallVector<Value> rest = zeros(k - whole);
+      step(Ix(whole), k - whole, rest);
+      for (auto [total, sum] : llvm::zip(totals, rest))
+        total = e.join(ReduceOp::Sum, total, e.horizontal(ReduceOp::Sum, sum, element), element);
+    }
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < count; ++j) {
+        Position here;
+        here.index = {Ix(i), e.add(column, j)};
+        Value sum = e.join(ReduceOp::Sum, evaluate(op.getAcc(), here), totals[i * count + j], element);
+        storeBuffer(to, sum, here);
+      }
+  };
+  int64_t step = std::min(n, most), whole = n / step * step;
+  e.loop(e.integer(0), e.integer(whole), step, [&](Value column) {
+    MemoScope scope(*this);
+    strip(Ix(column), step);
+  });
+  if (n > whole)
+    strip(Ix(whole), n - whole);
+}

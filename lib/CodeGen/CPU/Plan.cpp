@@ -1,0 +1,430 @@
+//===- Plan.cpp - Which tiles get a buffer, and which loops there are -----===//
+#include "Plan.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+using tile::LoadOp;
+using tile::MmaOp;
+
+/// What storing a tile and reading it back costs, in cheap vector operations.
+static constexpr double recomputeLimit = 6;
+
+int64_t Buffer::elements() const {
+  if (panel)
+    return llvm::divideCeil(shape[1], panel) * shape[0] * panel;
+  int64_t count = shape.empty() ? 1 : rowStride;
+  for (size_t i = 0; i + 1 < shape.size(); ++i)
+    count *= shape[i];
+  return count;
+}
+
+ArrayRef<int64_t> Plan::shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+Type Plan::elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+
+int64_t Plan::unitDim(LoadOp load) {
+  ArrayRef<int64_t> dims = load.getDims(), strides = load.getView().getType().getStrides();
+  for (size_t t = dims.size(); t-- > 0;)
+    if (strides[dims[t]] == 1)
+      return t;
+  return -1;
+}
+
+bool Plan::isTransposedLoad(Value value) {
+  auto load = value.getDefiningOp<LoadOp>();
+  if (!load || load.getDims().size() < 2)
+    return false;
+  int64_t unit = unitDim(load), last = load.getDims().size() - 1;
+  ArrayRef<int64_t> shape = shapeOf(value);
+  return unit >= 0 && unit != last && shape[unit] > 1 && shape[last] > 1;
+}
+
+bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, unsigned t) {
+  int64_t size = view.getShape()[dims[t]];
+  if (!ShapedType::isDynamic(size))
+    return size % shape[t] != 0;
+  ArrayRef<int64_t> divisors = view.getDivisors();
+  return divisors.empty() || divisors[dims[t]] % shape[t] != 0;
+}
+
+Buffer *Plan::newBuffer(Type element, ArrayRef<int64_t> shape, int64_t panel) {
+  auto buffer = std::make_unique<Buffer>();
+  buffer->element = element;
+  buffer->shape.assign(shape.begin(), shape.end());
+  buffer->panel = panel;
+  if (!shape.empty() && !panel) {
+    int64_t last = shape.back(), bytes = std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1);
+    int64_t lanes = std::max<int64_t>(cpu.vectorBytes / bytes, 1);
+    buffer->rowStride = shape.size() > 1 ? llvm::alignTo(last, lanes) : last;
+    // Whole vectors may be written at the end of a row.
+    // Rows a large power of two apart would fall into few sets of the first cache.
+    if (shape.size() > 1 && (buffer->rowStride * bytes) % 2048 == 0)
+      buffer->rowStride += lanes;
+  }
+  storage.push_back(std::move(buffer));
+  return storage.back().get();
+}
+
+Buffer *Plan::materialize(Value value) {
+  Buffer *&buffer = buffers[value];
+  if (!buffer)
+    buffer = newBuffer(elementOf(value), shapeOf(value));
+  return buffer;
+}
+
+//===----------------------------------------------------------------------===//
+// Which tiles get a buffer
+//===----------------------------------------------------------------------===//
+
+bool Plan::isLeaf(Value value) const {
+  if (buffers.contains(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && isa<tile::ConstantOp, tile::SplatOp, tile::IotaOp>(op);
+}
+
+static double mapCost(tile::MapOp op) {
+  bool isFloat = isa<FloatType>(Plan::elementOf(op.getInputs()[0]));
+  switch (op.getScalarOp()) {
+  case ScalarOp::Div:
+  case ScalarOp::Sqrt:
+  case ScalarOp::Rsqrt:
+  case ScalarOp::Reciprocal:
+    return 5;
+  case ScalarOp::FloorDiv:
+  case ScalarOp::Remainder:
+  case ScalarOp::FMod:
+    return isFloat ? 8 : 30;
+  case ScalarOp::ScaleB:
+    return 3;
+  case ScalarOp::Maximum:
+  case ScalarOp::Minimum:
+    return isFloat ? 3 : 1;
+  default:
+    return 1;
+  }
+}
+
+/// Vector operations to evaluate one vector of the tile.
+double Plan::cost(Value value) {
+  if (buffers.contains(value))
+    return 1;
+  if (auto known = costs.find(value); known != costs.end())
+    return known->second;
+  Operation *op = value.getDefiningOp();
+  double own = 0;
+  if (auto map = dyn_cast<tile::MapOp>(op))
+    own = mapCost(map);
+  else if (isa<LoadOp, tile::CastOp>(op))
+    own = 1;
+  if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
+    for (Value operand : op->getOperands())
+      own += cost(operand);
+  return costs[value] = own;
+}
+
+/// Buffers for what `user` cannot evaluate in its own order.
+void Plan::chooseForOperand(Operation *user, Value value) {
+  if (isLeaf(value))
+    return;
+  auto load = value.getDefiningOp<LoadOp>();
+  if (isTransposedLoad(value) && !isa<tile::TransposeOp, MmaOp>(user))
+    return (void)materialize(value);
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(user)) {
+    ArrayRef<int64_t> dims = broadcast.getDims();
+    bool isScalar = dims.empty() || dims.back() != broadcast.getType().getRank() - 1;
+    bool crosses = load && load.getPad();
+    if (isScalar ? !load || crosses : cost(value) > 3)
+      materialize(value);
+  } else if (isa<tile::TransposeOp>(user)) {
+    if (!load)
+      materialize(value);
+  } else if (auto reshape = dyn_cast<tile::ReshapeOp>(user)) {
+    ArrayRef<int64_t> from = shapeOf(value), to = reshape.getType().getShape();
+    if (from.empty() || to.empty() || from.back() != to.back())
+      materialize(value);
+  } else if (isa<tile::ExtractOp>(user)) {
+    materialize(value);
+  }
+}
+
+void Plan::chooseOperands(MmaOp op) {
+  Type accumulator = elementOf(op.getResult());
+  int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
+  // The packed form is made where the operand is, so that an operand from outside a loop is packed once.
+  auto addRoot = [&](Value value, Buffer *buffer) {
+    Operation *def = value.getDefiningOp();
+    if (!def || isa<scf::ForOp, scf::IfOp>(def))
+      beforeOp[op].push_back({Root::Value, nullptr, value, buffer, false});
+    else
+      packed[value].push_back(buffer);
+  };
+  Value lhs = op.getLhs(), rhs = op.getRhs();
+  if (elementOf(lhs) == accumulator) {
+    lhsBuffers[op] = materialize(lhs);
+  } else {
+    lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
+    addRoot(lhs, lhsBuffers[op]);
+  }
+  if (shapeOf(lhs)[0] <= 4) {
+    // Few rows: the right-hand side is read once from where it is.
+    bool isPlain = isLeaf(rhs) || (rhs.getDefiningOp<LoadOp>() && !isTransposedLoad(rhs));
+    if (!isPlain && !isTransposedLoad(rhs))
+      materialize(rhs);
+    rhsBuffers[op] = nullptr;
+    return;
+  }
+  int64_t columns = shapeOf(rhs)[1];
+  MicroTile micro = chooseMicroTile(cpu, shapeOf(lhs)[0]);
+  int64_t panel = std::min(micro.vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
+  rhsBuffers[op] = newBuffer(accumulator, shapeOf(rhs), panel);
+  addRoot(rhs, rhsBuffers[op]);
+}
+
+/// A loop that yields another of its carried tiles copies it first: carried tiles are overwritten one after the other.
+static void separateCarried(tile::KernelOp kernel) {
+  kernel.walk([](scf::ForOp loop) {
+    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+    for (OpOperand &operand : yield->getOpOperands()) {
+      Value value = operand.get();
+      auto argument = dyn_cast<BlockArgument>(value);
+      bool isForeign = argument && argument.getOwner() == loop.getBody() &&
+                       argument != loop.getRegionIterArg(operand.getOperandNumber());
+      bool isTwice = llvm::count(yield.getOperands(), value) > 1;
+      if (!isa<RankedTensorType>(value.getType()) || !(isForeign || isTwice))
+        continue;
+      OpBuilder builder(yield);
+      operand.set(tile::BitcastOp::create(builder, yield.getLoc(), value.getType(), value));
+    }
+  });
+}
+
+void Plan::chooseForced() {
+  separateCarried(kernel);
+  kernel.walk([&](tile::StoreOp store) { storedViews.insert(store.getView()); });
+  kernel.walk([&](Operation *op) {
+    auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      if (storedViews.contains(load.getView()))
+        materialize(load.getResult());
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (auto [result, argument] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
+        if (isTile(result))
+          buffers[argument] = materialize(result);
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (Value result : branch.getResults())
+        if (isTile(result))
+          materialize(result);
+    } else if (isa<tile::ReduceOp, MmaOp>(op)) {
+      materialize(op->getResult(0));
+    }
+  });
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto mma = dyn_cast<MmaOp>(op))
+      chooseOperands(mma);
+    for (Value operand : op->getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (!type || (isa<MmaOp>(op) && operand != op->getOperand(2)))
+        continue;
+      // What a loop body or branch yields is made before any carried tile is overwritten.
+      if (isa<scf::YieldOp>(op) && operand.getParentBlock() == op->getBlock() && operand.getDefiningOp())
+        materialize(operand);
+      chooseForOperand(op, operand);
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadFn read) const {
+  if (buffers.contains(value) && !open.contains(value))
+    return read(value, here);
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return;
+  if (isa<LoadOp>(op))
+    return read(value, here);
+  if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
+    for (Value operand : op->getOperands())
+      visitReads(operand, here, open, read);
+  } else if (isa<tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op)) {
+    visitReads(op->getOperand(0), false, open, read);
+  }
+}
+
+void Plan::formBlock(Block *block) {
+  std::vector<Item> &out = blocks[block];
+  out.clear();
+  std::vector<Item> window; // groups not yet placed
+  // Buffered tile → its group in the window, and whether that very group may read it (where it is evaluated).
+  DenseMap<Value, std::pair<unsigned, bool>> made;
+  auto flush = [&] {
+    for (Item &item : window)
+      out.push_back(std::move(item));
+    window.clear();
+    made.clear();
+  };
+  auto addRoot = [&](Root root, ArrayRef<int64_t> shape, bool transpose = false) {
+    unsigned earliest = 0;
+    DenseSet<Value> open;
+    if (root.definesValue)
+      open.insert(root.value);
+    visitReads(root.value, true, open, [&](Value read, bool here) {
+      if (auto it = made.find(read); it != made.end())
+        earliest = std::max(earliest, it->second.first + (here && it->second.second ? 0 : 1));
+    });
+    unsigned place = window.size();
+    if (!transpose)
+      for (unsigned i = window.size(); i-- > earliest;)
+        if (window[i].kind == Item::Group && ArrayRef(window[i].shape) == shape)
+          place = i;
+    if (place == window.size()) {
+      Item item{transpose ? Item::Transpose : Item::Group};
+      item.op = root.op ? root.op : root.value.getDefiningOp();
+      item.shape.assign(shape.begin(), shape.end());
+      window.push_back(std::move(item));
+    }
+    if (root.kind == Root::Reduce)
+      made[root.op->getResult(0)] = {place, false};
+    else if (root.definesValue)
+      made[root.value] = {place, !transpose};
+    window[place].roots.push_back(root);
+  };
+  auto pack = [&](Value value, bool transpose = false) {
+    if (auto it = packed.find(value); it != packed.end())
+      for (Buffer *buffer : it->second)
+        addRoot({Root::Value, nullptr, value, buffer, false}, shapeOf(value), transpose);
+  };
+  auto makeValue = [&](Value value) {
+    bool transposed = isTransposedLoad(value);
+    Buffer *buffer = bufferOf(value);
+    if (buffer)
+      addRoot({Root::Value, nullptr, value, buffer, true}, shapeOf(value), transposed);
+    pack(value, transposed && !buffer);
+  };
+  auto simple = [&](Item::Kind kind, Operation *op) {
+    Item item{kind};
+    item.op = op;
+    out.push_back(std::move(item));
+  };
+  auto carry = [&](Value value, Buffer *dest) {
+    if (bufferOf(value) != dest)
+      addRoot({Root::Value, nullptr, value, dest, false}, shapeOf(value));
+  };
+
+  for (Operation &op : *block) {
+    if (isa<LoadOp>(op)) {
+      simple(Item::Access, &op);
+      makeValue(op.getResult(0));
+    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+      simple(Item::Access, &op);
+      addRoot({Root::Store, &op, store.getValue(), nullptr, false}, shapeOf(store.getValue()));
+    } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      addRoot({Root::Reduce, &op, reduce.getInput(), bufferOf(reduce.getResult()), false}, shapeOf(reduce.getInput()));
+      pack(reduce.getResult());
+    } else if (auto mma = dyn_cast<MmaOp>(op)) {
+      if (auto it = beforeOp.find(&op); it != beforeOp.end())
+        for (const Root &root : it->second)
+          addRoot(root, shapeOf(root.value));
+      flush();
+      simple(Item::Mma, &op);
+      pack(mma.getResult());
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (auto [init, argument] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
+        if (isa<RankedTensorType>(init.getType()))
+          carry(init, bufferOf(argument));
+      flush();
+      simple(Item::For, &op);
+      formBlock(loop.getBody());
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      flush();
+      simple(Item::If, &op);
+      for (Region &region : branch->getRegions())
+        if (!region.empty())
+          formBlock(&region.front());
+    } else if (isa<scf::YieldOp>(op)) {
+      flush();
+      for (auto [value, result] : llvm::zip(op.getOperands(), op.getParentOp()->getResults()))
+        if (isa<RankedTensorType>(value.getType()))
+          carry(value, bufferOf(result));
+    } else if (isa<tile::ExtractOp>(op)) {
+      flush();
+      simple(Item::Scalar, &op);
+    } else if (op.getNumResults() == 1 && isa<RankedTensorType>(op.getResult(0).getType())) {
+      makeValue(op.getResult(0));
+    } else if (!isa<tile::ReturnOp>(op)) {
+      simple(Item::Scalar, &op);
+    }
+  }
+  flush();
+}
+
+void Plan::formGroups() {
+  blocks.clear();
+  costs.clear();
+  formBlock(&kernel.getBody().front());
+}
+
+/// Finds the last tile that is dear and evaluated by several groups, or by a loop that it is not part of, and gives it
+/// a buffer. Returns whether there was one.
+bool Plan::materializeShared() {
+  llvm::MapVector<Value, DenseSet<const Item *>> users;
+  DenseSet<Value> deeper;
+  for (auto &[block, items] : blocks)
+    for (const Item &item : items) {
+      std::function<void(Value, const DenseSet<Value> &)> visit = [&](Value value, const DenseSet<Value> &open) {
+        if (buffers.contains(value) && !open.contains(value))
+          return;
+        Operation *op = value.getDefiningOp();
+        if (!op)
+          return;
+        users[value].insert(&item);
+        if (op->getBlock() != block)
+          deeper.insert(value);
+        if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
+          for (Value operand : op->getOperands())
+            visit(operand, open);
+      };
+      DenseSet<Value> open;
+      for (const Root &root : item.roots)
+        if (root.definesValue)
+          open.insert(root.value);
+      for (const Root &root : item.roots)
+        visit(root.value, open);
+      if (item.kind == Item::Mma)
+        visit(cast<MmaOp>(item.op).getAcc(), open);
+    }
+  Value chosen;
+  for (auto &[value, items] : users) {
+    if (buffers.contains(value) || isLeaf(value))
+      continue;
+    bool isShared = items.size() > 1 && cost(value) > recomputeLimit;
+    bool isHoisted = deeper.contains(value) && cost(value) > 2;
+    if (!isShared && !isHoisted)
+      continue;
+    // The last in the program's order: what it is made of is then evaluated once anyway.
+    if (!chosen || chosen.getDefiningOp()->isBeforeInBlock(value.getDefiningOp()) ||
+        chosen.getDefiningOp()->getBlock() != value.getDefiningOp()->getBlock())
+      chosen = value;
+  }
+  if (chosen)
+    materialize(chosen);
+  return bool(chosen);
+}
+
+LogicalResult Plan::build() {
+  chooseForced();
+  formGroups();
+  while (materializeShared())
+    formGroups();
+  int counter = 0;
+  Block *body = &kernel.getBody().front();
+  number(body, counter);
+  workInPlace(body);
+  dropCopies(body);
+  liveness(body);
+  allocate();
+  return success();
+}

@@ -1,0 +1,368 @@
+//===- ScalarLowering.cpp - Scalar semantics on lanes ---------------------===//
+//
+// What each primitive of the scalar vocabulary, each conversion and each monoid is in LLVM operations. Nothing here
+// becomes a library call: bf16 is rounded with integer arithmetic, a half is converted in software where the machine
+// has no instruction, integer division neither traps on zero nor overflows, and no remainder of floats is formed by
+// `frem`.
+//
+//===----------------------------------------------------------------------===//
+#include "Emitter.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+using LLVM::FCmpPredicate;
+using LLVM::ICmpPredicate;
+
+static bool isUnsigned(Type element) { return element.isUnsignedInteger() || element.isInteger(1); }
+
+/// Signed zeros are equal here, so one instruction and one blend for nan are enough on x86.
+Value Emitter::floatMax(Value x, Value y, bool max) {
+  auto flags = LLVM::FastmathFlags::nsz;
+  if (max)
+    return LLVM::MaximumOp::create(b, x, y, flags);
+  return LLVM::MinimumOp::create(b, x, y, flags);
+}
+
+Value Emitter::integerDivision(ScalarOp op, Value x, Value y, bool isSigned) {
+  Type type = x.getType();
+  Value zero = integer(0, type), one = integer(1, type);
+  Value isZero = cmp(ICmpPredicate::eq, y, zero);
+  if (!isSigned) {
+    Value divisor = select(isZero, one, y);
+    if (op == ScalarOp::FloorDiv)
+      return select(isZero, zero, LLVM::UDivOp::create(b, x, divisor));
+    return select(isZero, zero, LLVM::URemOp::create(b, x, divisor));
+  }
+  // x / -1 overflows for the smallest x: it is -x, and its remainder 0.
+  Value minusOne = cmp(ICmpPredicate::eq, y, integer(-1, type));
+  Value divisor = select(orI(isZero, minusOne), one, y);
+  Value quotient = LLVM::SDivOp::create(b, x, divisor);
+  Value remainder = LLVM::SRemOp::create(b, x, divisor);
+  Value inexact = cmp(ICmpPredicate::ne, remainder, zero);
+  Value oppose = cmp(ICmpPredicate::slt, xorI(remainder, divisor), zero);
+  Value adjust = andI(inexact, oppose);
+  switch (op) {
+  case ScalarOp::FloorDiv: {
+    Value floor = select(adjust, subI(quotient, one), quotient);
+    Value negated = subI(zero, x);
+    return select(isZero, zero, select(minusOne, negated, floor));
+  }
+  case ScalarOp::Remainder:
+    return select(orI(isZero, minusOne), zero, select(adjust, addI(remainder, divisor), remainder));
+  default:
+    return select(orI(isZero, minusOne), zero, remainder);
+  }
+}
+
+/// x * 2^n for integral n, in two exact steps so that the result may overflow or underflow gradually.
+Value Emitter::scaleB(Value x, Value n) {
+  Type type = x.getType(), element = elementOf(type);
+  int64_t lanes = lanesOf(type);
+  if (cpu.hasScaleF && lanes * byteWidth(element) == 64) {
+    bool isF32 = element.isF32();
+    StringRef name = isF32 ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.pd.512";
+    Type maskType = isF32 ? i16 : i8;
+    return intrinsic(name, type, {x, n, x, integer(-1, maskType), integer(4, i32)});
+  }
+  bool isF32 = element.isF32();
+  Type intType = withLanes(isF32 ? i32 : i64, lanes);
+  int64_t bias = isF32 ? 127 : 1023, mantissa = isF32 ? 23 : 52;
+  double bound = 2.0 * bias + 40;
+  Value clamped = select(fcmp(FCmpPredicate::olt, n, real(bound, type)), n, real(bound, type));
+  clamped = select(fcmp(FCmpPredicate::ogt, clamped, real(-bound, type)), clamped, real(-bound, type));
+  Value exponent = LLVM::FPToSIOp::create(b, intType, clamped);
+  auto power = [&](Value e) -> Value {
+    Value bits = LLVM::ShlOp::create(b, addI(e, integer(bias, intType)), integer(mantissa, intType));
+    return LLVM::BitcastOp::create(b, type, bits);
+  };
+  // Three factors: each exponent stays within the range of normal numbers.
+  Value third = LLVM::SDivOp::create(b, exponent, integer(3, intType));
+  Value factor = power(third), rest = power(subI(exponent, addI(third, third)));
+  Value product = LLVM::FMulOp::create(b, x, factor);
+  product = LLVM::FMulOp::create(b, product, factor);
+  return LLVM::FMulOp::create(b, product, rest);
+}
+
+Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
+  Value x = xs[0], y = xs.size() > 1 ? xs[1] : Value(), z = xs.size() > 2 ? xs[2] : Value();
+  if (op == ScalarOp::Where)
+    return select(x, y, z);
+  Type type = x.getType();
+  bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1), isSigned = !isUnsigned(element);
+  auto compare = [&](FCmpPredicate f, ICmpPredicate s, ICmpPredicate u) {
+    return isFloat ? fcmp(f, x, y) : cmp(isSigned ? s : u, x, y);
+  };
+  switch (op) {
+  case ScalarOp::Add:
+    return isFloat ? fadd(x, y) : isBool ? orI(x, y) : Value(LLVM::AddOp::create(b, x, y));
+  case ScalarOp::Sub:
+    return isFloat ? fsub(x, y) : isBool ? xorI(x, y) : Value(LLVM::SubOp::create(b, x, y));
+  case ScalarOp::Mul:
+    return isFloat ? fmul(x, y) : isBool ? andI(x, y) : Value(LLVM::MulOp::create(b, x, y));
+  case ScalarOp::Div:
+    return isFloat ? fdiv(x, y) : integerDivision(ScalarOp::FloorDiv, x, y, isSigned);
+  case ScalarOp::FloorDiv:
+    return isFloat ? Value(LLVM::FFloorOp::create(b, fdiv(x, y))) : integerDivision(op, x, y, isSigned);
+  case ScalarOp::Remainder:
+    if (isFloat)
+      return LLVM::FSubOp::create(b, x, LLVM::FMulOp::create(b, LLVM::FFloorOp::create(b, fdiv(x, y)), y));
+    return integerDivision(op, x, y, isSigned);
+  case ScalarOp::FMod:
+    if (isFloat)
+      return LLVM::FSubOp::create(b, x, LLVM::FMulOp::create(b, LLVM::FTruncOp::create(b, fdiv(x, y)), y));
+    return integerDivision(op, x, y, isSigned);
+  case ScalarOp::Maximum:
+    if (isFloat)
+      return floatMax(x, y, true);
+    return isSigned ? Value(LLVM::SMaxOp::create(b, x, y)) : Value(LLVM::UMaxOp::create(b, x, y));
+  case ScalarOp::Minimum:
+    if (isFloat)
+      return floatMax(x, y, false);
+    return isSigned ? Value(LLVM::SMinOp::create(b, x, y)) : Value(LLVM::UMinOp::create(b, x, y));
+  case ScalarOp::Neg:
+    return isFloat ? Value(LLVM::FNegOp::create(b, x)) : subI(integer(0, type), x);
+  case ScalarOp::Abs:
+    if (isFloat)
+      return LLVM::FAbsOp::create(b, x);
+    return isSigned ? Value(LLVM::SMaxOp::create(b, x, LLVM::SubOp::create(b, integer(0, type), x))) : x;
+  case ScalarOp::Sign: {
+    if (!isFloat) {
+      Value one = integer(1, type), zero = integer(0, type);
+      if (!isSigned)
+        return select(cmp(ICmpPredicate::ne, x, zero), one, zero);
+      return LLVM::SMaxOp::create(b, LLVM::SMinOp::create(b, x, one), integer(-1, type));
+    }
+    Value zero = real(0, type);
+    Value positive = select(fcmp(FCmpPredicate::ogt, x, zero), real(1, type), zero);
+    Value sign = select(fcmp(FCmpPredicate::olt, x, zero), real(-1, type), positive);
+    return select(fcmp(FCmpPredicate::uno, x, x), x, sign);
+  }
+  case ScalarOp::Square:
+    return isFloat ? fmul(x, x) : Value(LLVM::MulOp::create(b, x, x));
+  case ScalarOp::Relu:
+    return isFloat ? floatMax(x, real(0, type), true)
+                   : isSigned ? Value(LLVM::SMaxOp::create(b, x, integer(0, type))) : x;
+  case ScalarOp::Sqrt:
+    return LLVM::SqrtOp::create(b, x);
+  case ScalarOp::Rsqrt:
+    return fdiv(real(1, type), LLVM::SqrtOp::create(b, x));
+  case ScalarOp::Reciprocal:
+    return fdiv(real(1, type), x);
+  case ScalarOp::Floor:
+    return isFloat ? Value(LLVM::FFloorOp::create(b, x)) : x;
+  case ScalarOp::Ceil:
+    return isFloat ? Value(LLVM::FCeilOp::create(b, x)) : x;
+  case ScalarOp::Round:
+    return isFloat ? Value(LLVM::RoundEvenOp::create(b, x)) : x;
+  case ScalarOp::Trunc:
+    return isFloat ? Value(LLVM::FTruncOp::create(b, x)) : x;
+  case ScalarOp::Eq:
+    return compare(FCmpPredicate::oeq, ICmpPredicate::eq, ICmpPredicate::eq);
+  case ScalarOp::Ne:
+    return compare(FCmpPredicate::une, ICmpPredicate::ne, ICmpPredicate::ne);
+  case ScalarOp::Lt:
+    return compare(FCmpPredicate::olt, ICmpPredicate::slt, ICmpPredicate::ult);
+  case ScalarOp::Le:
+    return compare(FCmpPredicate::ole, ICmpPredicate::sle, ICmpPredicate::ule);
+  case ScalarOp::Gt:
+    return compare(FCmpPredicate::ogt, ICmpPredicate::sgt, ICmpPredicate::ugt);
+  case ScalarOp::Ge:
+    return compare(FCmpPredicate::oge, ICmpPredicate::sge, ICmpPredicate::uge);
+  case ScalarOp::IsNan:
+    return fcmp(FCmpPredicate::uno, x, x);
+  case ScalarOp::IsInf:
+    return fcmp(FCmpPredicate::oeq, LLVM::FAbsOp::create(b, x), real(INFINITY, type));
+  case ScalarOp::IsFinite:
+    return fcmp(FCmpPredicate::olt, LLVM::FAbsOp::create(b, x), real(INFINITY, type));
+  case ScalarOp::And:
+    return andI(x, y);
+  case ScalarOp::Or:
+    return orI(x, y);
+  case ScalarOp::Xor:
+    return xorI(x, y);
+  case ScalarOp::Not:
+    return xorI(x, integer(-1, type));
+  case ScalarOp::Shl:
+  case ScalarOp::Shr: {
+    // A count of the width or more shifts everything out.
+    int64_t width = element.getIntOrFloatBitWidth();
+    Value tooFar = cmp(ICmpPredicate::uge, y, integer(width, type));
+    Value count = select(tooFar, integer(width - 1, type), y);
+    if (op == ScalarOp::Shl)
+      return select(tooFar, integer(0, type), LLVM::ShlOp::create(b, x, count));
+    if (isSigned)
+      return LLVM::AShrOp::create(b, x, count);
+    return select(tooFar, integer(0, type), LLVM::LShrOp::create(b, x, count));
+  }
+  case ScalarOp::Fma:
+    return mulAdd(x, y, z);
+  case ScalarOp::ScaleB:
+    return scaleB(x, y);
+  default:
+    return Value();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+Value Emitter::bf16FromF32(Value value) {
+  int64_t lanes = lanesOf(value.getType());
+  Type wide = withLanes(i32, lanes);
+  Value bits = LLVM::BitcastOp::create(b, wide, value);
+  Value odd = andI(LLVM::LShrOp::create(b, bits, integer(16, wide)), integer(1, wide));
+  Value rounded = addI(addI(bits, integer(0x7fff, wide)), odd);
+  Value quiet = orI(bits, integer(0x400000, wide));
+  Value chosen = select(fcmp(FCmpPredicate::uno, value, value), quiet, rounded);
+  return LLVM::TruncOp::create(b, withLanes(i16, lanes), LLVM::LShrOp::create(b, chosen, integer(16, wide)));
+}
+
+Value Emitter::halfToF32(Value value) {
+  int64_t lanes = lanesOf(value.getType());
+  Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
+  if (cpu.hasHalfConversion)
+    return LLVM::FPExtOp::create(b, wide, value);
+  // Shift exponent and mantissa into place and let a multiplication repair the bias, subnormals included.
+  Value narrow = LLVM::BitcastOp::create(b, withLanes(i16, lanes), value);
+  Value bits = LLVM::ZExtOp::create(b, bitsType, narrow);
+  Value sign = LLVM::ShlOp::create(b, andI(bits, integer(0x8000, bitsType)), integer(16, bitsType));
+  Value magnitude = LLVM::ShlOp::create(b, andI(bits, integer(0x7fff, bitsType)), integer(13, bitsType));
+  Value scaled = LLVM::FMulOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude), real(0x1p112, wide));
+  Value special = orI(magnitude, integer(0x7f800000, bitsType));
+  Value isSpecial = cmp(ICmpPredicate::uge, magnitude, integer(0x0f800000, bitsType));
+  Value result = select(isSpecial, special, LLVM::BitcastOp::create(b, bitsType, scaled));
+  return LLVM::BitcastOp::create(b, wide, orI(result, sign));
+}
+
+Value Emitter::halfFromF32(Value value) {
+  int64_t lanes = lanesOf(value.getType());
+  Type half = withLanes(b.getF16Type(), lanes), bitsType = withLanes(i32, lanes), wide = value.getType();
+  if (cpu.hasHalfConversion)
+    return LLVM::FPTruncOp::create(b, half, value);
+  Value bits = LLVM::BitcastOp::create(b, bitsType, value);
+  Value sign = LLVM::LShrOp::create(b, andI(bits, integer(0x80000000, bitsType)), integer(16, bitsType));
+  Value magnitude = andI(bits, integer(0x7fffffff, bitsType));
+  // Subnormal halves: adding 2^-1 aligns the mantissa and rounds to nearest even.
+  Value aligned = LLVM::FAddOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude), real(0.5, wide));
+  Value small = subI(LLVM::BitcastOp::create(b, bitsType, aligned), integer(0x3f000000, bitsType));
+  Value odd = andI(LLVM::LShrOp::create(b, magnitude, integer(13, bitsType)), integer(1, bitsType));
+  Value normal = addI(addI(magnitude, integer(int32_t(0xc8000fff), bitsType)), odd);
+  normal = LLVM::LShrOp::create(b, normal, integer(13, bitsType));
+  Value result = select(cmp(ICmpPredicate::ult, magnitude, integer(0x38800000, bitsType)), small, normal);
+  result = select(cmp(ICmpPredicate::uge, magnitude, integer(0x47800000, bitsType)), integer(0x7c00, bitsType), result);
+  result = select(cmp(ICmpPredicate::ugt, magnitude, integer(0x7f800000, bitsType)), integer(0x7e00, bitsType), result);
+  Value narrow = LLVM::TruncOp::create(b, withLanes(i16, lanes), orI(result, sign));
+  return LLVM::BitcastOp::create(b, half, narrow);
+}
+
+Value Emitter::bitcast(Value value, Type to) {
+  Type type = withLanes(valueType(to), lanesOf(value.getType()));
+  return type == value.getType() ? value : Value(LLVM::BitcastOp::create(b, type, value));
+}
+
+Value Emitter::cast(Value value, Type from, Type to) {
+  if (from == to)
+    return value;
+  int64_t lanes = lanesOf(value.getType());
+  Type target = withLanes(valueType(to), lanes);
+  // Sixteen-bit floats go through f32.
+  if (from.isBF16()) {
+    Type wide = withLanes(i32, lanes);
+    Value bits = LLVM::ShlOp::create(b, LLVM::ZExtOp::create(b, wide, value), integer(16, wide));
+    return cast(LLVM::BitcastOp::create(b, withLanes(f32, lanes), bits), f32, to);
+  }
+  if (from.isF16())
+    return cast(halfToF32(value), f32, to);
+  if (to.isBF16())
+    return bf16FromF32(cast(value, from, f32));
+  if (to.isF16())
+    return halfFromF32(cast(value, from, f32));
+
+  bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
+  if (to.isInteger(1)) {
+    if (fromFloat)
+      return fcmp(FCmpPredicate::une, value, real(0, value.getType()));
+    return cmp(ICmpPredicate::ne, value, integer(0, value.getType()));
+  }
+  if (fromFloat && toFloat) {
+    if (byteWidth(to) > byteWidth(from))
+      return LLVM::FPExtOp::create(b, target, value);
+    return LLVM::FPTruncOp::create(b, target, value);
+  }
+  if (fromFloat) {
+    // Narrow integers are cut from 32 bits, as C compilers do; a number out of range is not defined, and never traps.
+    int64_t bits = to.getIntOrFloatBitWidth();
+    Type direct = withLanes(bits < 32 ? i32 : Type(valueType(to)), lanes);
+    Value whole = LLVM::FreezeOp::create(b, LLVM::FPToSIOp::create(b, direct, value));
+    return bits < 32 ? Value(LLVM::TruncOp::create(b, target, whole)) : whole;
+  }
+  if (toFloat)
+    return isUnsigned(from) ? Value(LLVM::UIToFPOp::create(b, target, value))
+                            : Value(LLVM::SIToFPOp::create(b, target, value));
+  int64_t have = elementOf(value.getType()).getIntOrFloatBitWidth(), want = to.getIntOrFloatBitWidth();
+  if (have == want)
+    return value;
+  if (have > want)
+    return LLVM::TruncOp::create(b, target, value);
+  return isUnsigned(from) ? Value(LLVM::ZExtOp::create(b, target, value))
+                          : Value(LLVM::SExtOp::create(b, target, value));
+}
+
+//===----------------------------------------------------------------------===//
+// Monoids
+//===----------------------------------------------------------------------===//
+
+Value Emitter::unit(ReduceOp op, Type element, int64_t lanes) {
+  Type type = withLanes(valueType(element), lanes);
+  bool isFloat = isa<FloatType>(element), isSigned = !isUnsigned(element);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  switch (op) {
+  case ReduceOp::Sum:
+    return isFloat ? real(-0.0, type) : integer(0, type);
+  case ReduceOp::Prod:
+    return isFloat ? real(1, type) : integer(1, type);
+  case ReduceOp::Any:
+    return integer(0, type);
+  case ReduceOp::All:
+    return integer(-1, type);
+  case ReduceOp::Max:
+    if (isFloat)
+      return real(-INFINITY, type);
+    return integer(isSigned ? llvm::minIntN(bits) : 0, type);
+  case ReduceOp::Min:
+    if (isFloat)
+      return real(INFINITY, type);
+    return integer(isSigned ? llvm::maxIntN(bits) : -1, type);
+  }
+  llvm_unreachable("all monoids are handled");
+}
+
+Value Emitter::join(ReduceOp op, Value x, Value y, Type element) {
+  return scalarOp(reduceOpCombiner(op), {x, y}, element);
+}
+
+Value Emitter::horizontal(ReduceOp op, Value vector, Type element) {
+  int64_t lanes = lanesOf(vector.getType());
+  if (!lanes)
+    return vector;
+  // Halves are joined until one lane is left; an odd lane is joined at the end.
+  Value odd;
+  while (lanes > 1) {
+    if (lanes % 2) {
+      Value last = extract(vector, lanes - 1);
+      odd = odd ? join(op, odd, last, element) : last;
+    }
+    lanes /= 2;
+    SmallVector<int32_t> low, high;
+    for (int64_t i = 0; i < lanes; ++i) {
+      low.push_back(i);
+      high.push_back(i + lanes);
+    }
+    vector = join(op, shuffle(vector, vector, low), shuffle(vector, vector, high), element);
+  }
+  Value result = extract(vector, 0);
+  return odd ? join(op, odd, result, element) : result;
+}

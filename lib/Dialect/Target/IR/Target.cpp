@@ -1,0 +1,119 @@
+//===- Target.cpp - The tessera_target dialect ----------------------------===//
+//
+// Registration and verifiers: what is checked here is what the bundle writer and the code generators rely on.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Target/IR/Target.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::target;
+
+#include "tessera/Dialect/Target/IR/TargetDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Target/IR/TargetAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Target/IR/TargetOps.cpp.inc"
+
+void TargetDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tessera/Dialect/Target/IR/TargetAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Target/IR/TargetOps.cpp.inc"
+      >();
+}
+
+LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t gridRank, int64_t words,
+                                       int64_t scratchBytes) {
+  if (gridRank < 1 || gridRank > 3)
+    return emitError() << "expected a grid rank of 1 to 3, got " << gridRank;
+  if (words < 0 || scratchBytes < 0)
+    return emitError() << "expected non-negative words and scratch bytes, got " << words << " and " << scratchBytes;
+  return success();
+}
+
+LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind, int64_t operand,
+                               StringAttr expr) {
+  if (kind != "address" && kind != "integer" && kind != "scalar")
+    return emitError() << "expected a word of kind address, integer or scalar, got '" << kind << "'";
+  if (!SymExpr::parse(expr.getValue()))
+    return emitError() << "expected a size expression, got '" << expr.getValue() << "'";
+  if (operand < 0)
+    return emitError() << "expected a non-negative operand number, got " << operand;
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  MLIRContext *context = getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context), integer = IntegerType::get(context, 64);
+  TypeRange types = getBody().front().getArgumentTypes();
+  if (types != TypeRange{pointer, integer, integer, pointer})
+    return emitOpError("expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got (") << types << ")";
+  return success();
+}
+
+LogicalResult ArgumentOp::verify() {
+  std::optional<StringRef> scalar = getScalar();
+  if (!scalar)
+    return success();
+  if (*scalar != "int" && *scalar != "float" && *scalar != "bool")
+    return emitOpError("expected a scalar of kind int, float or bool, got '") << *scalar << "'";
+  if (getType().getRank() != 0)
+    return emitOpError("expected a scalar of rank 0, got rank ") << getType().getRank();
+  return success();
+}
+
+static LogicalResult verifyExpr(Operation *op, StringRef text, StringRef what) {
+  if (SymExpr::parse(text))
+    return success();
+  return op->emitOpError("expected a size expression as ") << what << ", got '" << text << "'";
+}
+
+LogicalResult GuardOp::verify() {
+  bool known = llvm::StringSwitch<bool>(getPredicate())
+                   .Cases({"eq", "ne", "lt", "le", "gt", "ge", "multiple"}, true)
+                   .Default(false);
+  if (!known)
+    return emitOpError("expected one of eq ne lt le gt ge multiple, got '") << getPredicate() << "'";
+  return failure(failed(verifyExpr(*this, getLhs(), "left side")) || failed(verifyExpr(*this, getRhs(), "right side")));
+}
+
+LogicalResult LaunchOp::verify() {
+  for (Attribute size : getGrid())
+    if (failed(verifyExpr(*this, cast<StringAttr>(size).getValue(), "grid size")))
+      return failure();
+  if (getWork() && failed(verifyExpr(*this, *getWork(), "work")))
+    return failure();
+  for (Attribute attribute : getWords()) {
+    auto word = dyn_cast<WordAttr>(attribute);
+    if (!word)
+      return emitOpError("expected #tessera_target.word, got ") << attribute;
+    if (word.getKind() != "integer" && word.getOperand() >= int64_t(getOperands().size()))
+      return emitOpError("has ") << getOperands().size() << " operands, but a word names operand " << word.getOperand();
+  }
+  auto module = (*this)->getParentOfType<target::ModuleOp>();
+  auto kernel = module ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(module.getBody().getParentOp(), getKernelAttr())
+                       : KernelOp();
+  if (!kernel)
+    return success(); // a program may be looked at without its kernels
+  if (kernel.getConfig().getGridRank() != int64_t(getGrid().size()))
+    return emitOpError("has a grid of rank ") << getGrid().size() << ", but kernel " << getKernel() << " has rank "
+                                              << kernel.getConfig().getGridRank();
+  if (kernel.getConfig().getWords() != int64_t(getWords().size()))
+    return emitOpError("passes ") << getWords().size() << " words, but kernel " << getKernel() << " takes "
+                                  << kernel.getConfig().getWords();
+  return success();
+}
+
+LogicalResult ResultOp::verify() {
+  if (!getValue().getDefiningOp<AllocateOp>())
+    return emitOpError("expected the memory of a tessera_target.allocate");
+  return success();
+}

@@ -1,0 +1,47 @@
+//===- CpuDescription.cpp - What code generation asks of a CPU ------------===//
+#include "tessera/Support/CpuDescription.h"
+
+using namespace tessera;
+
+CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::string> &features) {
+  auto has = [&](const char *name) { return features.count(name) != 0; };
+  CpuDescription cpu;
+  if (arch == "aarch64" || arch == "arm64") {
+    cpu.arch = Arch::AArch64;
+    cpu.vectorRegisters = 32;
+    cpu.hasFma = true;
+    cpu.hasHalfConversion = true;
+    cpu.hasBf16Conversion = has("bf16");
+    cpu.l1Bytes = 64 << 10;
+    return cpu;
+  }
+  cpu.hasFma = has("fma");
+  cpu.hasHalfConversion = has("f16c") || has("avx512f");
+  if (has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq")) {
+    cpu.vectorBytes = 64;
+    cpu.vectorRegisters = 32;
+    cpu.hasMaskedMemory = true;
+    cpu.hasScaleF = true;
+    cpu.hasBf16Conversion = has("avx512bf16");
+    cpu.l1Bytes = 48 << 10;
+    cpu.l2Bytes = 2 << 20;
+  } else if (has("avx2")) {
+    cpu.vectorBytes = 32;
+    cpu.hasMaskedMemory = true;
+  }
+  return cpu;
+}
+
+MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows) {
+  // Accumulators, one vector of the right-hand side per column, one broadcast of the left-hand side.
+  constexpr int64_t vectors = 2;
+  int64_t most = (cpu.vectorRegisters - vectors - 1) / vectors;
+  int64_t least = most >= 12 ? 8 : most >= 6 ? 4 : 2;
+  if (tileRows <= most)
+    return {tileRows, vectors};
+  int64_t best = most >= 12 ? 12 : most;
+  for (int64_t rows = most; rows >= least; --rows)
+    if (tileRows % rows == 0)
+      return {rows, vectors};
+  return {best, vectors};
+}

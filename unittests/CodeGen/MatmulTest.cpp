@@ -1,0 +1,97 @@
+//===- MatmulTest.cpp - Contractions against sums in double ---------------===//
+#include "Harness.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <random>
+
+using namespace tessera::cpu;
+
+namespace {
+
+std::string replaceAll(std::string text, std::initializer_list<std::pair<std::string, std::string>> names) {
+  for (const auto &[from, to] : names)
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  return text;
+}
+
+/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`.
+std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed) {
+  return replaceAll(R"(
+tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !VIEW) grid 2 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant BK : index
+  %i = tile.program_id 0
+  %j = tile.program_id 1
+  %size = tile.dim %a, 1 : !VIEW
+  %n = arith.ceildivsi %size, %bk : index
+  %zero = tile.constant 0.0 : f32 : tensor<BMxBNxf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<BMxBNxf32>) {
+    %x = tile.load %a[%i, %k] dims [0, 1] pad 0.0 : f32 : !VIEW -> tensor<BMxBKxf32>
+    %y = tile.load %b[%k, %j] dims [0, 1] pad 0.0 : f32 : !BVIEW -> tensor<BKxBNxf32>
+    %m = tile.mma %x, %y, %acc : (tensor<BMxBKxf32>, tensor<BKxBNxf32>, tensor<BMxBNxf32>) -> tensor<BMxBNxf32>
+    scf.yield %m : tensor<BMxBNxf32>
+  }
+  tile.store %sum, %c[%i, %j] dims [0, 1] bounded : tensor<BMxBNxf32>, !VIEW
+  tile.return
+}
+)",
+                    {{"!BVIEW", transposed ? "!tile.view<?x?xf32, strides = [1, ?]>" : "!VIEW"},
+                     {"!VIEW", "!tile.view<?x?xf32, strides = [?, 1]>"},
+                     {"BM", std::to_string(bm)},
+                     {"BN", std::to_string(bn)},
+                     {"BK", std::to_string(bk)}});
+}
+
+void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t n, int64_t k, bool transposed) {
+  std::mt19937 random(m * 31 + n * 7 + k);
+  std::normal_distribution<float> normal;
+  std::vector<float> a(m * k), b(k * n), c(m * n, NAN);
+  for (float &x : a)
+    x = normal(random);
+  for (float &x : b)
+    x = normal(random);
+  Array right = transposed ? Array{b.data(), {k, n}, {1, k}} : Array::dense(b.data(), {k, n});
+  kernels.run("matmul", {Array::dense(a.data(), {m, k}), right, Array::dense(c.data(), {m, n})}, {},
+              {(m + bm - 1) / bm, (n + bn - 1) / bn});
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0, magnitude = 0;
+      for (int64_t q = 0; q < k; ++q) {
+        double product = double(a[i * k + q]) * (transposed ? b[j * k + q] : b[q * n + j]);
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      ASSERT_LE(std::fabs(c[i * n + j] - sum), (k + 1) * 0x1p-24 * magnitude)
+          << m << "x" << n << "x" << k << " at " << i << ", " << j << " with tile rows " << bm;
+    }
+}
+
+TEST(Matmul, AllShapesOfTilesAndMatrices) {
+  struct Tile {
+    int64_t m, n, k;
+  };
+  for (bool transposed : {false, true})
+    for (Tile tile : {Tile{64, 64, 64}, {24, 48, 20}, {13, 17, 19}, {4, 80, 33}, {1, 64, 32}, {2, 5, 7}}) {
+      CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed));
+      ASSERT_EQ(kernels.error(), "");
+      for (auto [m, n, k] : {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}})
+        check(kernels, tile.m, tile.n, m, n, k, transposed);
+    }
+}
+
+TEST(Matmul, OtherMachinesGetTheirOwnInstructions) {
+  CompiledKernels arm(matmulText(64, 64, 64, true), *CpuTarget::baseline("aarch64"));
+  ASSERT_EQ(arm.error(), "");
+  EXPECT_NE(arm.assembly().find("fmla"), std::string::npos);
+  CompiledKernels avx2(matmulText(64, 64, 64, false), *CpuTarget::baseline("x86-64-v3"));
+  ASSERT_EQ(avx2.error(), "");
+  EXPECT_NE(avx2.assembly().find("vfmadd"), std::string::npos);
+  EXPECT_EQ(avx2.assembly().find("zmm"), std::string::npos);
+  CompiledKernels sse(matmulText(64, 64, 64, false), *CpuTarget::baseline("x86-64-v2"));
+  EXPECT_EQ(sse.error(), "");
+}
+
+} // namespace
