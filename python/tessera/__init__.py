@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math as _math
+import os as _os
 
 from . import _tessera
 from .errors import (
@@ -25,7 +26,6 @@ from .errors import (
 
 _tessera.set_errors(TesseraError, ArgumentError, OutOfMemoryError)
 
-from .bundle import load
 from .function import Compiled, Function, function
 from .operations import OPERATIONS as _OPERATIONS
 from .options import accum, numerics
@@ -42,6 +42,13 @@ e = _math.e
 # The language's own names: operations (tsr.softmax) and element types (tsr.fp16, tsr.float16).
 globals().update(_OPERATIONS)
 globals().update(_TYPES)
+
+
+def load(path: str | _os.PathLike[str]) -> object:
+    """Loads a bundle that `tessera build` or `f.compile(...).save(path)` wrote."""
+    from .bundle import load as load_bundle
+
+    return load_bundle(path)
 
 
 def set_num_threads(count: int) -> None:

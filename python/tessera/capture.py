@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import linecache
 import sys
+import tokenize
 import types
 import weakref
 from typing import Any, NamedTuple
@@ -36,16 +38,21 @@ _SOURCES: weakref.WeakKeyDictionary[types.FunctionType, Source] = weakref.WeakKe
 def source_of(function: types.FunctionType) -> Source:
     if (known := _SOURCES.get(function)) is not None:
         return known
-    try:
-        lines, line = inspect.getsourcelines(function.__code__)
-    except (OSError, TypeError, IndentationError, SyntaxError):
+    code = function.__code__
+    # inspect.getsourcelines would first search all modules for this one.
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    if not lines:
         raise CompileError(
             f"function '{function.__qualname__}' has no source text (it was typed at a prompt, or made by exec): "
             "write it into a file"
-        ) from None
+        )
+    try:
+        lines = inspect.getblock(lines)
+    except (SyntaxError, tokenize.TokenError):
+        pass  # the file changed since it was imported: the parser has the better message
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     text = "".join(one[len(indent) :] if one.startswith(indent) else one for one in lines)
-    source = Source(text, function.__code__.co_filename, line, len(indent))
+    source = Source(text, code.co_filename, code.co_firstlineno, len(indent))
     _SOURCES[function] = source
     return source
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Iterable, NamedTuple
 
 
 class TesseraError(Exception):
@@ -56,3 +56,11 @@ def compile_error(text: str, records: list) -> CompileError:
         else:
             diagnostics.append(diagnostic)
     return CompileError(text.rstrip("\n") or "the compiler failed without a message", tuple(diagnostics))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name."""
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean '{close[0]}'" if close else ""

@@ -79,7 +79,6 @@ class Function(_tessera.Function):
         self._names: list[tuple[str, str]] = []
         self._tables: dict[str, tuple[Any, list[Specialization]]] = {}
         self._active: tuple[Any, list[Specialization]] = (None, [])
-        self._last: Specialization | None = None
         required = self._parameters.required
         # A bound method's first argument is no array: such calls are bound here.
         self._configure(self._parameters.kinds, required if self._self is None else len(self._parameters.names) + 1)
@@ -115,30 +114,35 @@ class Function(_tessera.Function):
         bound = self._parameters.bind(given)
         if bound.library is None:
             bound.library = NumPyLibrary()
+        if self._target not in (None, "cpu"):
+            raise DeviceError(f"target '{self._target}' cannot run here; arrays on the cpu run on target 'cpu'")
         destination = _Destination(bound, out)
-        with self._lock:
-            if self._target not in (None, "cpu"):
-                raise DeviceError(f"target '{self._target}' cannot run here; arrays on the cpu run on target 'cpu'")
-            self._refresh(bound)
-            result = self._active[0].run(bound.specifications, bound.missing, destination.allocate)
-            if result is None:
-                self._parameters.check(bound)
-                self._specialise(bound)
+
+        def attempt() -> Any:
+            return self._table(bound).run(bound.specifications, bound.missing, destination.allocate)
+
+        result = attempt()
         if result is None:
-            result = self._active[0].run(bound.specifications, bound.missing, destination.allocate)
+            with self._lock:
+                result = attempt()  # another thread may have compiled it by now
+                if result is None:
+                    self._parameters.check(bound)
+                    self._specialise(bound)
+            result = result or attempt()
         if result is None:
             raise TesseraError(f"function '{self.__name__}': the compiled code does not accept the call it was made for")
-        self._last = None
         return destination.finish(*result)
 
-    def _refresh(self, bound: Bound) -> None:
-        """Makes the table for the captured constants' present values the active one."""
-        if self._active[0] is not None and self._current():
-            return
-        resolver = self._resolver(bound.objects)
-        for scope, name in self._names:
-            resolver.resolve(scope, name)
-        self._activate_for(resolver, self._tables.setdefault(_fingerprint(resolver), (_tessera.Table(), [])))
+    def _table(self, bound: Bound) -> Any:
+        """The table for the captured constants' present values, which becomes the active one."""
+        with self._lock:
+            if self._active[0] is None or not self._current():
+                resolver = self._resolver(bound.objects)
+                for scope, name in self._names:
+                    resolver.resolve(scope, name)
+                tables = self._tables.setdefault(_fingerprint(resolver), (_tessera.Table(), []))
+                self._activate_for(resolver, tables)
+            return self._active[0]
 
     def _activate_for(self, resolver: Resolver, active: tuple[Any, list[Specialization]]) -> None:
         self._active = active

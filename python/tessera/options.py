@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, Callable
 
-from .errors import ArgumentError
+from .errors import ArgumentError, did_you_mean
 from .types import DType
 
 _KNOWN = ("numerics", "matmul", "fast_math", "deterministic", "batch_invariant", "accum", "via")
@@ -38,9 +37,7 @@ def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
             merged.update(value)
             continue
         if name not in _KNOWN:
-            close = difflib.get_close_matches(name, _KNOWN, 1)
-            hint = f"; did you mean '{close[0]}'" if close else ""
-            raise ArgumentError(f"there is no option '{name}'{hint}")
+            raise ArgumentError(f"there is no option '{name}'{did_you_mean(name, _KNOWN)}")
         merged[name] = _text(name, value)
     return merged
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 import types
@@ -10,7 +9,7 @@ from typing import Any
 
 from .arrays import adapt, is_array
 from .capture import constant
-from .errors import ArgumentError
+from .errors import ArgumentError, did_you_mean
 from .types import DTYPES, Tensor, TensorType
 
 _SCALARS = {int: "i", float: "f", bool: "b", "int": "i", "float": "f", "bool": "b"}
@@ -70,8 +69,7 @@ class Parameters:
         given = dict(zip(self.names, args))
         for name, value in kwargs.items():
             if name not in self.names:
-                close = difflib.get_close_matches(name, self.names, 1)
-                hint = f"; did you mean '{close[0]}'" if close else ""
+                hint = did_you_mean(name, self.names)
                 raise ArgumentError(f"{self.function}: there is no argument '{name}'{hint}")
             if name in given:
                 raise ArgumentError(f"{self.function}: argument '{name}' is given twice")
