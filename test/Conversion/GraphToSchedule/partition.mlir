@@ -1,0 +1,56 @@
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
+
+// A long stream with no rows is cut into parts, and a second kernel merges their states.
+// CHECK-LABEL: func.func @total
+// CHECK: sched.kernel @total_0_parts
+// CHECK: dims [parallel part = [[P:[0-9]+]] tile 1, stream
+// CHECK: live ["max(0, {{.*}}part.lo)"
+// CHECK: sched.store {{.*}}["part"]
+// CHECK: sched.kernel @total_0_merge
+// CHECK: sched.stream over [part]
+// CHECK: sched.gauge
+// CHECK: sched.map log
+
+// Pieces of a concatenation are written one after the other into the same tensor.
+// CHECK-LABEL: func.func @cat
+// CHECK: %[[A:.*]] = sched.kernel @cat_0
+// CHECK: sched.store {{.*}}["n"]
+// CHECK: sched.kernel @cat_1({{.*}} = %[[A]]
+// CHECK: sched.store {{.*}}["N + m"]
+
+// A strided argument is copied before it is reshaped; a contiguous one is not.
+// CHECK-LABEL: func.func @rs
+// CHECK: sched.kernel @rs_0
+// CHECK: sched.store {{.*}}["M*n + m"]
+// CHECK: sched.kernel @rs_1
+// CHECK: sched.load %{{.*}}["i"]
+// CHECK: sched.load %{{.*}}["i"]
+
+// Sums along both dimensions: the column sums are a kernel of their own.
+// CHECK-LABEL: func.func @cas
+// CHECK: sched.kernel @cas_0
+// CHECK: sched.kernel @cas_1
+func.func @total(%x: !gir.tensor<N, f32> {gir.contiguous}) -> (!gir.tensor<f32>) attributes {gir.symbols = {N = {hint = 1000000 : i64}}} {
+  %1 = gir.logsumexp %x dims [0] : !gir.tensor<N, f32> -> !gir.tensor<f32>
+  return %1 : !gir.tensor<f32>
+}
+func.func @cat(%x: !gir.tensor<N, f32> {gir.contiguous}, %y: !gir.tensor<M, f32>) -> (!gir.tensor<"N + M", f32>) {
+  %1 = gir.concat 0 (%x, %y) : (!gir.tensor<N, f32>, !gir.tensor<M, f32>) -> !gir.tensor<"N + M", f32>
+  return %1 : !gir.tensor<"N + M", f32>
+}
+func.func @rs(%x: !gir.tensor<N, M, f32>, %z: !gir.tensor<N, M, f32> {gir.contiguous}) -> (!gir.tensor<"N * M", f32>) {
+  %1 = gir.reshape %x : !gir.tensor<N, M, f32> -> !gir.tensor<"N * M", f32>
+  %3 = gir.map exp(%1) : (!gir.tensor<"N * M", f32>) -> !gir.tensor<"N * M", f32>
+  %2 = gir.reshape %z : !gir.tensor<N, M, f32> -> !gir.tensor<"N * M", f32>
+  %4 = gir.map add(%3, %2) : (!gir.tensor<"N * M", f32>, !gir.tensor<"N * M", f32>) -> !gir.tensor<"N * M", f32>
+  return %4 : !gir.tensor<"N * M", f32>
+}
+func.func @cas(%x: !gir.tensor<N, M, f32>) -> (!gir.tensor<N, M, f32>, !gir.tensor<M, f32>) {
+  %1 = gir.reduce sum %x dims [0] : !gir.tensor<N, M, f32> -> !gir.tensor<M, f32>
+  %2 = gir.reduce sum %x dims [1] : !gir.tensor<N, M, f32> -> !gir.tensor<N, f32>
+  %b1 = gir.broadcast %1 dims [1] : !gir.tensor<M, f32> -> !gir.tensor<N, M, f32>
+  %b2 = gir.broadcast %2 dims [0] : !gir.tensor<N, f32> -> !gir.tensor<N, M, f32>
+  %3 = gir.map add(%b1, %b2) : (!gir.tensor<N, M, f32>, !gir.tensor<N, M, f32>) -> !gir.tensor<N, M, f32>
+  %4 = gir.map mul(%3, %x) : (!gir.tensor<N, M, f32>, !gir.tensor<N, M, f32>) -> !gir.tensor<N, M, f32>
+  return %4, %1 : !gir.tensor<N, M, f32>, !gir.tensor<M, f32>
+}

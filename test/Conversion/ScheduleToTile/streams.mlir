@@ -1,0 +1,175 @@
+// RUN: %tessera_opt %s -convert-sched-to-tile -split-input-file | FileCheck %s
+
+// Two passes over a row: the first carries the gauge and the sum of weights, the second stores. Exponents that
+// come from data can be -inf, so the reference is guarded; the second pass guards the final gauge once.
+// CHECK-LABEL: tile.kernel @weights
+// CHECK-DAG: %[[G0:.*]] = tile.constant 0xFF800000 : f32 : tensor<8xf32>
+// CHECK-DAG: %[[L0:.*]] = tile.constant 0.000000e+00 : f32 : tensor<8xf32>
+// CHECK: %[[R:.*]]:2 = scf.for %[[J:.*]] = %c0 to %ceildiv_N_128 step %c1 iter_args(%[[G:.*]] = %[[G0]], %[[L:.*]] = %[[L0]])
+// CHECK: %[[X:.*]] = tile.load %x[%pid0, %[[J]]] dims [0, 1] :
+// CHECK: %[[U:.*]] = tile.map mul(%[[X]], %{{.*}})
+// CHECK: %[[M:.*]] = tile.reduce max %[[U]] dims [1] : tensor<8x128xf32> -> tensor<8xf32>
+// CHECK: %[[GN:.*]] = tile.map maximum(%[[G]], %[[M]])
+// CHECK: %[[EMPTY:.*]] = tile.map eq(%[[GN]], %{{.*}})
+// CHECK: %[[REF:.*]] = tile.map where(%[[EMPTY]], %{{.*}}, %[[GN]])
+// CHECK: %[[D:.*]] = tile.map sub(%[[G]], %[[REF]])
+// CHECK: %[[C:.*]] = tile.map exp2(%[[D]])
+// CHECK: %[[LC:.*]] = tile.map mul(%[[L]], %[[C]])
+// CHECK: %[[UR:.*]] = tile.map sub(%[[U]], %{{.*}})
+// CHECK: %[[W:.*]] = tile.map exp2(%[[UR]])
+// CHECK: %[[S:.*]] = tile.reduce sum %[[W]] dims [1]
+// CHECK: %[[LN:.*]] = tile.map add(%[[LC]], %[[S]])
+// CHECK: scf.yield %[[GN]], %[[LN]]
+// CHECK: %[[FINAL:.*]] = tile.map where(%{{.*}}, %{{.*}}, %[[R]]#0)
+// CHECK: scf.for %{{.*}} = %c0 to %ceildiv_N_128 step %c1 {
+// CHECK: tile.broadcast %[[FINAL]] dims [0]
+// CHECK: tile.map exp2
+// CHECK: tile.map div
+// CHECK: tile.store %{{.*}}, %out[%pid0, %{{.*}}] dims [0, 1] : tensor<8x128xf32>
+func.func @weights(%x: !gir.tensor<S, N, f32> {gir.name = "x"}) -> !gir.tensor<S, N, f32>
+    attributes {gir.symbols = {N = {divisor = 128 : i64}, S = {divisor = 8 : i64}}} {
+  %r = sched.kernel @weights_k(%X = %x : !gir.tensor<S, N, f32>) -> (%o : !gir.tensor<S, N, f32>)
+      dims [parallel i = S tile 8, stream n = N tile 128] order [i] {
+    %c = sched.constant 1.44269504 : f32 : !sched.val<[], f32>
+    %s:2 = sched.stream over [n] live ["0", "N"] full ["0", "N"] lag 0.0 -> !sched.val<[i], f32>, !sched.val<[i], f32> {
+      %0 = sched.load %X["i", "n"] : !gir.tensor<S, N, f32> -> !sched.val<[i, n], f32>
+      %u = sched.map mul(%0, %c) : (!sched.val<[i, n], f32>, !sched.val<[], f32>) -> !sched.val<[i, n], f32>
+      %g = sched.gauge %u : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+      %w = sched.weigh %u rel %g : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
+      %l = sched.accumulate sum(%w) rel %g : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+      sched.yield %g, %l : !sched.val<[i], f32>, !sched.val<[i], f32>
+    }
+    sched.stream over [n] live ["0", "N"] full ["0", "N"] lag 0.0 {
+      %0 = sched.load %X["i", "n"] : !gir.tensor<S, N, f32> -> !sched.val<[i, n], f32>
+      %u = sched.map mul(%0, %c) : (!sched.val<[i, n], f32>, !sched.val<[], f32>) -> !sched.val<[i, n], f32>
+      %w = sched.weigh %u rel %s#0 : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
+      %p = sched.map div(%w, %s#1) : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
+      sched.store %p, %o["i", "n"] : !sched.val<[i, n], f32>, !gir.tensor<S, N, f32>
+    }
+  }
+  return %r : !gir.tensor<S, N, f32>
+}
+
+// -----
+
+// Weights of a contraction times values. Queries are read before the loop; a ragged last block gets -inf as exponents
+// and zeros as values, nothing else. No exponent can be -inf, so no reference is guarded.
+// CHECK-LABEL: tile.kernel @contract
+// CHECK: %[[Q:.*]] = tile.load %q[%pid1, %pid0, %c0] dims [1, 2] pad {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[FULL:.*]]:3 = scf.for %[[J:.*]] = %c0 to %floordiv_T_128 step %c1
+// CHECK: %[[K:.*]] = tile.load %k[%pid1, %[[J]], %c0] dims [2, 1] : {{.*}} -> tensor<64x128xf32>
+// CHECK: tile.mma %[[Q]], %[[K]], %{{.*}} -> tensor<64x128xf32>
+// CHECK-NOT: tile.map where
+// CHECK: %[[V:.*]] = tile.load %v[%pid1, %[[J]], %pid2] dims [1, 2] : {{.*}} -> tensor<128x64xf32>
+// CHECK: tile.mma %{{.*}}, %[[V]], %{{.*}} -> tensor<64x64xf32>
+// CHECK: scf.for %[[J2:.*]] = %floordiv_T_128 to %ceildiv_T_128 step %c1 iter_args(%{{.*}} = %[[FULL]]#0
+// CHECK: tile.load %k{{.*}} pad
+// CHECK: %[[EDGE:.*]] = tile.map lt
+// CHECK: %[[EB:.*]] = tile.broadcast %[[EDGE]] dims [1]
+// CHECK: %[[U:.*]] = tile.map where(%[[EB]], %{{.*}}, %{{.*}})
+// CHECK: tile.reduce max %[[U]]
+// CHECK: tile.map sub(%[[U]], %{{.*}})
+// CHECK-NOT: tile.map where
+// CHECK: tile.load %v{{.*}} pad
+// CHECK-NOT: tile.map where
+// CHECK: tile.mma
+func.func @contract(%q: !gir.tensor<B, S, 64, f32> {gir.name = "q"}, %k: !gir.tensor<B, T, 64, f32> {gir.name = "k"},
+                    %v: !gir.tensor<B, T, 64, f32> {gir.name = "v"}) -> !gir.tensor<B, S, 64, f32> {
+  %r = sched.kernel @contract_k(%Q = %q : !gir.tensor<B, S, 64, f32>, %K = %k : !gir.tensor<B, T, 64, f32>,
+                                %V = %v : !gir.tensor<B, T, 64, f32>) -> (%o : !gir.tensor<B, S, 64, f32>)
+      dims [parallel b = B tile 1, parallel i = S tile 64, parallel e = 64 tile 64, stream n = T tile 128, inner d = 64 tile 64]
+      order [i, b, e] {
+    %s:2 = sched.stream over [n] live ["0", "T"] full ["0", "T"] lag 0.0
+        -> !sched.val<[b, i], f32>, !sched.val<[b, i, e], f32> {
+      %0 = sched.load %Q["b", "i", "d"] : !gir.tensor<B, S, 64, f32> -> !sched.val<[b, i, d], f32>
+      %1 = sched.load %K["b", "n", "d"] : !gir.tensor<B, T, 64, f32> -> !sched.val<[b, n, d], f32>
+      %u = sched.reduce sum(%0, %1) over [d] : (!sched.val<[b, i, d], f32>, !sched.val<[b, n, d], f32>) -> !sched.val<[b, i, n], f32>
+      %g = sched.gauge %u : !sched.val<[b, i, n], f32> -> !sched.val<[b, i], f32>
+      %w = sched.weigh %u rel %g : (!sched.val<[b, i, n], f32>, !sched.val<[b, i], f32>) -> !sched.val<[b, i, n], f32>
+      %l = sched.accumulate sum(%w) rel %g : (!sched.val<[b, i, n], f32>, !sched.val<[b, i], f32>) -> !sched.val<[b, i], f32>
+      %2 = sched.load %V["b", "n", "e"] : !gir.tensor<B, T, 64, f32> -> !sched.val<[b, e, n], f32>
+      %a = sched.accumulate sum(%w, %2) rel %g : (!sched.val<[b, i, n], f32>, !sched.val<[b, e, n], f32>, !sched.val<[b, i], f32>) -> !sched.val<[b, i, e], f32>
+      sched.yield %l, %a : !sched.val<[b, i], f32>, !sched.val<[b, i, e], f32>
+    }
+    %3 = sched.map div(%s#1, %s#0) : (!sched.val<[b, i, e], f32>, !sched.val<[b, i], f32>) -> !sched.val<[b, i, e], f32>
+    sched.store %3, %o["b", "i", "e"] : !sched.val<[b, i, e], f32>, !gir.tensor<B, S, 64, f32>
+  }
+  return %r : !gir.tensor<B, S, 64, f32>
+}
+
+// -----
+
+// A band: head and tail evaluate the mask and guard the reference, the middle does neither. With lag the gauge
+// stays while the maximum is near.
+// CHECK-LABEL: tile.kernel @band
+// CHECK: %[[I0:.*]] = arith.muli %pid0, %c64
+// CHECK: arith.floordivsi
+// CHECK: arith.ceildivsi
+// CHECK: %[[HEAD:.*]] = scf.for
+// CHECK: tile.map lt
+// CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64x64xi1>
+// CHECK: tile.map eq
+// CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64xi1>
+// CHECK: scf.yield
+// CHECK: %[[FULL:.*]] = scf.for %{{.*}} iter_args(%{{.*}} = %[[HEAD]])
+// CHECK-NOT: (tensor<64x64xi1>
+// CHECK-NOT: tile.map eq
+// CHECK: tile.map le
+// CHECK: scf.yield
+// CHECK: scf.for %{{.*}} iter_args(%{{.*}} = %[[FULL]])
+// CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64x64xi1>
+// CHECK: scf.yield
+// CHECK-NOT: scf.for
+func.func @band(%q: !gir.tensor<S, 64, f32>, %k: !gir.tensor<S, 64, f32>) -> !gir.tensor<S, f32>
+    attributes {gir.symbols = {S = {divisor = 64 : i64}}} {
+  %r = sched.kernel @band_k(%Q = %q : !gir.tensor<S, 64, f32>, %K = %k : !gir.tensor<S, 64, f32>) -> (%o : !gir.tensor<S, f32>)
+      dims [parallel i = S tile 64, stream n = S tile 64, inner d = 64 tile 64] order [i] {
+    %s = sched.stream over [n] live ["i.lo - 255", "i.hi + 1"] full ["i.hi - 255", "i.lo + 1"] lag 8.0 -> !sched.val<[i], f32> {
+      %0 = sched.load %Q["i", "d"] : !gir.tensor<S, 64, f32> -> !sched.val<[i, d], f32>
+      %1 = sched.load %K["n", "d"] : !gir.tensor<S, 64, f32> -> !sched.val<[n, d], f32>
+      %2 = sched.reduce sum(%0, %1) over [d] : (!sched.val<[i, d], f32>, !sched.val<[n, d], f32>) -> !sched.val<[i, n], f32>
+      %3 = sched.index "i - n" : !sched.val<[i, n], i64>
+      %zero = sched.constant 0 : i64 : !sched.val<[], i64>
+      %width = sched.constant 256 : i64 : !sched.val<[], i64>
+      %4 = sched.map ge(%3, %zero) : (!sched.val<[i, n], i64>, !sched.val<[], i64>) -> !sched.val<[i, n], i1>
+      %5 = sched.map lt(%3, %width) : (!sched.val<[i, n], i64>, !sched.val<[], i64>) -> !sched.val<[i, n], i1>
+      %6 = sched.map bitwise_and(%4, %5) : (!sched.val<[i, n], i1>, !sched.val<[i, n], i1>) -> !sched.val<[i, n], i1>
+      %u = sched.mask %6, %2 else 0xFF800000 : f32 : (!sched.val<[i, n], i1>, !sched.val<[i, n], f32>) -> !sched.val<[i, n], f32>
+      %g = sched.gauge %u : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+      sched.yield %g : !sched.val<[i], f32>
+    }
+    sched.store %s, %o["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
+  }
+  return %r : !gir.tensor<S, f32>
+}
+
+// -----
+
+// Sums without a gauge over two stream dimensions; a count of the indices; the outer dimension is a plain loop.
+// CHECK-LABEL: tile.kernel @sums
+// CHECK: %[[R:.*]]:2 = scf.for %[[H:.*]] = %c0 to %H step %c1
+// CHECK: scf.for %[[J:.*]] = %c0 to %floordiv_N_64 step %c1
+// CHECK: %[[X:.*]] = tile.load %x[%[[H]], %[[J]]] dims [1] :
+// CHECK: tile.reduce sum %[[X]] dims [0] : tensor<64xf32> -> tensor<f32>
+// CHECK: %[[ONE:.*]] = tile.constant 1.000000e+00 : f32 : tensor<64xf32>
+// CHECK: tile.reduce sum
+// CHECK: scf.for %[[J2:.*]] = %floordiv_N_64 to %ceildiv_N_64 step %c1
+// CHECK: tile.load %x[%[[H]], %[[J2]]] dims [1] pad
+// CHECK: tile.map where
+// CHECK: tile.map add
+// CHECK: tile.store %[[R]]#0, %out[] dims [] : tensor<f32>
+func.func @sums(%x: !gir.tensor<H, N, f32> {gir.name = "x"}) -> (!gir.tensor<f32>, !gir.tensor<f32>) {
+  %r:2 = sched.kernel @sums_k(%X = %x : !gir.tensor<H, N, f32>) -> (%o : !gir.tensor<f32>, %p : !gir.tensor<f32>)
+      dims [stream h = H tile 1, stream n = N tile 64] order [] {
+    %s:2 = sched.stream over [h, n] live ["0", "N"] full ["0", "N"] lag 0.0 -> !sched.val<[], f32>, !sched.val<[], f32> {
+      %0 = sched.load %X["h", "n"] : !gir.tensor<H, N, f32> -> !sched.val<[h, n], f32>
+      %1 = sched.accumulate sum(%0) : (!sched.val<[h, n], f32>) -> !sched.val<[], f32>
+      %one = sched.constant 1.0 : f32 : !sched.val<[], f32>
+      %2 = sched.accumulate sum(%one) : (!sched.val<[], f32>) -> !sched.val<[], f32>
+      sched.yield %1, %2 : !sched.val<[], f32>, !sched.val<[], f32>
+    }
+    sched.store %s#0, %o[] : !sched.val<[], f32>, !gir.tensor<f32>
+    sched.store %s#1, %p[] : !sched.val<[], f32>, !gir.tensor<f32>
+  }
+  return %r#0, %r#1 : !gir.tensor<f32>, !gir.tensor<f32>
+}
