@@ -3,7 +3,7 @@
 func.func @strided(%x: !gir.tensor<A, B, f32>) -> !gir.tensor<"A*B", f32> {
   %r = sched.kernel @k(%X = %x : !gir.tensor<A, B, f32>) -> (%o : !gir.tensor<"A*B", f32>)
       dims [parallel i = "A*B" tile 8] order [i] {
-    // expected-error @+1 {{expected an address that is affine in the dimensions, got $0*floordiv(i, B) + $1*i - $1*B*floordiv(i, B)}}
+    // expected-error @+1 {{expected an address that is affine in the dimensions, got $0*floordiv(i, B) - $1*B*floordiv(i, B) + $1*i}}
     %0 = sched.load %X["floordiv(i, B)", "mod(i, B)"] : !gir.tensor<A, B, f32> -> !sched.val<[i], f32>
     sched.store %0, %o["i"] : !sched.val<[i], f32>, !gir.tensor<"A*B", f32>
   }
@@ -24,4 +24,16 @@ func.func @state(%x: !gir.tensor<N, D, f32>) -> !gir.tensor<D, f32> {
     sched.store %s, %o["d"] : !sched.val<[d], f32>, !gir.tensor<D, f32>
   }
   return %r : !gir.tensor<D, f32>
+}
+
+// -----
+
+func.func @element_number(%x: !gir.tensor<A, B, f32>) -> !gir.tensor<"A*B", f32> {
+  %r = sched.kernel @k(%X = %x : !gir.tensor<A, B, f32>) -> (%o : !gir.tensor<"A*B", f32>)
+      dims [parallel i = "A*B" tile 8] order [i] {
+    // expected-error @+1 {{expected a contiguous tensor for a row-major element number}}
+    %0 = sched.load %X["i"] : !gir.tensor<A, B, f32> -> !sched.val<[i], f32>
+    sched.store %0, %o["i"] : !sched.val<[i], f32>, !gir.tensor<"A*B", f32>
+  }
+  return %r : !gir.tensor<"A*B", f32>
 }

@@ -79,10 +79,10 @@ func.func @elements() {
 
 // -----
 
-func.func @index_rank(%x: !gir.tensor<S, T, f32>) {
-  sched.kernel @k(%a = %x : !gir.tensor<S, T, f32>) -> () dims [parallel i = S tile 1] order [i] {
-    // expected-error @+1 {{expected 2 index expressions, one for each dimension, got 1}}
-    %0 = sched.load %a["i"] : !gir.tensor<S, T, f32> -> !sched.val<[i], f32>
+func.func @index_rank(%x: !gir.tensor<S, T, U, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, T, U, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    // expected-error @+1 {{expected 3 index expressions, one for each dimension, or one row-major element number, got 2}}
+    %0 = sched.load %a["i", "0"] : !gir.tensor<S, T, U, f32> -> !sched.val<[i], f32>
   }
   return
 }

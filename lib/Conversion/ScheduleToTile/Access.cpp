@@ -1,0 +1,175 @@
+//===- Access.cpp - Views that loads and stores need ----------------------===//
+//
+// The address is a polynomial over dimensions, sizes and strides. Every mod(z, H) over dimensions is written as
+// z - H*floordiv(z, H); in an address that does not really divide, the divisions then cancel, since polynomials
+// are canonical. What remains must be linear in the dimensions; its coefficients are the view's strides.
+//
+//===----------------------------------------------------------------------===//
+#include "Access.h"
+
+using namespace mlir;
+using namespace tessera;
+
+bool tessera::isNonNegative(SymExpr e) {
+  switch (e.kind()) {
+  case SymExpr::Kind::Constant:
+    return e.constantValue() >= 0;
+  case SymExpr::Kind::Symbol:
+  case SymExpr::Kind::Mod:
+    return true;
+  case SymExpr::Kind::Max:
+    return llvm::any_of(e.operands(), isNonNegative);
+  default:
+    return llvm::all_of(e.operands(), isNonNegative);
+  }
+}
+
+static std::vector<SymExpr> termsOf(SymExpr e) {
+  return e.kind() == SymExpr::Kind::Add ? e.operands() : std::vector<SymExpr>{e};
+}
+
+static bool mentionsDims(sched::KernelOp kernel, SymExpr e) {
+  return !kernel.getDimsIn(e).empty();
+}
+
+/// floordiv with nested divisions joined: floordiv(floordiv(a, b), c) = floordiv(a, b*c).
+static SymExpr joinedFloorDiv(SymExpr a, SymExpr b) {
+  if (a.kind() == SymExpr::Kind::FloorDiv)
+    return joinedFloorDiv(a.operands()[0], a.operands()[1] * b);
+  return a.floorDiv(b);
+}
+
+/// `e` with every mod over dimensions written with floordiv.
+static SymExpr expandMods(sched::KernelOp kernel, SymExpr e) {
+  if (!mentionsDims(kernel, e) || e.isSymbol())
+    return e;
+  SmallVector<SymExpr> operands;
+  for (SymExpr operand : e.operands())
+    operands.push_back(expandMods(kernel, operand));
+  switch (e.kind()) {
+  case SymExpr::Kind::Add:
+    return std::accumulate(operands.begin(), operands.end(), SymExpr(0), std::plus<SymExpr>());
+  case SymExpr::Kind::Mul:
+    return std::accumulate(operands.begin(), operands.end(), SymExpr(1),
+                           std::multiplies<SymExpr>());
+  case SymExpr::Kind::FloorDiv:
+    return joinedFloorDiv(operands[0], operands[1]);
+  case SymExpr::Kind::Mod:
+    return operands[0] - operands[1] * joinedFloorDiv(operands[0], operands[1]);
+  default:
+    return e;
+  }
+}
+
+/// The dimension and coefficient of a linear term; no dimension if the term has none; nothing if it is not linear.
+static std::optional<std::pair<StringAttr, SymExpr>> linearTerm(sched::KernelOp kernel,
+                                                                SymExpr term) {
+  StringAttr dim;
+  SymExpr coefficient(1);
+  std::vector<SymExpr> factors =
+      term.kind() == SymExpr::Kind::Mul ? term.operands() : std::vector<SymExpr>{term};
+  for (SymExpr factor : factors) {
+    sched::DimAttr declared = factor.isSymbol() ? kernel.getDim(factor.symbolName()) : nullptr;
+    if (!declared && !mentionsDims(kernel, factor)) {
+      coefficient = coefficient * factor;
+      continue;
+    }
+    if (!declared || dim)
+      return std::nullopt;
+    dim = declared.getName();
+  }
+  return std::pair(dim, coefficient);
+}
+
+static SmallVector<SymExpr> getRowMajorStrides(gir::TensorType type) {
+  SmallVector<SymExpr> strides(type.getRank());
+  SymExpr product(1);
+  for (unsigned k = type.getRank(); k-- > 0; product = product * type.getDim(k))
+    strides[k] = product;
+  return strides;
+}
+
+SmallVector<SymExpr> tessera::getHostStrides(Value tensor) {
+  auto type = cast<gir::TensorType>(tensor.getType());
+  SmallVector<SymExpr> strides = getRowMajorStrides(type);
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  auto func = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+  if (!func || func.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr))
+    return strides;
+  auto unit = func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), gir::kUnitStrideAttr);
+  for (unsigned k = 0; k < type.getRank(); ++k)
+    strides[k] = unit && unit.getInt() == k ? SymExpr(1)
+                                            : SymExpr::symbol("$" + std::to_string(k));
+  return strides;
+}
+
+FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, Value tensor,
+                                         ArrayAttr index) {
+  auto type = cast<gir::TensorType>(tensor.getType());
+  SmallVector<SymExpr> strides = getHostStrides(tensor), shape(type.getShape()), expressions;
+  if (index.size() != type.getRank()) { // a row-major element number
+    if (strides != getRowMajorStrides(type))
+      return op->emitOpError("expected a contiguous tensor for a row-major element number");
+    strides = {SymExpr(1)};
+    shape = {type.getNumElements()};
+  }
+  SymExpr address;
+  // One index for a tensor of another rank is a row-major element number.
+  bool flat = index.size() == 1 && type.getRank() != 1;
+  if (flat) {
+    if (llvm::any_of(strides, [](SymExpr s) { return s.str().find('$') != std::string::npos; }))
+      return op->emitOpError("expected a contiguous tensor for a row-major element number");
+    strides.assign(1, SymExpr(1));
+  }
+  for (auto [k, text] : llvm::enumerate(index.getAsRange<StringAttr>())) {
+    expressions.push_back(*SymExpr::parse(text.getValue().str()));
+    address = address + expandMods(kernel, expressions.back()) * strides[k];
+  }
+
+  Access access;
+  access.dims = kernel.getDimsIn(expressions);
+  access.strides.assign(access.dims.size(), SymExpr(0));
+  auto position = [&](StringAttr dim) { return llvm::find(access.dims, dim) - access.dims.begin(); };
+  for (SymExpr term : termsOf(address)) {
+    auto linear = linearTerm(kernel, term);
+    if (!linear)
+      return op->emitOpError() << "expected an address that is affine in the dimensions, got "
+                               << address.str();
+    auto [dim, coefficient] = *linear;
+    SymExpr &target = dim ? access.strides[position(dim)] : access.offset;
+    target = target + coefficient;
+  }
+
+  // A dimension that indexes past the end of the tensor reads padding there.
+  for (StringAttr dim : access.dims)
+    access.sizes.push_back(kernel.getDim(dim).getSize());
+  for (auto [k, e] : llvm::enumerate(expressions)) {
+    SmallVector<StringAttr> dims = kernel.getDimsIn(e);
+    if (flat || dims.size() != 1)
+      continue;
+    SymExpr start = e - SymExpr::symbol(dims.front().getValue());
+    SymExpr &size = access.sizes[position(dims.front())], limit = shape[k] - start;
+    if (mentionsDims(kernel, start) || isNonNegative(limit - size))
+      continue;
+    size = SymExpr::min(size, isNonNegative(limit) ? limit : SymExpr::max(limit, 0));
+    access.limited.push_back(dims.front());
+  }
+  return access;
+}
+
+tile::OperandViewAttr Access::getOperandView(MLIRContext *context) const {
+  return tile::OperandViewAttr::get(context, offset, sizes, strides);
+}
+
+tile::ViewType Access::getViewType(Type elementType, const SizeFacts &facts) const {
+  SmallVector<int64_t> shape, steps, divisors;
+  auto staticOr = [](SymExpr e) {
+    return e.isConstant() ? e.constantValue() : ShapedType::kDynamic;
+  };
+  for (auto [size, stride] : llvm::zip(sizes, strides)) {
+    shape.push_back(staticOr(size));
+    steps.push_back(staticOr(stride));
+    divisors.push_back(facts.divisor(size));
+  }
+  return tile::ViewType::get(shape, elementType, steps, divisors);
+}

@@ -1,0 +1,40 @@
+//===- Access.h - Views that loads and stores need -------------*- C++ -*-===//
+//
+// An index into a tensor as an affine address over a kernel's dimensions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CONVERSION_SCHEDULETOTILE_ACCESS_H
+#define TESSERA_LIB_CONVERSION_SCHEDULETOTILE_ACCESS_H
+
+#include "tessera/Analysis/SizeFacts.h"
+#include "tessera/Dialect/Schedule/IR/Schedule.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera {
+
+/// Whether `e` cannot be negative: a sum and product of sizes and other non-negative parts.
+bool isNonNegative(SymExpr e);
+
+/// A tensor seen along the dimensions of a kernel that its index names.
+struct Access {
+  llvm::SmallVector<mlir::StringAttr> dims; ///< in declaration order
+  SymExpr offset;
+  llvm::SmallVector<SymExpr> sizes, strides; ///< one per dimension
+  /// Dimensions along which the tensor ends before the dimension does; reads there give the padding.
+  llvm::SmallVector<mlir::StringAttr> limited;
+
+  tile::OperandViewAttr getOperandView(mlir::MLIRContext *context) const;
+  tile::ViewType getViewType(mlir::Type elementType, const SizeFacts &facts) const;
+};
+
+/// The strides of a tensor on the host side, `$k` where only the call knows stride `k`.
+llvm::SmallVector<SymExpr> getHostStrides(mlir::Value tensor);
+
+/// The access of a `sched.load` or `sched.store` (its tensor on the host side is `tensor`); reports an error if the
+/// address is not affine.
+mlir::FailureOr<Access> analyseAccess(mlir::Operation *op, sched::KernelOp kernel,
+                                      mlir::Value tensor, mlir::ArrayAttr index);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,222 @@
+//===- EmitJoin.cpp - Reductions and contractions of blocks ---------------===//
+//
+// A product summed over an axis that both factors have is a `tile.mma` when each factor has an axis of its own;
+// several axes of one kind are flattened into one. Everything else is computed elementwise and reduced. Where a block may
+// reach beyond a size, what is joined there must be the monoid's unit.
+//
+//===----------------------------------------------------------------------===//
+#include "Emitter.h"
+
+using namespace mlir;
+using namespace tessera;
+
+static ArrayRef<StringAttr> dimsOf(Value value) {
+  return cast<sched::ValType>(value.getType()).getDims();
+}
+
+static Type elementOf(Value value) { return cast<sched::ValType>(value.getType()).getElementType(); }
+
+Type Emitter::accumulatorType(ReduceOp kind, ValueRange values, Type result) {
+  if (kind != ReduceOp::Sum && kind != ReduceOp::Prod)
+    return elementOf(values.front());
+  Type a = gir::accumulationType(elementOf(values.front())), b = gir::accumulationType(result);
+  return a.getIntOrFloatBitWidth() > b.getIntOrFloatBitWidth() ? a : b;
+}
+
+Value Emitter::identity(ReduceOp kind, const Order &order, Type element) {
+  bool isMax = kind == ReduceOp::Max;
+  switch (kind) {
+  case ReduceOp::Sum:
+  case ReduceOp::Any:
+    return constant(order, element, 0);
+  case ReduceOp::Prod:
+  case ReduceOp::All:
+    return constant(order, element, 1);
+  case ReduceOp::Max:
+  case ReduceOp::Min:
+    break;
+  }
+  double infinity = std::numeric_limits<double>::infinity();
+  if (isa<FloatType>(element))
+    return constant(order, element, isMax ? -infinity : infinity);
+  unsigned width = element.getIntOrFloatBitWidth();
+  bool isUnsigned = element.isUnsignedInteger() || width == 1;
+  APInt value = isUnsigned ? (isMax ? APInt::getMinValue(width) : APInt::getMaxValue(width))
+                           : (isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
+  return create<tile::ConstantOp>(tileType(order, element), IntegerAttr::get(element, value));
+}
+
+SmallVector<StringAttr> Emitter::raggedAmong(ArrayRef<StringAttr> dims) {
+  SmallVector<StringAttr> ragged;
+  for (StringAttr dim : dims)
+    if (isRagged(dim))
+      ragged.push_back(dim);
+  return ragged;
+}
+
+/// Whether the value's elements beyond the size of `dim` are zero as they are: loads are padded with zeros, weights
+/// are powers of an exponent that is -inf there, and some operations keep zeros.
+bool Emitter::isZeroAtEdge(Value value, StringAttr dim) {
+  Operation *op = value.getDefiningOp();
+  if (!cast<sched::ValType>(value.getType()).hasDim(dim))
+    return false;
+  if (isa<sched::LoadOp>(op))
+    return true;
+  if (auto weigh = dyn_cast<sched::WeighOp>(op))
+    return isa_and_nonnull<sched::GaugeOp>(weigh.getGauge().getDefiningOp());
+  auto isZero = [&](Value v) { return isZeroAtEdge(v, dim); };
+  if (isa<sched::CastOp>(op))
+    return isZero(op->getOperand(0));
+  auto mapOp = dyn_cast<sched::MapOp>(op);
+  if (!mapOp)
+    return false;
+  auto isFinite = [](Value v) {
+    auto constant = v.getDefiningOp<sched::ConstantOp>();
+    auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+    return constant && (!number || number.getValue().isFinite());
+  };
+  switch (mapOp.getScalarOp()) {
+  case ScalarOp::Neg:
+  case ScalarOp::Abs:
+  case ScalarOp::Square:
+  case ScalarOp::Relu:
+  case ScalarOp::Add:
+  case ScalarOp::Sub:
+    return llvm::all_of(mapOp.getInputs(), isZero);
+  case ScalarOp::Mul:
+    return llvm::any_of(mapOp.getInputs(), isZero) &&
+           llvm::all_of(mapOp.getInputs(), [&](Value v) { return isZero(v) || isFinite(v); });
+  default:
+    return false;
+  }
+}
+
+/// The value as it is joined: its elements beyond a ragged dimension that it has are the unit of `kind`.
+Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
+                           ArrayRef<StringAttr> reduced) {
+  Value tile = emitTile(value, order);
+  SmallVector<StringAttr> masked;
+  for (StringAttr dim : raggedAmong(reduced))
+    if (llvm::is_contained(dimsOf(value), dim) &&
+        !(kind == ReduceOp::Sum && isZeroAtEdge(value, dim)))
+      masked.push_back(dim);
+  if (masked.empty())
+    return tile;
+  SmallVector<Scope::Tile> &known = top().masked[{value, unsigned(kind)}];
+  for (Scope::Tile &other : known)
+    if (other.order == order)
+      return other.tile;
+  Value edge = emitEdge(masked, order);
+  Value result = map(ScalarOp::Where, {edge, tile, identity(kind, order, elementOf(value))});
+  known.push_back({order, result});
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
+std::optional<Emitter::Matrix> Emitter::asMatrixProduct(ValueRange values,
+                                                        ArrayRef<StringAttr> reduced,
+                                                        const Order &order) {
+  if (values.size() != 2 || elementOf(values[0]).isInteger(1))
+    return std::nullopt;
+  Matrix product{values[0], values[1], {}, {}, {}};
+  SmallVector<StringAttr> all(dimsOf(values[0]));
+  llvm::append_range(all, dimsOf(values[1]));
+  for (StringAttr dim : getOrder(all)) {
+    bool inLhs = llvm::is_contained(dimsOf(values[0]), dim);
+    bool inRhs = llvm::is_contained(dimsOf(values[1]), dim);
+    bool isReduced = llvm::is_contained(reduced, dim);
+    if (isReduced != (inLhs && inRhs))
+      return std::nullopt;
+    (isReduced ? product.depth : inLhs ? product.rows : product.columns).push_back(dim);
+  }
+  if (product.rows.empty() || product.columns.empty() || product.depth.empty())
+    return std::nullopt;
+  // The factor whose axis comes first gives the rows.
+  if (llvm::is_contained(product.columns, order.front())) {
+    std::swap(product.lhs, product.rhs);
+    std::swap(product.rows, product.columns);
+  }
+  return product;
+}
+
+Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> reduced,
+                        const Order &order, Type accumulator, Value state) {
+  auto concat = [](const Order &a, const Order &b) {
+    Order both = a;
+    both.append(b);
+    return both;
+  };
+  auto count = [&](const Order &dims) {
+    int64_t product = 1;
+    for (StringAttr dim : dims)
+      product *= tileOf(dim);
+    return product;
+  };
+  auto reshape = [&](Value tile, ArrayRef<int64_t> shape) {
+    bool same = llvm::cast<RankedTensorType>(tile.getType()).getShape() == shape;
+    return same ? tile : fold<tile::ReshapeOp>(tile, shape);
+  };
+  if (std::optional<Matrix> product = asMatrixProduct(values, reduced, order)) {
+    auto &[lhs, rhs, rows, columns, depth] = *product;
+    int64_t m = count(rows), n = count(columns), k = count(depth);
+    Order natural = concat(rows, columns);
+    Value a = reshape(emitOperand(kind, lhs, concat(rows, depth), reduced), {m, k});
+    Value b = reshape(emitOperand(kind, rhs, concat(depth, columns), reduced), {k, n});
+    Value c = state ? permute(state, order, natural) : constant(natural, accumulator, 0);
+    Value sum = create<tile::MmaOp>(a, b, reshape(c, {m, n}));
+    return permute(reshape(sum, tileType(natural, accumulator).getShape()), natural, order);
+  }
+
+  Order axes = unionOrder(order, getOrder(reduced));
+  Value block;
+  for (Value value : values) {
+    Value operand = cast(emitOperand(kind, value, axes, reduced), accumulator);
+    block = block ? map(ScalarOp::Mul, {block, operand}) : operand;
+  }
+  // Along a dimension that no value has, every index of the block counts once, and no others.
+  SmallVector<StringAttr> uncounted = raggedAmong(reduced);
+  llvm::erase_if(uncounted, [&](StringAttr dim) {
+    return llvm::any_of(values, [&](Value v) { return llvm::is_contained(dimsOf(v), dim); });
+  });
+  if (!uncounted.empty())
+    block = map(ScalarOp::Where,
+                {emitEdge(uncounted, axes), block, identity(kind, axes, accumulator)});
+  SmallVector<int64_t> positions;
+  for (auto [i, dim] : llvm::enumerate(axes))
+    if (llvm::is_contained(reduced, dim))
+      positions.push_back(i);
+  if (!positions.empty())
+    block = create<tile::ReduceOp>(kind, block, positions);
+  return state ? map(reduceOpCombiner(kind), {state, block}) : block;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions over inner dimensions
+//===----------------------------------------------------------------------===//
+
+Value Emitter::generateReduce(sched::ReduceOp op, const Order &order) {
+  ReduceOp kind = op.getReduceOp();
+  SmallVector<StringAttr> reduced(op.getOver().getAsRange<StringAttr>()), looped;
+  for (StringAttr dim : reduced)
+    if (!findScope(dim))
+      looped.push_back(dim);
+  Type result = elementOf(op.getResult());
+  Type accumulator = accumulatorType(kind, op.getValues(), result);
+  if (looped.empty())
+    return cast(emitJoin(kind, op.getValues(), reduced, order, accumulator, {}), result);
+
+  // Zero padding is all that a product of loads needs at the edge; other work is kept out of the whole blocks.
+  bool isPlain = llvm::all_of(op.getValues(), [&](Value value) {
+    return llvm::all_of(looped, [&](StringAttr dim) { return isZeroAtEdge(value, dim); });
+  });
+  bool peel = !(isPlain && asMatrixProduct(op.getValues(), reduced, order));
+  Values states = emitLoops(looped, peel, identity(kind, order, accumulator), [&](ValueRange args) {
+    loc = op.getLoc();
+    return Values{emitJoin(kind, op.getValues(), reduced, order, accumulator, args.front())};
+  });
+  loc = op.getLoc();
+  return cast(states.front(), result);
+}

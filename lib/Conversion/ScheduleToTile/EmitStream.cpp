@@ -1,0 +1,268 @@
+//===- EmitStream.cpp - Streams: loops that carry gauges and states -------===//
+//
+// The blocks along the last stream dimension are cut into a head with masks, a middle in which no mask has any effect, and
+// a tail with masks. All three are the same body; only what `sched.mask` and the edges become differs. Segments that
+// are empty for all sizes are not written.
+//
+// Passes.td states the arithmetic of gauges.
+//
+//===----------------------------------------------------------------------===//
+#include "Emitter.h"
+
+using namespace mlir;
+using namespace tessera;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+static sched::ValType valType(Value value) { return cast<sched::ValType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Gauges
+//===----------------------------------------------------------------------===//
+
+/// Whether an element can be -inf without an infinite input to a contraction.
+bool Emitter::mayBeMinusInf(Value value, bool full) {
+  Operation *op = value.getDefiningOp();
+  auto anyOperand = [&](ValueRange operands) {
+    return llvm::any_of(operands, [&](Value v) { return mayBeMinusInf(v, full); });
+  };
+  if (auto reduce = dyn_cast<sched::ReduceOp>(op))
+    return reduce.getValues().size() != 2;
+  if (auto constant = dyn_cast<sched::ConstantOp>(op)) {
+    auto number = dyn_cast<FloatAttr>(constant.getValue());
+    return number && !number.getValue().isFinite();
+  }
+  if (isa<sched::IndexOp>(op))
+    return false;
+  if (isa<sched::CastOp>(op))
+    return anyOperand(op->getOperands());
+  if (auto mask = dyn_cast<sched::MaskOp>(op))
+    return !full || mayBeMinusInf(mask.getValue(), full);
+  auto mapOp = dyn_cast<sched::MapOp>(op);
+  if (!mapOp)
+    return true;
+  switch (mapOp.getScalarOp()) {
+  case ScalarOp::Add:
+  case ScalarOp::Sub:
+  case ScalarOp::Mul:
+  case ScalarOp::Neg:
+  case ScalarOp::Maximum:
+  case ScalarOp::Minimum:
+    return anyOperand(mapOp.getInputs());
+  case ScalarOp::Tanh:
+  case ScalarOp::Sigmoid:
+  case ScalarOp::Erf:
+  case ScalarOp::Sin:
+  case ScalarOp::Cos:
+    return false;
+  default:
+    return true;
+  }
+}
+
+/// The reference for a gauge: 0 for rows in which nothing has been seen, so that no difference of infinities is taken.
+Value Emitter::guard(Value gauge) {
+  auto type = llvm::cast<RankedTensorType>(gauge.getType());
+  Value nothing = create<tile::ConstantOp>(type, -kInfinity);
+  Value zero = create<tile::ConstantOp>(type, 0.0);
+  return map(ScalarOp::Where, {map(ScalarOp::Eq, {gauge, nothing}), zero, gauge});
+}
+
+/// The exponent with -inf beyond the edges of the stream.
+Value Emitter::emitExponent(Value exponent, const Order &order) {
+  SmallVector<StringAttr> over(findStream()->stream.getOver().getAsRange<StringAttr>());
+  return emitOperand(ReduceOp::Max, exponent, order, over);
+}
+
+GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
+  Scope *body = findStream();
+  auto it = body->gauges.find(op);
+  if (it != body->gauges.end())
+    return it->second;
+  Location outerLoc = std::exchange(loc, op.getLoc());
+  auto stream = llvm::cast<sched::StreamOp>(op->getParentOp());
+  GaugeStep step;
+  atDepth(llvm::find(scopes, body) - scopes.begin(), [&] {
+    SmallVector<StringAttr> over(stream.getOver().getAsRange<StringAttr>());
+    Order order = getOrder(op.getResult());
+    Type element = valType(op.getResult()).getElementType();
+    Value before = body->carried[op];
+    Value largest = emitJoin(ReduceOp::Max, op.getExponent(), over, order, element, {});
+    step.next = map(ScalarOp::Maximum, {before, largest});
+    if (double lag = stream.getLag().convertToDouble(); lag > 0) {
+      Value ahead = map(ScalarOp::Sub, {largest, before});
+      Value near = map(ScalarOp::Le, {ahead, constant(order, element, lag)});
+      step.next = map(ScalarOp::Where, {near, before, step.next});
+    }
+    step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
+    step.rebase = map(ScalarOp::Exp2, map(ScalarOp::Sub, {before, step.reference}));
+    return Value();
+  });
+  loc = outerLoc;
+  return body->gauges[op] = step;
+}
+
+Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
+  Order gaugeOrder = getOrder(op.getGauge());
+  Value exponent, reference;
+  if (auto gauge = op.getGauge().getDefiningOp<sched::GaugeOp>()) {
+    reference = getGaugeStep(gauge).reference;
+    exponent = emitExponent(op.getExponent(), order);
+  } else {
+    exponent = emitTile(op.getExponent(), order);
+    Order own = gaugeOrder;
+    reference = atDepth(getDepth(getDependence(op.getGauge())),
+                        [&] { return guard(emitTile(op.getGauge(), own)); });
+  }
+  Value difference = map(ScalarOp::Sub, {exponent, broadcast(reference, gaugeOrder, order)});
+  return map(ScalarOp::Exp2, difference);
+}
+
+//===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
+/// Whether the operation is a state of its stream.
+static bool isState(Operation &op) { return isa<sched::GaugeOp, sched::AccumulateOp>(op); }
+
+/// Writes the body for the block of the innermost scope; gives the states after it.
+Values Emitter::emitBlock(sched::StreamOp op) {
+  SmallVector<StringAttr> over(op.getOver().getAsRange<StringAttr>());
+  Values states;
+  for (Operation &member : op.getBody().front()) {
+    loc = member.getLoc();
+    if (auto store = dyn_cast<sched::StoreOp>(member)) {
+      emitStore(store);
+    } else if (auto gauge = dyn_cast<sched::GaugeOp>(member)) {
+      states.push_back(getGaugeStep(gauge).next);
+    } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
+      Order order = getOrder(accumulate.getResult());
+      Value state = top().carried[accumulate];
+      Type accumulator = llvm::cast<RankedTensorType>(state.getType()).getElementType();
+      if (Value gauge = accumulate.getGauge()) {
+        GaugeStep step = getGaugeStep(gauge.getDefiningOp<sched::GaugeOp>());
+        Value factor = broadcast(step.rebase, getOrder(gauge), order);
+        state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
+      }
+      states.push_back(emitJoin(accumulate.getReduceOp(), accumulate.getValues(), over, order,
+                                accumulator, state));
+    }
+  }
+  loc = op.getLoc();
+  return states;
+}
+
+//===----------------------------------------------------------------------===//
+// Segments
+//===----------------------------------------------------------------------===//
+
+Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
+  auto bounds = [](ArrayAttr range) {
+    auto at = [&](unsigned i) {
+      return *SymExpr::parse(llvm::cast<StringAttr>(range[i]).getValue().str());
+    };
+    return std::pair(at(0), at(1));
+  };
+  sched::DimAttr dim = kernel.getDim(llvm::cast<StringAttr>(op.getOver().getValue().back()));
+  SymExpr size = dim.getSize(), tile = dim.getTile(), blocks = size.ceilDiv(tile);
+  bool ragged = mayBeRagged(dim);
+  auto [lo, hi] = bounds(op.getLive());
+  auto [fullLo, fullHi] = bounds(op.getFull());
+  if (op.getBody().front().getOps<sched::MaskOp>().empty())
+    std::tie(fullLo, fullHi) = std::pair(SymExpr(0), size);
+
+  // Block numbers of the live range, and inside it of the full range; what is known to hold needs no clamping.
+  auto atLeast = [](SymExpr a, SymExpr b) { return isNonNegative(a - b); };
+  SymExpr first = atLeast(0, lo) ? SymExpr(0) : lo.floorDiv(tile);
+  SymExpr end = atLeast(hi, size) ? blocks : hi.ceilDiv(tile);
+  SymExpr fullFirst = atLeast(0, fullLo) ? SymExpr(0) : fullLo.ceilDiv(tile);
+  SymExpr fullEnd = atLeast(fullHi, size) ? size.floorDiv(tile)
+                                          : SymExpr::min(fullHi, size).floorDiv(tile);
+  bool hasFull = !atLeast(fullLo, fullHi);
+  bool hasHead = hasFull && !(atLeast(0, fullFirst) || fullFirst == first);
+  bool hasTail = hasFull && !(atLeast(fullHi, size) && !ragged);
+
+  auto clamp = [&](SymExpr e, Value low, SymExpr high) {
+    Value value = emitScalar(e);
+    if (e.isConstant(0))
+      return low;
+    if (!isNonNegative(high - e))
+      value = fold<arith::MinSIOp>(value, emitScalar(high));
+    return low == getConstant(0) && isNonNegative(e) ? value : fold<arith::MaxSIOp>(value, low);
+  };
+  Value segments[4]; // the ends of head, middle and tail, after the first block
+  atDepth(0, [&] {
+    Value zero = getConstant(0);
+    segments[0] = clamp(first, zero, blocks);
+    segments[3] = end == blocks ? emitScalar(blocks) : clamp(end, segments[0], blocks);
+    if (!hasFull)
+      return Value();
+    auto inside = [&](SymExpr e, Value low) {
+      Value value = emitScalar(e);
+      if (end != blocks || e != size.floorDiv(tile))
+        value = fold<arith::MinSIOp>(value, segments[3]);
+      return low == zero && isNonNegative(e) ? value : fold<arith::MaxSIOp>(value, low);
+    };
+    segments[1] = hasHead ? inside(fullFirst, segments[0]) : segments[0];
+    segments[2] = hasTail ? inside(fullEnd, segments[1]) : segments[3];
+    return Value();
+  });
+
+  Values states(inits);
+  auto emitSegment = [&](Value from, Value to, bool full) {
+    auto prepare = [&](Scope &scope) {
+      scope.stream = op;
+      scope.full = full;
+    };
+    auto body = [&](ValueRange args) {
+      unsigned i = 0;
+      for (Operation &member : op.getBody().front())
+        if (isState(member))
+          top().carried[&member] = args[i++];
+      return emitBlock(op);
+    };
+    states = emitLoop(from, to, dim.getName(), ragged && !full, states, body, prepare);
+  };
+  if (!hasFull) {
+    emitSegment(segments[0], segments[3], /*full=*/false);
+    return states;
+  }
+  if (hasHead)
+    emitSegment(segments[0], segments[1], /*full=*/false);
+  emitSegment(segments[1], segments[2], /*full=*/true);
+  if (hasTail)
+    emitSegment(segments[2], segments[3], /*full=*/false);
+  return states;
+}
+
+void Emitter::emitStream(sched::StreamOp op) {
+  Values inits;
+  SmallVector<Operation *> members;
+  for (Operation &member : op.getBody().front()) {
+    if (!isState(member))
+      continue;
+    loc = member.getLoc();
+    members.push_back(&member);
+    Value result = member.getResult(0);
+    Order order = getOrder(result);
+    Type element = valType(result).getElementType();
+    if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
+      ReduceOp kind = accumulate.getReduceOp();
+      inits.push_back(identity(kind, order, accumulatorType(kind, accumulate.getValues(), element)));
+    } else {
+      inits.push_back(constant(order, element, -kInfinity));
+    }
+  }
+  loc = op.getLoc();
+  // Outer dimensions are plain loops around the segments of the last.
+  SmallVector<StringAttr> outer(op.getOver().getAsRange<StringAttr>());
+  outer.pop_back();
+  Values states = emitLoops(outer, /*peel=*/false, inits,
+                            [&](ValueRange args) { return emitSegments(op, args); });
+
+  auto yield = llvm::cast<sched::YieldOp>(op.getBody().front().getTerminator());
+  for (auto [result, state] : llvm::zip(op.getStates(), yield.getStates())) {
+    Value final = states[llvm::find(members, state.getDefiningOp()) - members.begin()];
+    top().tiles[result].push_back({getOrder(result), cast(final, valType(result).getElementType())});
+  }
+}

@@ -1,0 +1,183 @@
+//===- EmitValues.cpp - Tiles of scheduled values -------------------------===//
+//
+// A value is asked for in an order. If it exists in that order it is reused; if it exists in another it is transposed,
+// or written again where that costs no more. What depends on no loop is written before it, but repetition along
+// new axes happens where it is used, since a repeated tile is cheap to make and dear to keep.
+//
+//===----------------------------------------------------------------------===//
+#include "Emitter.h"
+
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+Value Emitter::map(ScalarOp op, ValueRange operands) { return fold<tile::MapOp>(op, operands); }
+
+Value Emitter::constant(const Order &order, Type element, double value) {
+  return create<tile::ConstantOp>(tileType(order, element), value);
+}
+
+Value Emitter::cast(Value tile, Type element) {
+  if (llvm::cast<RankedTensorType>(tile.getType()).getElementType() == element)
+    return tile;
+  return fold<tile::CastOp>(tile, element);
+}
+
+Value Emitter::permute(Value tile, const Order &from, const Order &to) {
+  if (from == to)
+    return tile;
+  SmallVector<int64_t> permutation;
+  for (StringAttr dim : to)
+    permutation.push_back(llvm::find(from, dim) - from.begin());
+  return fold<tile::TransposeOp>(tile, permutation);
+}
+
+Value Emitter::broadcast(Value tile, const Order &from, const Order &to) {
+  Order kept;
+  SmallVector<int64_t> dims, shape;
+  for (auto [i, dim] : llvm::enumerate(to)) {
+    shape.push_back(tileOf(dim));
+    if (!llvm::is_contained(from, dim))
+      continue;
+    kept.push_back(dim);
+    dims.push_back(i);
+  }
+  Value ordered = permute(tile, from, kept);
+  return kept.size() == to.size() ? ordered : fold<tile::BroadcastOp>(ordered, shape, dims);
+}
+
+/// Whether writing the value again costs no more than transposing it.
+bool Emitter::isCheap(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (isa<sched::LoadOp, sched::ConstantOp, sched::IndexOp>(op))
+    return true;
+  auto mapOp = dyn_cast<sched::MapOp>(op);
+  bool isSimple = mapOp && (mapOp.getScalarOp() == ScalarOp::Add || mapOp.getScalarOp() == ScalarOp::Sub ||
+                            mapOp.getScalarOp() == ScalarOp::Mul || mapOp.getScalarOp() == ScalarOp::Neg);
+  if (depth >= 2 || !(isSimple || isa<sched::CastOp>(op)))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value v) { return isCheap(v, depth + 1); });
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value Emitter::emitTile(Value value, const Order &order) {
+  Order own;
+  for (StringAttr dim : order)
+    if (llvm::cast<sched::ValType>(value.getType()).hasDim(dim))
+      own.push_back(dim);
+  Location outerLoc = std::exchange(loc, value.getLoc());
+  Value result;
+  Operation *op = value.getDefiningOp();
+  auto load = dyn_cast<sched::LoadOp>(op);
+  bool isSplat = isa<sched::ConstantOp>(op) || (load && isScalarArgument(load.getTensor()));
+  if (own == order || isSplat) {
+    result = atDepth(getDepth(getDependence(value)), [&] {
+      SmallVector<Scope::Tile> known = top().tiles.lookup(value);
+      for (Scope::Tile &tile : known)
+        if (tile.order == order)
+          return tile.tile;
+      Value made;
+      for (Scope::Tile &tile : known)
+        if (!made && tile.order.size() == order.size() && !isCheap(value))
+          made = permute(tile.tile, tile.order, order);
+      if (!made)
+        made = generate(value, order);
+      top().tiles[value].push_back({order, made});
+      return made;
+    });
+    loc = outerLoc;
+    return result;
+  }
+  Value tile = emitTile(value, own);
+  for (Scope::Tile &known : top().tiles[value])
+    if (known.order == order)
+      result = known.tile;
+  if (!result) {
+    result = broadcast(tile, own, order);
+    top().tiles[value].push_back({order, result});
+  }
+  loc = outerLoc;
+  return result;
+}
+
+Value Emitter::generate(Value value, const Order &order) {
+  Operation *op = value.getDefiningOp();
+  Type element = llvm::cast<sched::ValType>(value.getType()).getElementType();
+  if (auto load = dyn_cast<sched::LoadOp>(op))
+    return generateLoad(load, order);
+  if (auto constant = dyn_cast<sched::ConstantOp>(op))
+    return create<tile::ConstantOp>(tileType(order, element), constant.getValue());
+  if (auto index = dyn_cast<sched::IndexOp>(op))
+    return emitIndex(*SymExpr::parse(index.getExpression().str()), element, order);
+  if (auto castOp = dyn_cast<sched::CastOp>(op))
+    return cast(emitTile(castOp.getInput(), order), element);
+  if (auto reduce = dyn_cast<sched::ReduceOp>(op))
+    return generateReduce(reduce, order);
+  if (auto weigh = dyn_cast<sched::WeighOp>(op))
+    return generateWeigh(weigh, order);
+  if (auto gauge = dyn_cast<sched::GaugeOp>(op))
+    return permute(getGaugeStep(gauge).next, getOrder(value), order);
+  if (auto mask = dyn_cast<sched::MaskOp>(op)) {
+    if (Scope *stream = findStream(); stream && stream->full)
+      return emitTile(mask.getValue(), order);
+    Value condition = emitTile(mask.getCondition(), order);
+    Value live = emitTile(mask.getValue(), order);
+    Value other = create<tile::ConstantOp>(tileType(order, element), mask.getOtherwise());
+    return map(ScalarOp::Where, {condition, live, other});
+  }
+  auto mapOp = llvm::cast<sched::MapOp>(op);
+  Values operands;
+  for (Value operand : mapOp.getInputs())
+    operands.push_back(emitTile(operand, order));
+  return map(mapOp.getScalarOp(), operands);
+}
+
+Value Emitter::generateLoad(sched::LoadOp op, const Order &order) {
+  Type element = op.getResult().getType().getElementType();
+  Value tensor = hostTensor(op.getTensor());
+  if (isScalarArgument(op.getTensor()))
+    return fold<tile::SplatOp>(tileType(order, element), getScalar(tensor));
+  const Access &access = accesses[op];
+  Values coords;
+  SmallVector<int64_t> dims;
+  bool pad = !access.limited.empty();
+  for (StringAttr dim : access.dims) {
+    coords.push_back(getCoord(dim));
+    pad |= isRagged(dim);
+  }
+  for (StringAttr dim : order)
+    dims.push_back(llvm::find(access.dims, dim) - access.dims.begin());
+  TypedAttr zero = pad ? builder.getZeroAttr(element) : TypedAttr();
+  return create<tile::LoadOp>(tileType(order, element), getView(access, tensor), coords, dims, zero);
+}
+
+void Emitter::emitStore(sched::StoreOp op) {
+  const Access &access = accesses[op];
+  SmallVector<StringAttr> looped;
+  for (StringAttr dim : access.dims)
+    if (!findScope(dim))
+      looped.push_back(dim);
+  emitLoops(looped, /*peel=*/true, {}, [&](ValueRange) {
+    Value tile = emitTile(op.getValue(), getOrder(access.dims));
+    Values coords;
+    SmallVector<int64_t> dims;
+    bool bounded = !access.limited.empty();
+    for (auto [i, dim] : llvm::enumerate(access.dims)) {
+      coords.push_back(getCoord(dim));
+      bounded |= isRagged(dim);
+      if (tileOf(dim) > 1)
+        dims.push_back(i);
+    }
+    loc = op.getLoc();
+    create<tile::StoreOp>(tile, getView(access, hostTensor(op.getTensor())), coords, dims, bounded);
+    return Values();
+  });
+}

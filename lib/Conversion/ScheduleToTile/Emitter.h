@@ -1,0 +1,188 @@
+//===- Emitter.h - Writes one kernel as a program on tiles -----*- C++ -*-===//
+//
+// Emission is by demand: stores and streams ask for the tiles they need, and a value is written where all that it
+// depends on is first known. The open loops form a stack of scopes; each scope binds coordinates of dimensions and
+// remembers the tiles written in it. A value belongs to the outermost scope that binds everything it depends on, so that
+// loop-invariant work comes out before its loop.
+//
+// A tile's axes are an ordered list of dimensions ("order"), those of tile size above 1. The same value can exist in
+// several orders, and repeated along further dimensions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CONVERSION_SCHEDULETOTILE_EMITTER_H
+#define TESSERA_LIB_CONVERSION_SCHEDULETOTILE_EMITTER_H
+
+#include "Access.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace tessera {
+
+using Order = llvm::SmallVector<mlir::StringAttr, 4>;
+using Values = llvm::SmallVector<mlir::Value>;
+
+/// A gauge in one block: before it, and the reference that weights and states are brought to.
+struct GaugeStep {
+  mlir::Value next;      ///< the gauge after the block
+  mlir::Value reference; ///< the same, with 0 for -inf
+  mlir::Value rebase;    ///< 2^(gauge before - reference)
+};
+
+/// One open loop, or the kernel itself.
+struct Scope {
+  mlir::Block *block = nullptr;
+  mlir::Operation *child = nullptr; ///< the open loop below; what is written comes before it
+  llvm::DenseMap<mlir::StringAttr, mlir::Value> coords; ///< block coordinates of the dimensions bound here
+  llvm::SmallVector<mlir::StringAttr> ragged; ///< of these, the ones whose block may reach beyond the size
+  sched::StreamOp stream = {};                ///< set in the innermost loop of a stream
+  bool full = false;                          ///< no mask has any effect in this loop
+
+  struct Tile {
+    Order order;
+    mlir::Value tile;
+  };
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Tile>> tiles;
+  /// The same with a monoid's unit beyond ragged edges.
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, llvm::SmallVector<Tile>> masked;
+  llvm::DenseMap<mlir::StringAttr, mlir::Value> edges; ///< index < size, along one dimension
+  llvm::DenseMap<std::pair<const void *, mlir::Type>, mlir::Value> iotas; ///< by start and element
+  llvm::DenseMap<mlir::Operation *, mlir::Value> carried; ///< states before the block
+  llvm::DenseMap<mlir::Operation *, GaugeStep> gauges;
+};
+
+class Emitter {
+public:
+  Emitter(sched::KernelOp kernel, tile::KernelOp target, const SizeFacts &facts,
+          llvm::ArrayRef<mlir::Value> outputs);
+
+  /// Checks what verifiers cannot know; reports errors.
+  mlir::LogicalResult check();
+  /// Writes the body.
+  void emit();
+  /// Writes the launch at `builder`.
+  void emitLaunch(mlir::OpBuilder &builder);
+
+private:
+  // Arguments of the kernel (Emitter.cpp).
+  mlir::Value getView(const Access &access, mlir::Value tensor);
+  mlir::Value getSize(SymExpr e);
+  mlir::Value getScalar(mlir::Value tensor);
+  mlir::Value hostTensor(mlir::Value argument);
+  bool isScalarArgument(mlir::Value argument);
+
+  // Scopes and loops (Emitter.cpp).
+  Scope &top() { return *scopes.back(); }
+  void place();
+  template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
+    place();
+    return OpTy::create(builder, loc, std::forward<Args>(args)...);
+  }
+  template <typename OpTy, typename... Args> mlir::Value fold(Args &&...args) {
+    place();
+    return builder.createOrFold<OpTy>(loc, std::forward<Args>(args)...);
+  }
+  /// Runs `emit` with the loops below scope `depth` put aside.
+  mlir::Value atDepth(unsigned depth, llvm::function_ref<mlir::Value()> emit);
+  using Body = llvm::function_ref<Values(mlir::ValueRange)>;
+  Values emitLoop(mlir::Value first, mlir::Value end, mlir::StringAttr dim, bool ragged,
+                  mlir::ValueRange inits, Body body,
+                  llvm::function_ref<void(Scope &)> prepare = nullptr);
+  /// Loops over the blocks of `dims`. With `peel`, the innermost handles its ragged block apart.
+  Values emitLoops(llvm::ArrayRef<mlir::StringAttr> dims, bool peel, mlir::ValueRange inits,
+                   Body body);
+  Scope *findScope(mlir::StringAttr dim);
+  Scope *findStream(); ///< the innermost loop of the open stream, if any
+  bool isRagged(mlir::StringAttr dim);
+  bool fits(sched::DimAttr dim);
+  bool mayBeRagged(sched::DimAttr dim);
+
+  // What a value depends on (Emitter.cpp).
+  uint64_t getDependence(mlir::Value value);
+  uint64_t getDimBits(llvm::ArrayRef<mlir::StringAttr> dims);
+  unsigned getDepth(uint64_t dependence);
+  unsigned getDepth(SymExpr e);
+
+  // Orders (Emitter.cpp).
+  int64_t tileOf(mlir::StringAttr dim) { return kernel.getDim(dim).getTile(); }
+  Order getOrder(llvm::ArrayRef<mlir::StringAttr> dims); ///< axes in declaration order
+  Order getOrder(mlir::Value value);
+  Order unionOrder(const Order &a, llvm::ArrayRef<mlir::StringAttr> b);
+  mlir::RankedTensorType tileType(const Order &order, mlir::Type element);
+
+  // Integers (EmitIndex.cpp).
+  mlir::Value getConstant(int64_t value);
+  mlir::Value getCoord(mlir::StringAttr dim);
+  mlir::Value getStart(mlir::StringAttr dim);
+  bool isSizeOnly(SymExpr e);
+  mlir::Value emitScalar(SymExpr e);
+  mlir::Value emitIota(mlir::StringAttr dim, SymExpr offset, mlir::Type element);
+  mlir::Value emitIndex(SymExpr e, mlir::Type element, const Order &order);
+  mlir::Value emitIndexSum(SymExpr e, mlir::Type element, const Order &order);
+  mlir::Value emitEdge(llvm::ArrayRef<mlir::StringAttr> dims, const Order &order);
+
+  // Values (EmitValues.cpp).
+  mlir::Value emitTile(mlir::Value value, const Order &order);
+  mlir::Value generate(mlir::Value value, const Order &order);
+  mlir::Value generateLoad(sched::LoadOp op, const Order &order);
+  mlir::Value permute(mlir::Value tile, const Order &from, const Order &to);
+  mlir::Value broadcast(mlir::Value tile, const Order &from, const Order &to);
+  mlir::Value map(ScalarOp op, mlir::ValueRange operands);
+  mlir::Value constant(const Order &order, mlir::Type element, double value);
+  mlir::Value cast(mlir::Value tile, mlir::Type element);
+  bool isCheap(mlir::Value value, unsigned depth = 0);
+  void emitStore(sched::StoreOp op);
+
+  // Reductions (EmitJoin.cpp).
+  mlir::Type accumulatorType(ReduceOp kind, mlir::ValueRange values, mlir::Type result);
+  mlir::Value identity(ReduceOp kind, const Order &order, mlir::Type element);
+  llvm::SmallVector<mlir::StringAttr> raggedAmong(llvm::ArrayRef<mlir::StringAttr> dims);
+  bool isZeroAtEdge(mlir::Value value, mlir::StringAttr dim);
+  mlir::Value emitOperand(ReduceOp kind, mlir::Value value, const Order &order,
+                          llvm::ArrayRef<mlir::StringAttr> reduced);
+  struct Matrix {
+    mlir::Value lhs, rhs;
+    Order rows, columns, depth;
+  };
+  std::optional<Matrix> asMatrixProduct(mlir::ValueRange values,
+                                        llvm::ArrayRef<mlir::StringAttr> reduced,
+                                        const Order &order);
+  /// Joins one block: `state` (nothing yet if null) with `values` over `reduced`, as a tile in `order`.
+  mlir::Value emitJoin(ReduceOp kind, mlir::ValueRange values,
+                       llvm::ArrayRef<mlir::StringAttr> reduced, const Order &order,
+                       mlir::Type accumulator, mlir::Value state);
+  mlir::Value generateReduce(sched::ReduceOp op, const Order &order);
+
+  // Streams (EmitStream.cpp).
+  void emitStream(sched::StreamOp op);
+  Values emitSegments(sched::StreamOp op, mlir::ValueRange states);
+  Values emitBlock(sched::StreamOp op);
+  GaugeStep getGaugeStep(sched::GaugeOp op);
+  mlir::Value emitExponent(mlir::Value exponent, const Order &order);
+  mlir::Value guard(mlir::Value gauge);
+  bool mayBeMinusInf(mlir::Value value, bool full);
+  mlir::Value generateWeigh(sched::WeighOp op, const Order &order);
+
+  sched::KernelOp kernel;
+  tile::KernelOp target;
+  const SizeFacts &facts;
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  llvm::ArrayRef<mlir::Value> outputs;
+  llvm::SmallVector<Scope *> scopes;
+  llvm::DenseMap<mlir::Operation *, Access> accesses;
+  llvm::DenseMap<mlir::Value, uint64_t> dependences;
+  llvm::DenseMap<int64_t, mlir::Value> constants;
+
+  struct ViewArgument {
+    mlir::Value tensor;
+    tile::OperandViewAttr view;
+    mlir::Value argument;
+  };
+  llvm::SmallVector<ViewArgument> views;
+  llvm::MapVector<const void *, std::pair<SymExpr, mlir::Value>> sizes;
+  llvm::MapVector<mlir::Value, mlir::Value> scalars;
+};
+
+} // namespace tessera
+
+#endif
