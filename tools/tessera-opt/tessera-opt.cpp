@@ -12,7 +12,7 @@
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
-#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -21,6 +21,7 @@ int main(int argc, char **argv) {
                   tessera::tile::TileDialect>();
   mlir::registerTransformsPasses();
   tessera::gir::registerGraphPasses();
+  tessera::tile::registerTilePasses();
   tessera::registerScheduleToTilePasses();
   tessera::registerConvertGraphToSchedulePass();
   return mlir::asMainReturnCode(

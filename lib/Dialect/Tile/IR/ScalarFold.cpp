@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/ScalarEval.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/APSInt.h"
@@ -115,73 +116,6 @@ static std::optional<APFloat> foldFloat(ScalarOp op, ArrayRef<APFloat> x) {
   }
 }
 
-/// Division that truncates, and its remainder; nothing where the machine's result would be undefined.
-static std::optional<std::pair<APSInt, APSInt>> divide(const APSInt &x, const APSInt &y) {
-  if (y.isZero() || (x.isSigned() && x.isMinSignedValue() && y.isAllOnes()))
-    return std::nullopt;
-  return std::pair(x / y, x % y);
-}
-
-static std::optional<APSInt> foldInteger(ScalarOp op, ArrayRef<APSInt> x) {
-  bool isBool = x[0].getBitWidth() == 1;
-  switch (op) {
-  case ScalarOp::Add:
-    return isBool ? (x[0] | x[1]) : (x[0] + x[1]);
-  case ScalarOp::Sub:
-    return x[0] - x[1];
-  case ScalarOp::Mul:
-    return x[0] * x[1];
-  case ScalarOp::Square:
-    return x[0] * x[0];
-  case ScalarOp::FloorDiv:
-    if (auto d = divide(x[0], x[1])) {
-      bool below = !d->second.isZero() && d->second.isNegative() != x[1].isNegative();
-      return below ? --d->first : d->first;
-    }
-    return std::nullopt;
-  case ScalarOp::Remainder:
-    if (auto d = divide(x[0], x[1])) {
-      bool below = !d->second.isZero() && d->second.isNegative() != x[1].isNegative();
-      return below ? d->second + x[1] : d->second;
-    }
-    return std::nullopt;
-  case ScalarOp::FMod:
-    if (auto d = divide(x[0], x[1]))
-      return d->second;
-    return std::nullopt;
-  case ScalarOp::Maximum:
-    return x[0] < x[1] ? x[1] : x[0];
-  case ScalarOp::Minimum:
-    return x[1] < x[0] ? x[1] : x[0];
-  case ScalarOp::Neg:
-    return -x[0];
-  case ScalarOp::Abs:
-    return x[0].isNegative() ? -x[0] : x[0];
-  case ScalarOp::Floor:
-  case ScalarOp::Ceil:
-  case ScalarOp::Round:
-  case ScalarOp::Trunc:
-    return x[0];
-  case ScalarOp::And:
-    return x[0] & x[1];
-  case ScalarOp::Or:
-    return x[0] | x[1];
-  case ScalarOp::Xor:
-    return x[0] ^ x[1];
-  case ScalarOp::Not:
-    return ~x[0];
-  case ScalarOp::Shl:
-  case ScalarOp::Shr: {
-    if (x[1].isNegative() || x[1].getZExtValue() >= x[0].getBitWidth())
-      return std::nullopt;
-    unsigned count = x[1].getZExtValue();
-    return op == ScalarOp::Shl ? x[0] << count : x[0] >> count;
-  }
-  default:
-    return std::nullopt;
-  }
-}
-
 TypedAttr tile::foldScalarOp(ScalarOp op, ArrayRef<TypedAttr> operands) {
   if (llvm::any_of(operands, [](TypedAttr attr) { return !attr; }))
     return {};
@@ -206,17 +140,21 @@ TypedAttr tile::foldScalarOp(ScalarOp op, ArrayRef<TypedAttr> operands) {
     return result ? FloatAttr::get(type, *result) : TypedAttr();
   }
 
-  SmallVector<APSInt> x;
-  for (TypedAttr operand : operands)
-    x.push_back(APSInt(cast<IntegerAttr>(operand).getValue(), isUnsigned(type)));
-  if (scalarOpInfo(op).rule == TypeRule::Compare) {
-    APFloat::cmpResult order = x[0] < x[1]   ? APFloat::cmpLessThan
-                               : x[0] > x[1] ? APFloat::cmpGreaterThan
-                                             : APFloat::cmpEqual;
-    return boolAttr(context, *foldCompare(op, order));
+  // Integers, also where the machine would leave the result open: ScalarEval.h closes it.
+  if (type.isInteger() && scalarOpInfo(op).rule != TypeRule::Float) {
+    SmallVector<int64_t> x;
+    for (TypedAttr operand : operands) {
+      APInt value = cast<IntegerAttr>(operand).getValue();
+      x.push_back(isUnsigned(type) ? value.getZExtValue() : value.getSExtValue());
+    }
+    IntegerFormat format{type.getIntOrFloatBitWidth(), !isUnsigned(type)};
+    int64_t result = evaluateInteger(op, x.data(), format);
+    if (scalarOpInfo(op).rule == TypeRule::Compare)
+      return boolAttr(context, result);
+    return IntegerAttr::get(type, APInt(format.width, result, /*isSigned=*/true,
+                                        /*implicitTrunc=*/true));
   }
-  std::optional<APSInt> result = foldInteger(op, x);
-  return result ? IntegerAttr::get(type, APInt(*result)) : TypedAttr();
+  return {};
 }
 
 TypedAttr tile::foldCast(TypedAttr value, Type type) {

@@ -1,0 +1,276 @@
+//===- ExpandMath.cpp - Elementary functions as primitive maps ------------===//
+//
+// Walks over all maps once: widens 16-bit arithmetic, then replaces what is not primitive by its
+// expansion. Expansions only build primitives, so nothing new has to be visited.
+//
+//===----------------------------------------------------------------------===//
+#include "MathExpansions.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEEXPANDMATH
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+bool tile::isPrimitive(ScalarOp op, Type type) {
+  bool isFloat = isa<FloatType>(type);
+  switch (op) {
+  case ScalarOp::Add:
+  case ScalarOp::Sub:
+  case ScalarOp::Mul:
+  case ScalarOp::Neg:
+  case ScalarOp::Abs:
+  case ScalarOp::Maximum:
+  case ScalarOp::Minimum:
+  case ScalarOp::Eq:
+  case ScalarOp::Ne:
+  case ScalarOp::Lt:
+  case ScalarOp::Le:
+  case ScalarOp::Gt:
+  case ScalarOp::Ge:
+  case ScalarOp::Where:
+    return true;
+  case ScalarOp::Div:
+  case ScalarOp::Sqrt:
+  case ScalarOp::Floor:
+  case ScalarOp::Ceil:
+  case ScalarOp::Round:
+  case ScalarOp::Trunc:
+  case ScalarOp::Fma:
+  case ScalarOp::ScaleB:
+    return isFloat;
+  case ScalarOp::FloorDiv:
+  case ScalarOp::Remainder:
+  case ScalarOp::FMod:
+  case ScalarOp::And:
+  case ScalarOp::Or:
+  case ScalarOp::Xor:
+  case ScalarOp::Not:
+  case ScalarOp::Shl:
+  case ScalarOp::Shr:
+    return !isFloat;
+  default:
+    return false;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Expansion of one operation
+//===----------------------------------------------------------------------===//
+
+/// x^n by repeated squaring, n a constant between -8 and 8, or nothing.
+static std::optional<Term> constantPow(Term x, Value exponent) {
+  auto constant = exponent.getDefiningOp<ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  int64_t n;
+  if (auto number = dyn_cast<FloatAttr>(constant.getValue())) {
+    double value = number.getValueAsDouble();
+    if (value == 0.5) // sqrt, but for -0 and -inf
+      return where(x == -std::numeric_limits<double>::infinity(),
+                   std::numeric_limits<double>::infinity(), sqrt(x + 0.0));
+    if (!(value >= -8 && value <= 8) || value != int64_t(value))
+      return std::nullopt;
+    n = int64_t(value);
+  } else {
+    APInt value = cast<IntegerAttr>(constant.getValue()).getValue();
+    if (value.ugt(8))
+      return std::nullopt;
+    n = value.getZExtValue();
+  }
+  Term one = isa<FloatType>(x.element()) ? x.number(1) : x.integer(1);
+  std::optional<Term> result;
+  Term base = x;
+  for (int64_t rest = std::abs(n); rest; rest >>= 1) {
+    if (rest & 1)
+      result = result ? *result * base : base;
+    if (rest > 1)
+      base = base * base;
+  }
+  if (!result)
+    return one;
+  return n < 0 ? one / *result : *result;
+}
+
+static Term expandFloat(ScalarOp op, ArrayRef<Term> x) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  switch (op) {
+  case ScalarOp::Square:
+    return x[0] * x[0];
+  case ScalarOp::Reciprocal:
+    return 1.0 / x[0];
+  case ScalarOp::Rsqrt:
+    return 1.0 / sqrt(x[0]);
+  case ScalarOp::Relu:
+    return maximum(x[0], x[0].number(0));
+  case ScalarOp::IsNan:
+    return x[0] != x[0];
+  case ScalarOp::IsInf:
+    return abs(x[0]) == infinity;
+  case ScalarOp::IsFinite:
+    return abs(x[0]) < infinity;
+  case ScalarOp::Sign:
+    return expandSign(x[0]);
+  case ScalarOp::FloorDiv:
+    return expandFloorDiv(x[0], x[1]);
+  case ScalarOp::Remainder:
+    return expandRemainder(x[0], x[1]);
+  case ScalarOp::FMod:
+    return expandFMod(x[0], x[1]);
+  case ScalarOp::Pow: {
+    std::optional<Term> product = constantPow(x[0], x[1].get());
+    return product ? *product : expandPow(x[0], x[1]);
+  }
+  case ScalarOp::Exp:
+    return expandExp(x[0]);
+  case ScalarOp::Exp2:
+    return expandExp2(x[0]);
+  case ScalarOp::Expm1:
+    return expandExpm1(x[0]);
+  case ScalarOp::Log:
+    return expandLog(x[0]);
+  case ScalarOp::Log2:
+    return expandLog2(x[0]);
+  case ScalarOp::Log1p:
+    return expandLog1p(x[0]);
+  case ScalarOp::Sin:
+    return expandSin(x[0]);
+  case ScalarOp::Cos:
+    return expandCos(x[0]);
+  case ScalarOp::Tan:
+    return expandTan(x[0]);
+  case ScalarOp::Asin:
+    return expandAsin(x[0]);
+  case ScalarOp::Acos:
+    return expandAcos(x[0]);
+  case ScalarOp::Atan:
+    return expandAtan(x[0]);
+  case ScalarOp::Atan2:
+    return expandAtan2(x[0], x[1]);
+  case ScalarOp::Sinh:
+    return expandSinh(x[0]);
+  case ScalarOp::Cosh:
+    return expandCosh(x[0]);
+  case ScalarOp::Tanh:
+    return expandTanh(x[0]);
+  case ScalarOp::Erf:
+    return expandErf(x[0]);
+  case ScalarOp::Erfc:
+    return expandErfc(x[0]);
+  case ScalarOp::Sigmoid:
+    return expandSigmoid(x[0]);
+  case ScalarOp::Silu:
+    return expandSilu(x[0]);
+  case ScalarOp::GeluErf:
+    return expandGeluErf(x[0]);
+  case ScalarOp::GeluTanh:
+    return expandGeluTanh(x[0]);
+  default:
+    llvm_unreachable("a floating point operation that is neither primitive nor expanded");
+  }
+}
+
+static Term expandInteger(ScalarOp op, ArrayRef<Term> x) {
+  switch (op) {
+  case ScalarOp::Square:
+    return x[0] * x[0];
+  case ScalarOp::Relu:
+    return maximum(x[0], x[0].integer(0));
+  case ScalarOp::Sign:
+    return expandSign(x[0]);
+  case ScalarOp::Floor:
+  case ScalarOp::Ceil:
+  case ScalarOp::Round:
+  case ScalarOp::Trunc:
+    return x[0];
+  case ScalarOp::Pow: {
+    std::optional<Term> product = constantPow(x[0], x[1].get());
+    return product ? *product : expandIntegerPow(x[0], x[1]);
+  }
+  default:
+    llvm_unreachable("an integer operation that is neither primitive nor expanded");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+static bool isNarrowFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32; }
+
+static void expandMap(MapOp map, const TargetMath &target) {
+  ScalarOp op = map.getScalarOp();
+  if (op == ScalarOp::Where || target.isNative(op))
+    return;
+  ImplicitLocOpBuilder builder(map.getLoc(), map);
+  Type element = cast<RankedTensorType>(map.getInputs()[0].getType()).getElementType();
+  bool isNarrow = isNarrowFloat(element);
+  Type computed = isNarrow ? builder.getF32Type() : element;
+  bool primitive = isPrimitive(op, computed);
+  if (primitive && !isNarrow)
+    return;
+
+  SmallVector<Term> inputs;
+  for (Value input : map.getInputs())
+    inputs.push_back(Term(builder, input).cast(computed));
+  Term result = primitive                ? inputs[0].map(op, ArrayRef(inputs).drop_front())
+                : isa<FloatType>(computed) ? expandFloat(op, inputs)
+                                           : expandInteger(op, inputs);
+  Type resultElement = map.getType().getElementType();
+  if (result.element() != resultElement)
+    result = result.cast(resultElement);
+  map.getResult().replaceAllUsesWith(result.get());
+  map.erase();
+}
+
+static void widenReduce(tile::ReduceOp reduce) {
+  Type element = reduce.getInput().getType().getElementType();
+  if (!isNarrowFloat(element))
+    return;
+  ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
+  Value wide = CastOp::create(builder, reduce.getInput(), builder.getF32Type());
+  Value sum = tile::ReduceOp::create(builder, reduce.getReduceOp(), wide, reduce.getDims());
+  Value narrow = CastOp::create(builder, sum, element);
+  reduce.getResult().replaceAllUsesWith(narrow);
+  reduce.erase();
+}
+
+void tile::expandMath(Operation *root, const TargetMath &target) {
+  SmallVector<Operation *> worklist;
+  root->walk([&](Operation *op) {
+    if (isa<MapOp, tile::ReduceOp>(op))
+      worklist.push_back(op);
+  });
+  for (Operation *op : worklist) {
+    if (auto map = dyn_cast<MapOp>(op))
+      expandMap(map, target);
+    else
+      widenReduce(cast<tile::ReduceOp>(op));
+  }
+}
+
+namespace {
+struct ExpandMath : tile::impl::TileExpandMathBase<ExpandMath> {
+  using TileExpandMathBase::TileExpandMathBase;
+
+  void runOnOperation() override {
+    TargetMath target;
+    for (const std::string &name : native) {
+      std::optional<ScalarOp> op = scalarOpByName(name);
+      if (!op) {
+        emitError(getOperation()->getLoc())
+            << "expected operations of the scalar vocabulary in 'native', got '" << name << "'";
+        return signalPassFailure();
+      }
+      target.native.push_back(*op);
+    }
+    expandMath(getOperation(), target);
+  }
+};
+} // namespace

@@ -1,0 +1,61 @@
+//===- MathBasic.cpp - Signs, quotients and integer powers ----------------===//
+#include "MathExpansions.h"
+
+using namespace tessera;
+using namespace tessera::tile;
+
+Term tile::expandSign(Term x) {
+  if (x.element().isInteger()) {
+    Term positive = where(x > x.integer(0), x.integer(1), x.integer(0));
+    return where(x < x.integer(0), x.integer(-1), positive);
+  }
+  return where(x > 0.0, x.number(1), where(x < 0.0, x.number(-1), x));
+}
+
+/// x - trunc(x / y) y. A rounded quotient is right but for its last bit, and subtracting it with one
+/// rounding is exact, so every step removes a type's width of the quotient; two steps are exact for
+/// |x / y| < 2^44 (f32) and 2^100 (f64). What the last step took too much is given back.
+Term tile::expandFMod(Term x, Term y) {
+  Term a = abs(x), d = abs(y);
+  Term r = a;
+  for (int step = 0; step < 2; ++step)
+    r = fma(-trunc(r / d), d, r);
+  r = where(r < 0.0, r + d, r);
+  r = where(r >= d, r - d, r);
+  // A divisor that is infinite leaves x.
+  r = where(a < d, a, r);
+  return copySign(r, x);
+}
+
+Term tile::expandRemainder(Term x, Term y) {
+  Term r = expandFMod(x, y);
+  Term opposite = (r < 0.0).map(ScalarOp::Ne, {y < 0.0});
+  return where(opposite & (r != 0.0), r + y, r);
+}
+
+Term tile::expandFloorDiv(Term x, Term y) {
+  // x / y may have been rounded up to an integer: the exact remainder then has the wrong sign.
+  Term q = floor(x / y);
+  Term r = fma(-q, y, x);
+  Term tooLarge = where(y < 0.0, r > 0.0, r < 0.0);
+  return where(tooLarge, q - 1.0, q);
+}
+
+/// Repeated squaring over all bits of the exponent. A negative exponent gives the reciprocal rounded
+/// towards zero.
+Term tile::expandIntegerPow(Term x, Term y) {
+  unsigned width = x.type().getElementTypeBitWidth();
+  bool isSigned = !x.element().isUnsignedInteger();
+  Term zero = x.integer(0), one = x.integer(1);
+  Term result = one, base = x;
+  for (unsigned bit = 0; bit < width - (isSigned ? 1 : 0); ++bit) {
+    if (bit)
+      base = base * base;
+    result = where((y & y.integer(int64_t(1) << bit)) != zero, result * base, result);
+  }
+  if (!isSigned)
+    return result;
+  Term odd = (y & one) != zero, minusOne = x.integer(-1);
+  Term reciprocal = where(x == one, one, where(x == minusOne, where(odd, minusOne, one), zero));
+  return where(y < zero, reciprocal, result);
+}

@@ -1,0 +1,136 @@
+//===- MathBuilder.h - Formulas on tiles -----------------------*- C++ -*-===//
+//
+// A `Term` is a tile value with the operators of arithmetic, so that an expansion reads like its
+// formula: `fma(r * r, q, r) + 1.0`. Every operator makes one primitive `tile.map` (or folds it).
+// Numbers take the element type of the term beside them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_DIALECT_TILE_TRANSFORMS_MATHBUILDER_H
+#define TESSERA_DIALECT_TILE_TRANSFORMS_MATHBUILDER_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::tile {
+
+class Term {
+public:
+  Term(mlir::ImplicitLocOpBuilder &builder, mlir::Value value) : builder(&builder), value(value) {}
+
+  mlir::Value get() const { return value; }
+  mlir::RankedTensorType type() const { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+  mlir::Type element() const { return type().getElementType(); }
+  bool isF64() const { return element().isF64(); }
+
+  /// A constant of this term's shape and element type.
+  Term number(double number) const {
+    return {*builder, ConstantOp::create(*builder, builder->getLoc(), type(), number)};
+  }
+  /// A constant with 64 exact bits, for integer terms.
+  Term integer(int64_t number) const {
+    auto attr = builder->getIntegerAttr(
+        element(), llvm::APInt(element().getIntOrFloatBitWidth(), number, true, true));
+    return {*builder, ConstantOp::create(*builder, builder->getLoc(), type(), attr)};
+  }
+  /// The constant that suits this term's type: one for f32, one for f64.
+  Term pick(double f32, double f64) const { return number(isF64() ? f64 : f32); }
+
+  Term map(ScalarOp op, llvm::ArrayRef<Term> others = {}) const {
+    llvm::SmallVector<mlir::Value> inputs{value};
+    for (const Term &other : others)
+      inputs.push_back(other.value);
+    return {*builder, builder->createOrFold<MapOp>(op, inputs)};
+  }
+  Term cast(mlir::Type elementType) const {
+    return {*builder, builder->createOrFold<CastOp>(value, elementType)};
+  }
+  Term bitcast(mlir::Type elementType) const {
+    return {*builder, builder->createOrFold<BitcastOp>(value, elementType)};
+  }
+  /// The same bits as an integer of equal width, and as the float type `like` has.
+  Term bits() const { return bitcast(builder->getIntegerType(type().getElementTypeBitWidth())); }
+  Term asFloat(const Term &like) const { return bitcast(like.element()); }
+
+  mlir::Builder &b() const { return *builder; }
+
+private:
+  mlir::ImplicitLocOpBuilder *builder;
+  mlir::Value value;
+};
+
+inline Term operator+(Term a, Term b) { return a.map(ScalarOp::Add, {b}); }
+inline Term operator-(Term a, Term b) { return a.map(ScalarOp::Sub, {b}); }
+inline Term operator*(Term a, Term b) { return a.map(ScalarOp::Mul, {b}); }
+inline Term operator/(Term a, Term b) { return a.map(ScalarOp::Div, {b}); }
+inline Term operator+(Term a, double b) { return a + a.number(b); }
+inline Term operator-(Term a, double b) { return a - a.number(b); }
+inline Term operator*(Term a, double b) { return a * a.number(b); }
+inline Term operator/(Term a, double b) { return a / a.number(b); }
+inline Term operator+(double a, Term b) { return b.number(a) + b; }
+inline Term operator-(double a, Term b) { return b.number(a) - b; }
+inline Term operator*(double a, Term b) { return b.number(a) * b; }
+inline Term operator/(double a, Term b) { return b.number(a) / b; }
+inline Term operator-(Term a) { return a.map(ScalarOp::Neg); }
+
+inline Term operator==(Term a, Term b) { return a.map(ScalarOp::Eq, {b}); }
+inline Term operator!=(Term a, Term b) { return a.map(ScalarOp::Ne, {b}); }
+inline Term operator<(Term a, Term b) { return a.map(ScalarOp::Lt, {b}); }
+inline Term operator>(Term a, Term b) { return a.map(ScalarOp::Gt, {b}); }
+inline Term operator>=(Term a, Term b) { return a.map(ScalarOp::Ge, {b}); }
+inline Term operator==(Term a, double b) { return a == a.number(b); }
+inline Term operator!=(Term a, double b) { return a != a.number(b); }
+inline Term operator<(Term a, double b) { return a < a.number(b); }
+inline Term operator>(Term a, double b) { return a > a.number(b); }
+inline Term operator>=(Term a, double b) { return a >= a.number(b); }
+
+inline Term operator&(Term a, Term b) { return a.map(ScalarOp::And, {b}); }
+inline Term operator|(Term a, Term b) { return a.map(ScalarOp::Or, {b}); }
+inline Term operator~(Term a) { return a.map(ScalarOp::Not); }
+inline Term operator<<(Term a, int64_t count) { return a.map(ScalarOp::Shl, {a.integer(count)}); }
+inline Term operator>>(Term a, int64_t count) { return a.map(ScalarOp::Shr, {a.integer(count)}); }
+
+inline Term fma(Term a, Term b, Term c) { return a.map(ScalarOp::Fma, {b, c}); }
+inline Term fma(Term a, double b, Term c) { return fma(a, a.number(b), c); }
+inline Term abs(Term a) { return a.map(ScalarOp::Abs); }
+inline Term sqrt(Term a) { return a.map(ScalarOp::Sqrt); }
+inline Term floor(Term a) { return a.map(ScalarOp::Floor); }
+inline Term round(Term a) { return a.map(ScalarOp::Round); }
+inline Term trunc(Term a) { return a.map(ScalarOp::Trunc); }
+inline Term maximum(Term a, Term b) { return a.map(ScalarOp::Maximum, {b}); }
+inline Term minimum(Term a, Term b) { return a.map(ScalarOp::Minimum, {b}); }
+inline Term clamp(Term a, Term low, Term high) { return minimum(maximum(a, low), high); }
+inline Term scaleb(Term a, Term exponent) { return a.map(ScalarOp::ScaleB, {exponent}); }
+inline Term where(Term condition, Term a, Term b) { return condition.map(ScalarOp::Where, {a, b}); }
+inline Term where(Term condition, Term a, double b) { return where(condition, a, a.number(b)); }
+inline Term where(Term condition, double a, Term b) { return where(condition, b.number(a), b); }
+
+/// c0 + c1 x + c2 x² + …, by Horner's rule.
+template <typename Number> Term horner(Term x, llvm::ArrayRef<Number> coefficients) {
+  Term sum = x.number(coefficients.back());
+  for (Number c : llvm::reverse(coefficients.drop_back()))
+    sum = fma(sum, x, x.number(c));
+  return sum;
+}
+
+/// The polynomial of the table that suits x's type.
+inline Term polynomial(Term x, llvm::ArrayRef<float> f32, llvm::ArrayRef<double> f64) {
+  return x.isF64() ? horner(x, f64) : horner(x, f32);
+}
+
+/// The sign bit alone.
+inline Term signBit(Term x) {
+  Term bits = x.bits();
+  return bits & bits.integer(x.isF64() ? INT64_MIN : INT32_MIN);
+}
+
+/// |magnitude| is `magnitude`, which is not negative; the sign is that of `sign`.
+inline Term copySign(Term magnitude, Term sign) {
+  return (magnitude.bits() | signBit(sign)).asFloat(magnitude);
+}
+
+/// `result`, with the sign of a zero argument kept where a formula would lose it.
+inline Term keepZero(Term x, Term result) { return where(x == 0.0, x, result); }
+
+} // namespace tessera::tile
+
+#endif

@@ -1,0 +1,115 @@
+//===- MathExp.cpp - Exponentials and what is made of them ----------------===//
+//
+// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln(2) / 2. ln 2 is subtracted in two parts;
+// the first has trailing zeros, so that n times it is exact. exp(r) - 1 = r + r² q(r), which keeps
+// relative accuracy near 0 for everything that subtracts one again.
+//
+//===----------------------------------------------------------------------===//
+#include "MathExpansions.h"
+#include "MathTables.h"
+
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace {
+/// x = n ln 2 + r.
+struct Reduced {
+  Term n, r;
+};
+} // namespace
+
+static Reduced reduce(Term x) {
+  Term n = round(x * x.pick(0x1.715476p+0f, 0x1.71547652b82fep+0));
+  Term r = fma(n, x.pick(-0x1.62e400p-1f, -0x1.62e42fee00000p-1), x);
+  return {n, fma(n, x.pick(-0x1.7f7d1cp-20f, -0x1.a39ef35793c76p-33), r)};
+}
+
+/// exp(r) - 1 on |r| <= ln(2) / 2.
+static Term expm1Reduced(Term r) {
+  return fma(r * r, polynomial(r, kExpF32, kExpF64), r);
+}
+
+/// Bounds beyond which exp is 0 or infinite, so that n stays small.
+static Term clampExp(Term x) { return clamp(x, x.pick(-105, -746), x.pick(89, 710)); }
+
+/// exp(x) for x <= 0: no overflow to guard against.
+static Term expNegative(Term x) {
+  auto [n, r] = reduce(maximum(x, x.pick(-105, -746)));
+  return scaleb(expm1Reduced(r) + 1.0, n);
+}
+
+Term tile::expandExp(Term x) {
+  auto [n, r] = reduce(clampExp(x));
+  return scaleb(expm1Reduced(r) + 1.0, n);
+}
+
+Term tile::exp2Sum(Term high, Term low) {
+  Term n = round(high);
+  return scaleb(polynomial((high - n) + low, kExp2F32, kExp2F64), n);
+}
+
+Term tile::expandExp2(Term x) {
+  x = clamp(x, x.pick(-151, -1076), x.pick(129, 1025));
+  Term n = round(x);
+  return scaleb(polynomial(x - n, kExp2F32, kExp2F64), n);
+}
+
+Term tile::expandExpm1(Term x) {
+  auto [n, r] = reduce(clamp(x, x.pick(-20, -40), x.pick(89, 710)));
+  Term p = expm1Reduced(r);
+  // 2^n p + (2^n - 1), halved so that 2^n cannot overflow before the result does.
+  Term half = scaleb(x.number(0.5), n);
+  Term h = fma(half, p, half - 0.5);
+  return keepZero(x, where(n == 0.0, p, h + h));
+}
+
+Term tile::expandSinh(Term x) {
+  Term a = abs(x);
+  auto [n, r] = reduce(minimum(a, x.pick(89.5, 710.6)));
+  Term quarter = scaleb(x.number(0.25), n);
+  Term h = fma(quarter, expm1Reduced(r), quarter - 0.25);
+  h = h + h; // (exp(a) - 1) / 2
+  Term sum = where(a > x.pick(20, 40), h, h + h / fma(h, 2.0, x.number(1)));
+  return where(a < x.pick(0x1p-12, 0x1p-27), x, copySign(sum, x));
+}
+
+Term tile::expandCosh(Term x) {
+  auto [n, r] = reduce(minimum(abs(x), x.pick(89.5, 710.6)));
+  Term half = scaleb(expm1Reduced(r) + 1.0, n - 1.0);
+  return half + 0.25 / half;
+}
+
+Term tile::expandTanh(Term x) {
+  if (!x.isF64()) {
+    // An odd quotient of polynomials; at the bound it is 1 to the last bit.
+    x = clamp(x, x.number(-9.01f), x.number(9.01f));
+    Term z = x * x;
+    return x * horner<float>(z, kTanhNumeratorF32) / horner<float>(z, kTanhDenominatorF32);
+  }
+  auto [n, r] = reduce(clamp(x + x, x.number(-40), x.number(40)));
+  Term p = expm1Reduced(r), power = scaleb(x.number(1), n);
+  Term t = where(n == 0.0, p, fma(power, p, power - 1.0)); // exp(2x) - 1
+  return where(abs(x) < 0x1p-28, x, t / (t + 2.0));
+}
+
+/// `numerator` / (1 + exp(-a)) for a >= 0, and the same times exp(-a) where `negative`.
+static Term logistic(Term a, Term negative, Term numerator) {
+  Term e = expNegative(-a);
+  return where(negative, numerator * e, numerator) / (e + 1.0);
+}
+
+Term tile::expandSigmoid(Term x) { return logistic(abs(x), x < 0.0, x.number(1)); }
+
+Term tile::expandSilu(Term x) { return logistic(abs(x), x < 0.0, x); }
+
+Term tile::expandGeluTanh(Term x) {
+  // (1 + tanh u) / 2 is the logistic function of 2u = x (c0 + c1 x²), which has the sign of x.
+  Term slope = fma(x * x, 0x1.2444f2a4d8b4bp-4, x.number(0x1.9884533d43651p+0));
+  return logistic(abs(x) * slope, x < 0.0, x);
+}
+
+std::pair<Term, Term> tile::expMinusSquare(Term x) {
+  Term square = x * x, rest = fma(x, x, -square);
+  auto [n, r] = reduce(-square);
+  return {expm1Reduced(r - rest) + 1.0, n};
+}
