@@ -156,6 +156,21 @@ Values Emitter::emitBlock(sched::StreamOp op) {
 // Segments
 //===----------------------------------------------------------------------===//
 
+/// Whether the stream only sums products of loads: zero padding is then all that its edge needs, and one loop does.
+bool Emitter::isPaddedProduct(sched::StreamOp op) {
+  SmallVector<StringAttr> over(op.getOver().getAsRange<StringAttr>());
+  return llvm::all_of(op.getBody().front(), [&](Operation &member) {
+    if (isa<sched::GaugeOp, sched::StoreOp, sched::MaskOp>(member))
+      return false;
+    auto accumulate = dyn_cast<sched::AccumulateOp>(member);
+    if (!accumulate)
+      return true;
+    return asMatrixProduct(accumulate.getValues(), over, getOrder(accumulate.getResult())) &&
+           llvm::all_of(accumulate.getValues(),
+                        [&](Value value) { return isZeroAtEdge(value, over.back()); });
+  });
+}
+
 Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   auto bounds = [](ArrayAttr range) {
     auto at = [&](unsigned i) {
@@ -178,7 +193,7 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   SymExpr fullFirst = atLeast(0, fullLo) ? SymExpr(0) : fullLo.ceilDiv(tile);
   SymExpr fullEnd = atLeast(fullHi, size) ? size.floorDiv(tile)
                                           : SymExpr::min(fullHi, size).floorDiv(tile);
-  bool hasFull = !atLeast(fullLo, fullHi);
+  bool hasFull = !atLeast(fullLo, fullHi) && !isPaddedProduct(op);
   bool hasHead = hasFull && !(atLeast(0, fullFirst) || fullFirst == first);
   bool hasTail = hasFull && !(atLeast(fullHi, size) && !ragged);
 

@@ -346,9 +346,10 @@ void Emitter::emit() {
   scope.block = &target.getBody().front();
   scopes.push_back(&scope);
   for (auto [i, name] : llvm::enumerate(kernel.getOrder().getAsRange<StringAttr>()))
-    scope.coords[name] = create<tile::ProgramIdOp>(builder.getIndexType(), i);
+    if (!fits(kernel.getDim(name)))
+      scope.coords[name] = create<tile::ProgramIdOp>(builder.getIndexType(), i);
   for (sched::DimAttr dim : kernel.getDims().getAsRange<sched::DimAttr>()) {
-    if (dim.isInner() && fits(dim))
+    if (!dim.isStream() && fits(dim))
       scope.coords[dim.getName()] = getConstant(0);
     if (scope.coords.contains(dim.getName()) && mayBeRagged(dim))
       scope.ragged.push_back(dim.getName());

@@ -156,6 +156,7 @@ private:
   void emitStream(sched::StreamOp op);
   Values emitSegments(sched::StreamOp op, mlir::ValueRange states);
   Values emitBlock(sched::StreamOp op);
+  bool isPaddedProduct(sched::StreamOp op);
   GaugeStep getGaugeStep(sched::GaugeOp op);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);
   mlir::Value guard(mlir::Value gauge);

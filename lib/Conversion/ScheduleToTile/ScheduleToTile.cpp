@@ -20,8 +20,11 @@ static LogicalResult convertKernel(sched::KernelOp kernel, const SizeFacts &fact
                                    SymbolTable &symbols, Operation *after) {
   OpBuilder host(kernel);
   SmallVector<Value> outputs;
-  for (Type type : kernel.getOutputs().getTypes())
-    outputs.push_back(tile::EmptyOp::create(host, kernel.getLoc(), type));
+  for (auto [i, type] : llvm::enumerate(kernel.getOutputs().getTypes())) {
+    int64_t input = kernel.getInto() ? (*kernel.getInto())[i] : -1;
+    outputs.push_back(input < 0 ? tile::EmptyOp::create(host, kernel.getLoc(), type).getResult()
+                                : kernel.getInputs()[input]);
+  }
 
   OpBuilder builder(kernel.getContext());
   builder.setInsertionPointAfter(after);
@@ -43,11 +46,11 @@ namespace {
 struct ConvertScheduleToTile : tessera::impl::ConvertScheduleToTileBase<ConvertScheduleToTile> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+    for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       SizeFacts facts(func);
       Operation *after = func;
-      for (auto kernel :
-           llvm::make_early_inc_range(llvm::to_vector(func.getOps<sched::KernelOp>()))) {
+      SmallVector<sched::KernelOp> kernels(func.getOps<sched::KernelOp>());
+      for (sched::KernelOp kernel : kernels) {
         if (failed(convertKernel(kernel, facts, symbols, after)))
           return signalPassFailure();
         after = after->getNextNode();

@@ -103,3 +103,26 @@ func.func @index() -> !gir.tensor<S, T, i32> {
   }
   return %r : !gir.tensor<S, T, i32>
 }
+
+// A result stored into an input has no tensor of its own.
+// CHECK-LABEL: func.func @into
+// CHECK: %[[FIRST:.*]] = tile.empty : <"M + N", f32>
+// CHECK: tile.launch @first_k {{.*}}(%arg0, %[[FIRST]])
+// CHECK-NOT: tile.empty
+// CHECK: tile.launch @second_k {{.*}}(%arg1, %[[FIRST]])
+// CHECK-SAME: #tile.operand<offset "M", sizes ["N"], strides ["1"]>
+// CHECK: return %[[FIRST]]
+func.func @into(%x: !gir.tensor<M, f32>, %y: !gir.tensor<N, f32>) -> !gir.tensor<"M + N", f32> {
+  %0 = sched.kernel @first_k(%X = %x : !gir.tensor<M, f32>) -> (%o : !gir.tensor<"M + N", f32>)
+      dims [parallel i = M tile 64] order [i] {
+    %2 = sched.load %X["i"] : !gir.tensor<M, f32> -> !sched.val<[i], f32>
+    sched.store %2, %o["i"] : !sched.val<[i], f32>, !gir.tensor<"M + N", f32>
+  }
+  %1 = sched.kernel @second_k(%Y = %y : !gir.tensor<N, f32>, %first = %0 : !gir.tensor<"M + N", f32>)
+      -> (%o : !gir.tensor<"M + N", f32>)
+      dims [parallel i = N tile 64] order [i] attributes {into = array<i64: 1>} {
+    %2 = sched.load %Y["i"] : !gir.tensor<N, f32> -> !sched.val<[i], f32>
+    sched.store %2, %o["i + M"] : !sched.val<[i], f32>, !gir.tensor<"M + N", f32>
+  }
+  return %1 : !gir.tensor<"M + N", f32>
+}

@@ -60,7 +60,7 @@ func.func @weights(%x: !gir.tensor<S, N, f32> {gir.name = "x"}) -> !gir.tensor<S
 // CHECK: %[[K:.*]] = tile.load %k[%pid1, %[[J]], %c0] dims [2, 1] : {{.*}} -> tensor<64x128xf32>
 // CHECK: tile.mma %[[Q]], %[[K]], %{{.*}} -> tensor<64x128xf32>
 // CHECK-NOT: tile.map where
-// CHECK: %[[V:.*]] = tile.load %v[%pid1, %pid2, %[[J]]] dims [2, 1] : {{.*}} -> tensor<128x64xf32>
+// CHECK: %[[V:.*]] = tile.load %v[%pid1, %c0, %[[J]]] dims [2, 1] : {{.*}} -> tensor<128x64xf32>
 // CHECK: tile.mma %{{.*}}, %[[V]], %{{.*}} -> tensor<64x64xf32>
 // CHECK: scf.for %[[J2:.*]] = %floordiv_T_128 to %ceildiv_T_128 step %c1 iter_args(%{{.*}} = %[[FULL]]#0
 // CHECK: tile.load %k{{.*}} pad

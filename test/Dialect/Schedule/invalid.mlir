@@ -231,3 +231,15 @@ func.func @gauge_outside(%x: !gir.tensor<S, f32>) {
   }
   return
 }
+
+// -----
+
+func.func @into(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected no load of input 0, which result 0 is stored into}}
+  %0 = sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> (%o : !gir.tensor<S, f32>)
+      dims [parallel i = S tile 1] order [i] attributes {into = array<i64: 0>} {
+    %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    sched.store %1, %o["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
+  }
+  return
+}

@@ -108,6 +108,23 @@ LogicalResult KernelOp::verify() {
   if (getBody().getArgumentTypes() != ArrayRef(expected))
     return emitOpError() << "expected the body's arguments to have the types of the inputs and "
                             "results";
+  if (!getInto())
+    return success();
+  if (getInto()->size() != getOutputs().size())
+    return emitOpError() << "expected " << getOutputs().size() << " entries of 'into', got "
+                         << getInto()->size();
+  for (auto [i, input] : llvm::enumerate(*getInto())) {
+    if (input == -1)
+      continue;
+    if (input < 0 || input >= int64_t(getInputs().size()))
+      return emitOpError() << "expected the number of an input or -1 in 'into', got " << input;
+    if (getInputs()[input].getType() != getOutputs()[i].getType())
+      return emitOpError() << "expected input " << input << " of type "
+                           << getOutputs()[i].getType() << ", got " << getInputs()[input].getType();
+    if (!getInputArgument(input).use_empty())
+      return emitOpError() << "expected no load of input " << input
+                           << ", which result " << i << " is stored into";
+  }
   return success();
 }
 

@@ -24,7 +24,9 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
   let description = [{
     The block's arguments are the inputs, then the results (to be stored into). `dims` declares every iteration
     dimension; the dimensions of a value's type are listed in that order. Grid dimensions follow `order`, first varying
-    fastest. Discardable attributes stand in `attributes {…}` before the body.
+    fastest. Other attributes stand in `attributes {…}` before the body. Among them, `into` has an entry for every result:
+    -1 for a fresh tensor, or the number of an input that this kernel does not read and in which the result is stored;
+    what is not stored keeps its value.
 
     ```mlir
     %r = sched.kernel @double(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
@@ -36,11 +38,17 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs, ArrayAttr:$dims,
-                       StrArrayAttr:$order);
+                       StrArrayAttr:$order, OptionalAttr<DenseI64ArrayAttr>:$into);
   let results = (outs Variadic<Graph_TensorType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::StringAttr":$name, "::mlir::ValueRange":$inputs,
+                   "::mlir::ArrayAttr":$dims, "::mlir::ArrayAttr":$order), [{
+      build($_builder, $_state, outputs, name, inputs, dims, order, /*into=*/nullptr);
+    }]>
+  ];
   let extraClassDeclaration = [{
     /// The declaration of a dimension; null if there is none.
     DimAttr getDim(::llvm::StringRef name);
