@@ -33,6 +33,15 @@ def _unsupported_type(name: str, found: Any) -> ArgumentError:
     return ArgumentError(f"argument '{name}': expected an element type of {known}, found {found}")
 
 
+_NUMPY_DTYPES: dict[Any, DType | None] = {}  # numpy makes the name of a type anew each time
+
+
+def _numpy_dtype(dtype: Any) -> DType | None:
+    if dtype not in _NUMPY_DTYPES:
+        _NUMPY_DTYPES[dtype] = BY_NAME.get(dtype.name) if dtype.isnative else None
+    return _NUMPY_DTYPES[dtype]
+
+
 class NumPyLibrary:
     """NumPy, and everything that is read through it."""
 
@@ -45,8 +54,8 @@ class NumPyLibrary:
 
         if type(array) is not numpy.ndarray:
             array = numpy.asarray(array)
-        dtype = BY_NAME.get(array.dtype.name)
-        if dtype is None or not array.dtype.isnative:
+        dtype = _numpy_dtype(array.dtype)
+        if dtype is None:
             raise _unsupported_type(name, array.dtype.name if array.dtype.isnative else repr(array.dtype.str))
         if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
             array = array.copy()
