@@ -2,6 +2,8 @@
 #include "tessera/CodeGen/CPU/CPU.h"
 #include "Backend.h"
 #include "KernelEmitter.h"
+#include "tessera/Conversion/TileToTarget/TileToTarget.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -59,17 +61,38 @@ CpuDescription CpuTarget::describe() const {
   return CpuDescription::from(llvm::Triple(triple).getArchName().str(), enabledFeatures(features));
 }
 
-std::string CpuTarget::runtimeTarget() const {
-  return llvm::Triple(triple).getArchName().str() + ":" + llvm::join(enabledFeatures(features), ",");
+/// The features that the runtime tells apart (HostTarget.cpp there): those that kernels can be better or worse for.
+static bool isComparedByRuntime(StringRef feature) {
+  static const llvm::StringSet<> names = {
+      "sse3",       "ssse3",        "fma",        "sse4.1",          "sse4.2",   "movbe",      "popcnt",   "avx",
+      "f16c",       "bmi",          "avx2",       "bmi2",            "avx512f",  "avx512dq",   "avx512ifma", "avx512cd",
+      "avx512bw",   "avx512vl",     "avx512vbmi", "avx512vbmi2",     "gfni",     "avx512vnni", "avx512bitalg",
+      "avx512vpopcntdq", "avx512fp16", "avxvnni",  "avx512bf16",     "avxifma",  "lzcnt",      "fp-armv8", "neon",
+      "crc",        "lse",          "fullfp16",   "rdm",             "jsconv",   "complxnum",  "dotprod",  "sve",
+      "fp16fml",    "sve2",         "i8mm",       "bf16"};
+  return names.contains(feature);
 }
 
-FailureOr<target::ModuleOp> cpu::lowerKernelsToCpu(mlir::ModuleOp module, const CpuTarget &target) {
+std::string CpuTarget::runtimeTarget() const {
+  std::vector<std::string> compared;
+  for (const std::string &feature : enabledFeatures(features))
+    if (isComparedByRuntime(feature))
+      compared.push_back(feature);
+  return llvm::Triple(triple).getArchName().str() + ":" + llvm::join(compared, ",");
+}
+
+static target::ModuleOp createModule(mlir::ModuleOp module, const CpuTarget &target) {
   module.getContext()->loadDialect<target::TargetDialect, LLVM::LLVMDialect, scf::SCFDialect>();
-  CpuDescription description = target.describe();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto result = target::ModuleOp::create(builder, module.getLoc(), module.getSymName().value_or("kernels"),
                                          target.triple, target.cpu, target.features);
   builder.createBlock(&result.getBody());
+  return result;
+}
+
+static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result, const CpuTarget &target) {
+  CpuDescription description = target.describe();
+  OpBuilder builder(module.getContext());
   for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
     builder.setInsertionPointToEnd(&result.getBody().front());
     KernelEmitter emitter(kernel, description, builder);
@@ -77,7 +100,19 @@ FailureOr<target::ModuleOp> cpu::lowerKernelsToCpu(mlir::ModuleOp module, const 
       return failure();
     kernel.erase();
   }
+  return success();
+}
+
+FailureOr<target::ModuleOp> cpu::lowerKernelsToCpu(mlir::ModuleOp module, const CpuTarget &target) {
+  target::ModuleOp result = createModule(module, target);
+  if (failed(lowerKernels(module, result, target)))
+    return failure();
   return result;
+}
+
+LogicalResult cpu::lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &target) {
+  target::ModuleOp result = createModule(module, target);
+  return failure(failed(convertHostFunctions(module, result)) || failed(lowerKernels(module, result, target)));
 }
 
 FailureOr<Image> cpu::emitImage(target::ModuleOp module) {

@@ -1,0 +1,28 @@
+//===- Bundle.h - Target modules to bundles --------------------*- C++ -*-===//
+//
+// A bundle is what the runtime loads: the host programs of a tessera_target.module as data and its kernels as one code
+// image.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_BUNDLE_BUNDLE_H
+#define TESSERA_BUNDLE_BUNDLE_H
+
+#include "mlir/Support/LLVM.h"
+#include "tessera/Dialect/Target/IR/Target.h"
+#include "tessera_rt/program.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// The runtime's form of a host program.
+mlir::FailureOr<rt::Program> makeProgram(target::ProgramOp program);
+
+/// Compiles the kernels and packs the module; `manifest` is JSON text for whoever loads it.
+mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, const std::string &manifest = "{}");
+
+} // namespace tessera
+
+#endif

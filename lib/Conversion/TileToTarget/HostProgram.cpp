@@ -1,0 +1,222 @@
+//===- HostProgram.cpp - Host functions to host programs ------------------===//
+//
+// A function's facts become guards, its memory and launches are taken over, and the way in which a launch presents a
+// tensor becomes words of the kernel's argument block: addresses in bytes, sizes and strides as expressions.
+//
+// Names of sizes: a dimension's symbol, `x.0` for dimension 0 of argument x where it has none, `x.stride.0` for its stride,
+// and an integer argument's own name.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "tessera/Conversion/TileToTarget/TileToTarget.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+class HostConverter {
+public:
+  HostConverter(ModuleOp module, func::FuncOp function, OpBuilder &builder)
+      : module(module), function(function), builder(builder) {}
+  LogicalResult run();
+
+private:
+  void convertArguments();
+  void addLayoutGuards(unsigned index, StringRef name, gir::TensorType type);
+  void addFactGuards();
+  void guard(SymExpr lhs, StringRef predicate, SymExpr rhs, const Twine &message);
+  LogicalResult convertLaunch(tile::LaunchOp op);
+  SymExpr strideOf(Value tensor, unsigned dim);
+  SymExpr present(SymExpr expr, Value tensor);
+  StringAttr text(SymExpr expr) { return builder.getStringAttr(expr.str()); }
+
+  ModuleOp module;
+  func::FuncOp function;
+  OpBuilder &builder;
+  IRMapping mapping;
+  llvm::DenseMap<Value, std::string> names; // arguments
+};
+
+} // namespace
+
+static std::string argumentName(func::FuncOp function, unsigned index) {
+  if (auto name = function.getArgAttrOfType<StringAttr>(index, gir::kNameAttr))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+void HostConverter::guard(SymExpr lhs, StringRef predicate, SymExpr rhs, const Twine &message) {
+  target::GuardOp::create(builder, function.getLoc(), text(lhs), builder.getStringAttr(predicate), text(rhs),
+                          /*error=*/UnitAttr(), builder.getStringAttr(message));
+}
+
+void HostConverter::convertArguments() {
+  std::set<std::string> bound;
+  for (auto [i, argument] : llvm::enumerate(function.getArguments())) {
+    auto type = cast<gir::TensorType>(argument.getType());
+    std::string name = argumentName(function, i);
+    names[argument] = name;
+    StringAttr scalar;
+    if (Attribute kind = function.getArgAttr(i, "gir.scalar")) {
+      scalar = dyn_cast<StringAttr>(kind);
+      if (!scalar) {
+        Type element = type.getElementType();
+        scalar = builder.getStringAttr(isa<FloatType>(element) ? "float" : element.isInteger(1) ? "bool" : "int");
+      }
+    }
+    auto op = target::ArgumentOp::create(builder, argument.getLoc(), type, builder.getStringAttr(name), scalar);
+    mapping.map(argument, op.getResult());
+    // The first dimension that is a name gives it its value; all others must agree.
+    for (auto [d, size] : llvm::enumerate(type.getShape())) {
+      if (size.isSymbol() && bound.insert(size.symbolName()).second)
+        continue;
+      SymExpr actual = SymExpr::symbol(name + "." + std::to_string(d));
+      if (size != actual)
+        guard(actual, "eq", size, "expected size {1} in dimension " + Twine(d) + " of '" + name + "', got {0}");
+    }
+    addLayoutGuards(i, name, type);
+  }
+}
+
+void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorType type) {
+  auto expectStride = [&](unsigned d, SymExpr expected) {
+    // The stride of a dimension with one element is never used.
+    SymExpr actual = SymExpr::symbol((name + ".stride." + Twine(d)).str());
+    SymExpr counts = SymExpr::max(SymExpr::min(type.getDim(d), 2) - 1, 0);
+    SymExpr difference = (actual - expected) * counts;
+    guard(difference, "eq", 0, "expected another stride in dimension " + Twine(d) + " of '" + name + "'");
+  };
+  if (auto unit = function.getArgAttrOfType<IntegerAttr>(index, gir::kUnitStrideAttr))
+    expectStride(unit.getInt(), 1);
+  if (!function.getArgAttr(index, gir::kContiguousAttr))
+    return;
+  SymExpr stride = 1;
+  for (unsigned d = type.getRank(); d-- > 0;) {
+    expectStride(d, stride);
+    stride = stride * type.getDim(d);
+  }
+}
+
+void HostConverter::addFactGuards() {
+  if (auto symbols = function->getAttrOfType<DictionaryAttr>(gir::kSymbolsAttr))
+    for (NamedAttribute entry : symbols) {
+      auto facts = dyn_cast<DictionaryAttr>(entry.getValue());
+      SymExpr symbol = SymExpr::symbol(entry.getName().strref());
+      auto fact = [&](StringRef name) {
+        auto number = facts ? facts.getAs<IntegerAttr>(name) : IntegerAttr();
+        return number ? std::optional(number.getInt()) : std::nullopt;
+      };
+      if (auto divisor = fact("divisor"); divisor && *divisor > 1)
+        guard(symbol, "multiple", *divisor, "expected a multiple of {1} as size '" + entry.getName().strref() + "', got {0}");
+      if (auto least = fact("min"); least && *least > 0)
+        guard(symbol, "ge", *least, "expected at least {1} as size '" + entry.getName().strref() + "', got {0}");
+    }
+  if (auto guards = function->getAttrOfType<ArrayAttr>(gir::kGuardsAttr))
+    for (auto entry : guards.getAsRange<StringAttr>()) {
+      auto [left, right] = entry.getValue().split(" == ");
+      std::optional<SymExpr> lhs = SymExpr::parse(left), rhs = SymExpr::parse(right);
+      if (lhs && rhs)
+        guard(*lhs, "eq", *rhs, "expected " + entry.getValue());
+    }
+}
+
+SymExpr HostConverter::strideOf(Value tensor, unsigned dim) {
+  if (auto it = names.find(tensor); it != names.end())
+    return SymExpr::symbol(it->second + ".stride." + std::to_string(dim));
+  auto type = cast<gir::TensorType>(tensor.getType());
+  SymExpr stride = 1;
+  for (unsigned d = type.getRank(); d-- > dim + 1;)
+    stride = stride * type.getDim(d);
+  return stride;
+}
+
+/// `$0`, `$1`, … are the tensor's own strides.
+SymExpr HostConverter::present(SymExpr expr, Value tensor) {
+  return expr.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+    unsigned dim;
+    if (name.empty() || name[0] != '$' || StringRef(name).drop_front().getAsInteger(10, dim))
+      return std::nullopt;
+    return strideOf(tensor, dim);
+  });
+}
+
+LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
+  auto kernel = module.lookupSymbol<tile::KernelOp>(op.getKernel());
+  if (!kernel)
+    return op.emitOpError("expected kernel '") << op.getKernel() << "' in the module";
+  unsigned tensors = op.getTensors().size(), sizes = op.getSizes().size();
+  if (kernel.getArgumentTypes().size() != tensors + sizes + op.getScalars().size())
+    return op.emitOpError("passes ") << tensors + sizes + op.getScalars().size() << " arguments, but kernel '"
+                                     << op.getKernel() << "' takes " << kernel.getArgumentTypes().size();
+  SmallVector<Attribute> words;
+  auto word = [&](StringRef kind, int64_t operand, SymExpr expr) {
+    words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
+  };
+  forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
+    if (role == WordRole::Grid)
+      return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getGrid()[dim]).getValue()));
+    if (role == WordRole::Scalar) {
+      if (argument >= tensors + sizes)
+        return word("scalar", argument - sizes, 0);
+      return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getSizes()[argument - tensors]).getValue()));
+    }
+    Value tensor = op.getTensors()[argument];
+    auto view = cast<tile::OperandViewAttr>(op.getViews()[argument]);
+    if (role == WordRole::Address) {
+      Type element = cast<gir::TensorType>(tensor.getType()).getElementType();
+      int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+      return word("address", argument, present(view.getOffset(), tensor) * bytes);
+    }
+    SymExpr expr = role == WordRole::Size ? view.getSizes()[dim] : view.getStrides()[dim];
+    word("integer", 0, present(expr, tensor));
+  });
+  SmallVector<Value> operands;
+  for (Value operand : op.getTensors())
+    operands.push_back(mapping.lookup(operand));
+  for (Value operand : op.getScalars())
+    operands.push_back(mapping.lookup(operand));
+  target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getGridAttr(), operands,
+                           builder.getArrayAttr(words), op->getAttrOfType<IntegerAttr>("grain"),
+                           op->getAttrOfType<StringAttr>("work"));
+  return success();
+}
+
+LogicalResult HostConverter::run() {
+  auto program = target::ProgramOp::create(builder, function.getLoc(), function.getSymName());
+  OpBuilder::InsertionGuard insertion(builder);
+  builder.createBlock(&program.getBody());
+  convertArguments();
+  addFactGuards();
+  for (Operation &op : function.front()) {
+    if (auto empty = dyn_cast<tile::EmptyOp>(op)) {
+      mapping.map(empty.getResult(),
+                  target::AllocateOp::create(builder, op.getLoc(), empty.getType()).getResult());
+    } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
+      if (failed(convertLaunch(launch)))
+        return failure();
+    } else if (isa<func::ReturnOp>(op)) {
+      llvm::DenseSet<Value> returned;
+      for (Value value : op.getOperands()) {
+        if (!value.getDefiningOp<tile::EmptyOp>() || !returned.insert(value).second)
+          return op.emitOpError("expected results that are memory of their own");
+        target::ResultOp::create(builder, op.getLoc(), mapping.lookup(value));
+      }
+    } else {
+      return op.emitOpError("is not part of a host function; expected tile.empty or tile.launch");
+    }
+  }
+  return success();
+}
+
+LogicalResult tessera::convertHostFunctions(ModuleOp module, target::ModuleOp target) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&target.getBody().front());
+  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+    if (function.isDeclaration())
+      continue;
+    if (failed(HostConverter(module, function, builder).run()))
+      return failure();
+    function.erase();
+  }
+  return success();
+}
