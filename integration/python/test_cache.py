@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 import numpy as np
 import tessera as tsr
@@ -30,7 +30,7 @@ n = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 x = np.arange(n, dtype=np.float32)
 np.testing.assert_array_equal(outer(x), x * np.float32(FACTOR) + np.float32(n))
 print("compiled" if _tessera.compiler_loaded() else "cached")
-'''
+"""
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import tessera as tsr
 from tessera import Tensor, fp32
 
@@ -21,13 +20,17 @@ def same(got, expected):
     np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (0,), (3,), (17,), (64,), (1000,), (3, 0), (5, 7), (2, 3, 4), (1, 130, 1)])
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (0,), (3,), (17,), (64,), (1000,), (3, 0), (5, 7), (2, 3, 4), (1, 130, 1)]
+)
 def test_shapes(shape):
     x, y = values(*shape), values(*shape, seed=1)
     same(affine(x, y), x * np.float32(2) + y)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8])
+@pytest.mark.parametrize(
+    "dtype", [np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8]
+)
 def test_types(dtype):
     @tsr.function
     def double(x):
@@ -187,7 +190,9 @@ def test_bf16_through_ml_dtypes():
     x, y = values(50).astype(ml_dtypes.bfloat16), values(50, seed=1).astype(ml_dtypes.bfloat16)
     result = affine(x, y)
     assert result.dtype == ml_dtypes.bfloat16
-    np.testing.assert_array_equal(result.astype(np.float32), x.astype(np.float32) * 2 + y.astype(np.float32))
+    np.testing.assert_array_equal(
+        result.astype(np.float32), x.astype(np.float32) * 2 + y.astype(np.float32)
+    )
 
 
 def test_torch_in_torch_out():

@@ -1,9 +1,8 @@
-"""What a call costs beyond its work. Bounds are for the best of many rounds: a busy machine is no failure."""
+"""What a call costs beyond its work: the best of many rounds, so that a busy machine may pass."""
 
 import time
 
 import numpy as np
-
 import tessera as tsr
 
 SCALE = 0.5

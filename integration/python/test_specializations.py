@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import tessera as tsr
 
 
@@ -51,7 +50,10 @@ def test_layouts_are_classes():
     rows = make()
     rows(ones(20, 30))
     rows(ones(30, 20).T)
-    assert [one.reason for one in rows.specializations()] == ["first call", "argument 'x' has another layout"]
+    assert [one.reason for one in rows.specializations()] == [
+        "first call",
+        "argument 'x' has another layout",
+    ]
     rows(ones(40, 30)[::2])
     rows(ones(60, 30)[::3])
     assert len(rows.specializations()) == 3
@@ -81,7 +83,9 @@ def test_numbers_that_the_program_needs_to_know():
         return -y if flip else y
 
     for n, flip in [(2, False), (3, False), (2, True), (2, False)]:
-        np.testing.assert_array_equal(power(ones(3), n, flip), np.full(3, (-1.0 if flip else 1.0) * 2**n, np.float32))
+        np.testing.assert_array_equal(
+            power(ones(3), n, flip), np.full(3, (-1.0 if flip else 1.0) * 2**n, np.float32)
+        )
     assert len(power.specializations()) == 3
 
 
@@ -89,4 +93,7 @@ def test_types_are_classes():
     rows = make()
     rows(ones(4, 4))
     rows(ones(4, 4).astype(np.float64))
-    assert [one.reason for one in rows.specializations()] == ["first call", "argument 'x' has another type"]
+    assert [one.reason for one in rows.specializations()] == [
+        "first call",
+        "argument 'x' has another type",
+    ]

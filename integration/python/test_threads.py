@@ -8,7 +8,6 @@ import threading
 import time
 
 import numpy as np
-
 import tessera as tsr
 
 
@@ -138,7 +137,10 @@ def test_multiprocessing_pool():
         "    results = pool.map(t.chain, [x] * 6)\n"
         "assert all((r == results[0]).all() for r in results)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
+    }
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
 
 

@@ -1,12 +1,12 @@
 """Tessera: a tile compiler for tensor programs.
 
-    import tessera as tsr
+import tessera as tsr
 
-    @tsr.function
-    def softmax_rows(x):
-        return tsr.softmax(x * 0.5, dim=-1)
+@tsr.function
+def softmax_rows(x):
+    return tsr.softmax(x * 0.5, dim=-1)
 
-    y = softmax_rows(numpy_array)
+y = softmax_rows(numpy_array)
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ def find() -> str | None:
         os.path.join(_HERE, "bin", "tessera"),
         os.path.join(_HERE, "..", "..", "bin", "tessera"),
     ]
-    return next((path for path in candidates if os.access(path, os.X_OK)), None) or shutil.which("tessera")
+    return next((path for path in candidates if os.access(path, os.X_OK)), None) or shutil.which(
+        "tessera"
+    )
 
 
 def main() -> int:

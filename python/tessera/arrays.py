@@ -1,13 +1,14 @@
 """Arrays of other libraries: taking them apart for the runtime, and making results.
 
-A tensor is handed to the runtime as (address, element type, sizes, strides in elements). NumPy arrays
-and Python numbers usually never come here: the extension reads them itself.
+A tensor is handed to the runtime as (address, element type, sizes, strides in elements). NumPy
+arrays and Python numbers usually never come here: the extension reads them itself.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
 from .types import BY_NAME, DTYPES, DType, bf16
@@ -56,7 +57,9 @@ class NumPyLibrary:
             array = numpy.asarray(array)
         dtype = _numpy_dtype(array.dtype)
         if dtype is None:
-            raise _unsupported_type(name, array.dtype.name if array.dtype.isnative else repr(array.dtype.str))
+            raise _unsupported_type(
+                name, array.dtype.name if array.dtype.isnative else repr(array.dtype.str)
+            )
         if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
             array = array.copy()
         strides = tuple(stride // array.itemsize for stride in array.strides)
@@ -100,9 +103,13 @@ class TorchLibrary:
         import torch
 
         if tensor.layout != torch.strided:
-            raise ArgumentError(f"argument '{name}': expected a strided tensor, found {tensor.layout}")
+            raise ArgumentError(
+                f"argument '{name}': expected a strided tensor, found {tensor.layout}"
+            )
         if tensor.device.type != "cpu":
-            raise DeviceError(f"argument '{name}': memory of {tensor.device} cannot be used yet, expected the cpu")
+            raise DeviceError(
+                f"argument '{name}': memory of {tensor.device} cannot be used yet, expected the cpu"
+            )
         dtype = BY_NAME.get(str(tensor.dtype).removeprefix("torch."))
         if dtype is None:
             raise _unsupported_type(name, tensor.dtype)
@@ -113,7 +120,7 @@ class TorchLibrary:
     def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
         import torch
 
-        name = "bfloat16" if dtype is bf16 else dtype.numpy_name
+        name = dtype.numpy_name or "bfloat16"
         try:
             tensor = torch.empty(shape, dtype=getattr(torch, name))
         except RuntimeError:
@@ -132,7 +139,9 @@ def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
     device, number = value.__dlpack_device__()
     if device not in _CPU_DEVICES:
         found = _DEVICE_NAMES.get(device, f"device type {device}")
-        raise DeviceError(f"argument '{name}': memory of {found}:{number} cannot be used yet, expected the cpu")
+        raise DeviceError(
+            f"argument '{name}': memory of {found}:{number} cannot be used yet, expected the cpu"
+        )
     try:
         array = numpy.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError):

@@ -7,11 +7,11 @@ import os
 from typing import Any
 
 from . import _tessera
-from .arrays import NumPyLibrary
+from .arrays import NumPyLibrary, adapt, is_array
 from .capture import constant
 from .errors import ArgumentError, TesseraError
-from .function import _Destination
-from .parameters import Bound, adapt, is_array
+from .parameters import Bound
+from .results import Destination
 
 
 class BundleFunction:
@@ -35,12 +35,16 @@ class BundleFunction:
             elif isinstance(value, (bool, int, float)) and constant(value):
                 bound.specifications.append(value)
             else:
-                raise ArgumentError(f"argument {name}: expected an array or a number, found {type(value).__name__}")
+                raise ArgumentError(
+                    f"argument {name}: expected an array or a number, found {type(value).__name__}"
+                )
         bound.library = bound.library or NumPyLibrary()
-        destination = _Destination(bound, out)
+        destination = Destination(bound, out)
         result = self._table.run(bound.specifications, 0, destination.allocate)
         if result is None:
-            raise ArgumentError(f"function '{self.__name__}': the bundle has no code for these arguments")
+            raise ArgumentError(
+                f"function '{self.__name__}': the bundle has no code for these arguments"
+            )
         return destination.finish(*result)
 
     def __repr__(self) -> str:
@@ -59,13 +63,16 @@ class Bundle:
             self.manifest = {}
         tuples = self.manifest.get("tuples", []) if isinstance(self.manifest, dict) else []
         self._functions = {
-            name: BundleFunction(name, module, names.count(name), name in tuples) for name in dict.fromkeys(names)
+            name: BundleFunction(name, module, names.count(name), name in tuples)
+            for name in dict.fromkeys(names)
         }
 
     def __getattr__(self, name: str) -> BundleFunction:
         functions = self.__dict__.get("_functions", {})
         if name not in functions:
-            raise AttributeError(f"the bundle has no function '{name}'; it has {', '.join(functions) or 'none'}")
+            raise AttributeError(
+                f"the bundle has no function '{name}'; it has {', '.join(functions) or 'none'}"
+            )
         return functions[name]
 
     def __dir__(self) -> list[str]:

@@ -1,8 +1,9 @@
 """What a function captures: source text, constants, other functions.
 
 The compiler asks for the names that it cannot resolve, and gets the answers as data (JSON, see
-tessera-c/tessera.h). Each question is remembered: together they are part of the cache key, and each
-leaves a watch (holder, name, object), by which the extension sees at every call that nothing changed.
+tessera-c/tessera.h). Each question is remembered: together they are part of the cache key, and
+each leaves a watch (holder, name, object), by which the extension sees at every call that nothing
+changed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def source_of(function: types.FunctionType) -> Source:
     lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
     if not lines:
         raise CompileError(
-            f"function '{function.__qualname__}' has no source text (it was typed at a prompt, or made by exec): "
-            "write it into a file"
+            f"function '{function.__qualname__}' has no source text "
+            "(it was typed at a prompt, or made by exec): write it into a file"
         )
     try:
         lines = inspect.getblock(lines)
@@ -137,7 +138,14 @@ class Resolver:
     def material(self) -> list:
         """What the cache key and the choice of a table depend on: answers without places."""
         return [
-            [*question, {key: value for key, value in answer.items() if key not in ("file", "line", "column", "names")}]
+            [
+                *question,
+                {
+                    key: value
+                    for key, value in answer.items()
+                    if key not in ("file", "line", "column", "names")
+                },
+            ]
             for question, answer in self.answers.items()
         ]
 
@@ -161,7 +169,7 @@ class Resolver:
             return self.objects[root]
         free = function.__code__.co_freevars
         if root in free:
-            cell = function.__closure__[free.index(root)]
+            cell = (function.__closure__ or ())[free.index(root)]
             try:
                 value = cell.cell_contents
             except ValueError:
@@ -187,7 +195,10 @@ class Resolver:
             return {"kind": "module", "value": value.__name__}
         if isinstance(value, Operation):
             return {"kind": "operation", "module": "tessera", "name": value.__name__}
-        if isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "builtins"):
+        if isinstance(value, types.BuiltinFunctionType) and value.__module__ in (
+            "math",
+            "builtins",
+        ):
             return {"kind": "operation", "module": value.__module__, "name": value.__name__}
         if isinstance(value, type) and value.__module__ == "builtins":
             return {"kind": "operation", "module": "builtins", "name": value.__name__}

@@ -1,9 +1,9 @@
 """Compiling one specialisation, through the cache on disk.
 
-The key of an entry is made of everything that its code depends on, and is known without the compiler:
-a warm process never loads it. Which names a function captures, and which sizes its program needs to
-know, is only seen while compiling; a small index entry beside the code keeps both, under a key that
-leaves them out.
+The key of an entry is made of everything that its code depends on, and is known without the
+compiler: a warm process never loads it. Which names a function captures, and which sizes its
+program needs to know, is only seen while compiling; a small index entry beside the code keeps both,
+under a key that leaves them out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _STATUS_OK = 0
 
 def library_path() -> str:
     """libtessera: $TESSERA_COMPILER, else beside this package."""
-    return os.environ.get("TESSERA_COMPILER") or os.path.join(os.path.dirname(__file__), "libtessera.so")
+    return os.environ.get("TESSERA_COMPILER") or os.path.join(
+        os.path.dirname(__file__), "libtessera.so"
+    )
 
 
 def load() -> None:
@@ -85,7 +87,9 @@ class Unit:
         for kind, *rest in self.description:
             if kind == 0:
                 dtype, unit, contiguous, dims = rest
-                sizes = [[divisor, hint, size if fixed else -1] for size, divisor, hint, fixed in dims]
+                sizes = [
+                    [divisor, hint, size if fixed else -1] for size, divisor, hint, fixed in dims
+                ]
                 reduced.append([dtype, unit, contiguous, sizes])
             else:
                 reduced.append([kind, rest[0]] if kind == 4 else [kind])
@@ -139,7 +143,9 @@ class Keys:
 
     def entry(self, guarded: list) -> str:
         values = [[*guard, self.unit.value(*guard)] for guard in guarded]
-        return _tessera.cache_key(_text(["entry", *self.base, self.unit.resolver.material(), values]))
+        return _tessera.cache_key(
+            _text(["entry", *self.base, self.unit.resolver.material(), values])
+        )
 
 
 def _read_index(key: str) -> dict:
@@ -179,7 +185,9 @@ def specialise(unit: Unit) -> Artifact:
 
     result = unit.compile()
     meta = {"tuple": result["tuple"], "report": result["report"], "guarded": result["guarded"]}
-    guarded = index["guarded"] + [list(one) for one in result["guarded"] if list(one) not in index["guarded"]]
+    guarded = index["guarded"] + [
+        list(one) for one in result["guarded"] if list(one) not in index["guarded"]
+    ]
     seconds = time.perf_counter() - start
     artifact = Artifact(result["bundle"], meta, cached=False, seconds=seconds)
     entry = _text(meta).encode() + b"\n" + result["bundle"]

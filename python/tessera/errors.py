@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class TesseraError(Exception):
@@ -23,7 +24,7 @@ class Diagnostic(NamedTuple):
 
 
 class CompileError(TesseraError):
-    """The program is wrong, or its target cannot run it. The text is the rendering of `diagnostics`."""
+    """The program is wrong, or its target cannot run it; the text renders `diagnostics`."""
 
     def __init__(self, text: str, diagnostics: tuple[Diagnostic, ...] = ()):
         super().__init__(text)
@@ -46,7 +47,7 @@ _SEVERITIES = ("error", "warning", "note", "remark")
 
 
 def compile_error(text: str, records: list) -> CompileError:
-    """The exception for the compiler's diagnostics: (severity, file, four numbers, message) each."""
+    """The exception for diagnostics: (severity, file, four numbers, message) each."""
     diagnostics: list[Diagnostic] = []
     for severity, *rest in records:
         diagnostic = Diagnostic(_SEVERITIES[severity], *rest)
@@ -55,7 +56,9 @@ def compile_error(text: str, records: list) -> CompileError:
             diagnostics[-1] = owner._replace(notes=owner.notes + (diagnostic,))
         else:
             diagnostics.append(diagnostic)
-    return CompileError(text.rstrip("\n") or "the compiler failed without a message", tuple(diagnostics))
+    return CompileError(
+        text.rstrip("\n") or "the compiler failed without a message", tuple(diagnostics)
+    )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

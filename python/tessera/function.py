@@ -1,7 +1,7 @@
 """`@tsr.function`: a function whose calls are compiled.
 
-The extension runs calls whose class it has seen. Everything else comes to `Function._slow`: it binds
-the arguments, finds or makes the specialisation, and tries again.
+The extension runs calls whose class it has seen. Everything else comes to `Function._slow`: it
+binds the arguments, finds or makes the specialisation, and tries again.
 """
 
 from __future__ import annotations
@@ -9,58 +9,24 @@ from __future__ import annotations
 import json
 import threading
 import types
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from . import _tessera
-from .arrays import NumPyLibrary, adapt, is_dense, overlap
+from .arrays import NumPyLibrary
 from .capture import Resolver, source_of
 from .compiler import Artifact, Unit, specialise
 from .errors import ArgumentError, CompileError, DeviceError, TesseraError
 from .options import merge
 from .parameters import Bound, Parameters
-from .types import DTYPES
+from .results import Destination
+from .specialization import Specialization, arguments_text, reason_for
 
 STAGES = ("graph", "sched", "tile", "target", "llvm", "asm", "explain", "ptx", "sass")
 
 
-class Specialization:
-    """One compiled class of arguments: what it is for, why it was needed, how long it took."""
-
-    def __init__(self, unit: Unit, artifact: Artifact, reason: str):
-        self.unit = unit
-        self.artifact = artifact
-        self.reason = reason
-        self.seconds = artifact.seconds
-        self.cached = artifact.cached
-        self.arguments = tuple(_argument_text(*pair) for pair in zip(unit.names, unit.description))
-
-    def report(self) -> dict:
-        return json.loads(self.artifact.meta["report"] or "{}")
-
-    def __repr__(self) -> str:
-        how = "from the cache" if self.cached else "compiled"
-        return f"<{self.unit.name}({', '.join(self.arguments)}): {self.reason}, {how} in {self.seconds * 1e3:.1f} ms>"
-
-
-def _argument_text(name: str, description: tuple) -> str:
-    kind, *rest = description
-    if kind == 4:
-        return f"{name}={json.loads(rest[0]).get('value')!r}"
-    if kind != 0:
-        return f"{name}: {('', 'int', 'float', 'bool')[kind]}"
-    dtype, unit, contiguous, dims = rest
-    sizes = ", ".join(str(size) if fixed else _class_text(divisor, hint) for size, divisor, hint, fixed in dims)
-    layout = "" if contiguous else f" strided, unit stride in dimension {unit}" if unit >= 0 else " strided"
-    return f"{name}: {DTYPES[dtype].name}[{sizes}]{layout}"
-
-
-def _class_text(divisor: int, hint: int) -> str:
-    multiple = f"{divisor}k" if divisor > 1 else "n"
-    return f"{multiple}<={hint}" if hint else multiple
-
-
 class Function(_tessera.Function):
-    """A decorated function. Call it with arrays; see LANGUAGE: f.compile, f.inspect_ir, f.reference."""
+    """A decorated function: call it with arrays."""
 
     def __init__(self, function: types.FunctionType, options: dict[str, str], target: str | None):
         self.__wrapped__ = function
@@ -81,13 +47,16 @@ class Function(_tessera.Function):
         self._active: tuple[Any, list[Specialization]] = (None, [])
         required = self._parameters.required
         # A bound method's first argument is no array: such calls are bound here.
-        self._configure(self._parameters.kinds, required if self._self is None else len(self._parameters.names) + 1)
+        self._configure(
+            self._parameters.kinds,
+            required if self._self is None else len(self._parameters.names) + 1,
+        )
 
     def __repr__(self) -> str:
         return f"<tessera function {self.__qualname__}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
-        """A method: one bound function per object, kept by the object itself where that is possible."""
+        """A method: one bound function per object, kept by the object where that is possible."""
         if instance is None:
             return self
         kept = getattr(instance, "__dict__", None)
@@ -115,8 +84,10 @@ class Function(_tessera.Function):
         if bound.library is None:
             bound.library = NumPyLibrary()
         if self._target not in (None, "cpu"):
-            raise DeviceError(f"target '{self._target}' cannot run here; arrays on the cpu run on target 'cpu'")
-        destination = _Destination(bound, out)
+            raise DeviceError(
+                f"target '{self._target}' cannot run here; arrays on the cpu run on target 'cpu'"
+            )
+        destination = Destination(bound, out)
 
         def attempt() -> Any:
             return self._table(bound).run(bound.specifications, bound.missing, destination.allocate)
@@ -130,7 +101,9 @@ class Function(_tessera.Function):
                     self._specialise(bound)
             result = result or attempt()
         if result is None:
-            raise TesseraError(f"function '{self.__name__}': the compiled code does not accept the call it was made for")
+            raise TesseraError(
+                f"function '{self.__name__}': the compiled code does not accept its own call"
+            )
         return destination.finish(*result)
 
     def _table(self, bound: Bound) -> Any:
@@ -153,7 +126,9 @@ class Function(_tessera.Function):
             objects = {self._parameters.names[0]: self._self, **objects}
         return Resolver(self.__wrapped__, objects)
 
-    def _unit(self, bound: Bound, target: str | None = None, options: dict[str, str] | None = None) -> tuple[bytes, Unit]:
+    def _unit(
+        self, bound: Bound, target: str | None = None, options: dict[str, str] | None = None
+    ) -> tuple[bytes, Unit]:
         key, description = _tessera.describe(bound.specifications, bound.missing)
         names = list(bound.names)
         for name, text in self._parameters.default_constants(bound.missing):
@@ -165,13 +140,15 @@ class Function(_tessera.Function):
             resolver.resolve(scope, name)
         source = source_of(self.__wrapped__)
         chosen = target or self._target or "cpu"
-        return key, Unit(self.__name__, source, names, description, chosen, sorted(merged.items()), resolver)
+        return key, Unit(
+            self.__name__, source, names, description, chosen, sorted(merged.items()), resolver
+        )
 
     def _specialise(self, bound: Bound) -> None:
         table, records = self._active
         key, unit = self._unit(bound)
         artifact = specialise(unit)
-        record = Specialization(unit, artifact, _reason(unit, [one.unit for one in records]))
+        record = Specialization(unit, artifact, reason_for(unit, [one.unit for one in records]))
         table.add(artifact.module, self.__name__, 0, key, artifact.meta["tuple"])
         records.append(record)
         names = unit.resolver.names()
@@ -198,13 +175,23 @@ class Function(_tessera.Function):
         else:
             unit = self._last_unit()
             if target is not None:
-                unit = Unit(unit.name, unit.source, unit.names, unit.description, target, unit.options, unit.resolver)
+                unit = Unit(
+                    unit.name,
+                    unit.source,
+                    unit.names,
+                    unit.description,
+                    target,
+                    unit.options,
+                    unit.resolver,
+                )
         return _stage_text(unit, stage)
 
     def _last_unit(self) -> Unit:
         table, records = self._active
         if table is None or table.last < 0:
-            raise TesseraError(f"function '{self.__name__}' was not called yet: give arguments to inspect_ir")
+            raise TesseraError(
+                f"function '{self.__name__}' was not called yet: give arguments to inspect_ir"
+            )
         return records[table.last].unit
 
     def _bind_types(self, args: tuple, kwargs: dict) -> Bound:
@@ -223,7 +210,7 @@ class Function(_tessera.Function):
         return Compiled(self, key, unit, specialise(unit))
 
     def reference(self, *args: Any, bounds: bool = False, **kwargs: Any) -> Any:
-        """The function evaluated operation by operation in float64; with `bounds`, as Reference objects."""
+        """The function evaluated in float64; with `bounds`, as Reference objects."""
         from .reference import evaluate
 
         if self._self is not None:
@@ -252,11 +239,14 @@ class Compiled:
         if bound.library is None:
             bound.library = NumPyLibrary()
         parameters.check(bound)
-        destination = _Destination(bound, out)
+        destination = Destination(bound, out)
         result = self._table.run(bound.specifications, bound.missing, destination.allocate)
         if result is None:
-            arguments = ", ".join(_argument_text(*pair) for pair in zip(self._unit.names, self._unit.description))
-            raise ArgumentError(f"these arguments are not of the class that was compiled: {self._unit.name}({arguments})")
+            arguments = ", ".join(arguments_text(self._unit))
+            raise ArgumentError(
+                "these arguments are not of the class that was compiled: "
+                f"{self._unit.name}({arguments})"
+            )
         return destination.finish(*result)
 
     def inspect_ir(self, stage: str) -> str:
@@ -273,61 +263,6 @@ class Compiled:
             file.write(self._artifact.bundle)
 
 
-class _Destination:
-    """Where results go: new arrays of the arguments' library, or what `out=` names."""
-
-    def __init__(self, bound: Bound, out: Any):
-        self.bound = bound
-        self.library = bound.library
-        self.is_tuple = isinstance(out, (tuple, list))
-        self.outs = None if out is None else list(out) if self.is_tuple else [out]
-        self.copies: list[tuple[Any, Any]] = []
-        self.keep: list[Any] = []
-        self.specifications: list[tuple] = []
-
-    def allocate(self, index: int, code: int, shape: tuple) -> tuple[int, Any]:
-        dtype = DTYPES[code]
-        if self.outs is None:
-            return self.library.empty(dtype, shape)
-        name = f"out[{index}]" if self.is_tuple else "out"
-        if index >= len(self.outs):
-            raise ArgumentError(f"out: expected more than {len(self.outs)} arrays")
-        target = self.outs[index]
-        specification, owner, library = adapt(name, target)
-        if getattr(getattr(target, "flags", None), "writeable", True) is False:
-            raise ArgumentError(f"{name}: expected an array that can be written, found a read-only one")
-        if (specification[1], tuple(specification[2])) != (code, shape):
-            found = f"{DTYPES[specification[1]].name}{list(specification[2])}"
-            raise ArgumentError(f"{name}: expected {dtype.name}{list(shape)}, found {found}")
-        direct = is_dense(specification) and owner is target or library is not NumPyLibrary and is_dense(specification)
-        for other in [one for one in self.bound.specifications if isinstance(one, tuple)]:
-            shared = overlap(specification, other)
-            if shared == "partly":
-                raise ArgumentError(f"{name}: it overlaps an argument partly; pass the same array, or another one")
-            direct = direct and shared == "no"
-        for other in self.specifications:
-            if overlap(specification, other) != "no":
-                raise ArgumentError(f"{name}: it overlaps another array of out")
-        self.specifications.append(specification)
-        self.keep.append(owner)
-        if direct:
-            return specification[0], target
-        address, array = library.empty(dtype, shape)
-        self.copies.append((library, index))
-        return address, array
-
-    def finish(self, results: list, as_tuple: bool) -> Any:
-        if self.outs is None:
-            results = [self.library.finish(array) for array in results]
-        else:
-            if len(results) != len(self.outs):
-                raise ArgumentError(f"out: expected {len(results)} arrays, found {len(self.outs)}")
-            for library, index in self.copies:
-                library.copy(self.outs[index], results[index])
-            results = self.outs
-        return tuple(results) if as_tuple else results[0]
-
-
 def _fingerprint(resolver: Resolver) -> str:
     return json.dumps(resolver.material(), sort_keys=True)
 
@@ -339,35 +274,18 @@ def _stage_text(unit: Unit, stage: str) -> str:
     return result["ir"][stage]
 
 
-def _reason(unit: Unit, earlier: list[Unit]) -> str:
-    """Why no specialisation that was there would do."""
-    if not earlier:
-        return "first call"
-    classes = unit.classes()
-    for other in earlier:
-        if other.classes() == classes:
-            return "a size or number that the program needs to know has another value"
-    previous = earlier[-1]
-    for name, old, new in zip(unit.names, previous.classes(), classes):
-        if old == new:
-            continue
-        if len(old) != 4 or len(new) != 4 or old[0] != new[0] or len(old[3]) != len(new[3]):
-            return f"argument '{name}' has another type"
-        if old[3] == new[3]:
-            return f"argument '{name}' has another layout"
-        dim = next(d for d in range(len(new[3])) if old[3][d] != new[3][d])
-        return f"argument '{name}': dimension {dim} is of another size class"
-    return "other arguments are given"
-
-
-def function(target_function: Callable | None = None, /, *, target: str | None = None, **options: Any) -> Any:
+def function(
+    target_function: Callable | None = None, /, *, target: str | None = None, **options: Any
+) -> Any:
     """Decorator: `@tsr.function`, or `@tsr.function(numerics=…, target=…)`."""
 
     def decorate(python_function: Callable) -> Function:
         if isinstance(python_function, Function):
             raise TesseraError(f"function '{python_function.__name__}' is decorated twice")
         if not isinstance(python_function, types.FunctionType):
-            raise TesseraError(f"@tsr.function: expected a function, found {type(python_function).__name__}")
+            raise TesseraError(
+                f"@tsr.function: expected a function, found {type(python_function).__name__}"
+            )
         inherited = getattr(python_function, "__tessera_options__", {})
         return Function(python_function, merge(inherited, options), target)
 

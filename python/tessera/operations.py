@@ -30,14 +30,15 @@ class Operation:
 
 
 NAMES = """
-abs exp exp2 expm1 log log2 log1p sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan atan2
-erf erfc floor ceil round trunc sign isnan isinf isfinite square pow maximum minimum fmod remainder clamp
-where lerp relu leaky_relu elu selu sigmoid silu gelu mish softplus hardswish hardsigmoid
-sum mean prod max min amax amin argmax argmin any all var std norm logsumexp softmax log_softmax cumsum
-cumprod matmul bmm einsum outer dot linear layer_norm rms_norm group_norm batch_norm cross_entropy mse_loss
-reshape view flatten transpose permute squeeze unsqueeze expand broadcast_to repeat flip roll concat stack
-split chunk pad tril triu gather take index_select scatter_add embedding one_hot sort topk
-iota arange full zeros ones zeros_like ones_like eye rand randn dropout
+abs exp exp2 expm1 log log2 log1p sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan
+atan2 erf erfc floor ceil round trunc sign isnan isinf isfinite square pow maximum minimum fmod
+remainder clamp where lerp relu leaky_relu elu selu sigmoid silu gelu mish softplus hardswish
+hardsigmoid sum mean prod max min amax amin argmax argmin any all var std norm logsumexp softmax
+log_softmax cumsum cumprod matmul bmm einsum outer dot linear layer_norm rms_norm group_norm
+batch_norm cross_entropy mse_loss reshape view flatten transpose permute squeeze unsqueeze expand
+broadcast_to repeat flip roll concat stack split chunk pad tril triu gather take index_select
+scatter_add embedding one_hot sort topk iota arange full zeros ones zeros_like ones_like eye rand
+randn dropout
 """.split()
 
 OPERATIONS = {name: Operation(name) for name in NAMES}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .errors import ArgumentError, did_you_mean
 from .types import DType
@@ -26,7 +27,9 @@ def _text(name: str, value: Any) -> str:
         return str(value)
     if isinstance(value, DType):
         return value.name
-    raise ArgumentError(f"option '{name}': expected a string, a number, a bool or a type, found {value!r}")
+    raise ArgumentError(
+        f"option '{name}': expected a string, a number, a bool or a type, found {value!r}"
+    )
 
 
 def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
@@ -51,8 +54,12 @@ def accum(dtype: DType) -> Callable:
         from .function import Function
 
         if isinstance(target, Function):
-            return Function(target.__wrapped__, merge(target._options, {"accum": dtype}), target._target)
-        target.__tessera_options__ = merge(getattr(target, "__tessera_options__", {}), {"accum": dtype})
+            return Function(
+                target.__wrapped__, merge(target._options, {"accum": dtype}), target._target
+            )
+        target.__tessera_options__ = merge(
+            getattr(target, "__tessera_options__", {}), {"accum": dtype}
+        )
         return target
 
     return decorate

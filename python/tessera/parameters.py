@@ -43,21 +43,25 @@ class Parameters:
     def __init__(self, function: types.FunctionType):
         code = function.__code__
         if code.co_flags & 0x0C:  # *args, **kwargs
-            raise ArgumentError(f"function '{function.__name__}': *args and **kwargs are not part of the language")
+            raise ArgumentError(
+                f"function '{function.__name__}': *args and **kwargs are not part of the language"
+            )
         count = code.co_argcount + code.co_kwonlyargcount
         self.function = function.__name__
         self.names = list(code.co_varnames[:count])
         self.positional = code.co_argcount
         self.defaults: dict[str, Any] = dict(function.__kwdefaults__ or {})
         values = function.__defaults__ or ()
-        self.defaults.update(zip(self.names[code.co_argcount - len(values) : code.co_argcount], values))
+        self.defaults.update(
+            zip(self.names[code.co_argcount - len(values) : code.co_argcount], values)
+        )
         annotations = function.__annotations__
         self.annotations = {name: _evaluate(annotations.get(name), function) for name in self.names}
         self.kinds = "".join(_kind(self.annotations[name]) for name in self.names)
 
     @property
     def required(self) -> int:
-        """Arguments that must be given by position for the quick path: keyword-only ones never are."""
+        """Positional arguments that the quick path needs; more than there are: never quick."""
         if self.positional < len(self.names):
             return len(self.names) + 1
         return sum(name not in self.defaults for name in self.names)
@@ -65,7 +69,10 @@ class Parameters:
     def assign(self, args: tuple, kwargs: dict) -> dict[str, Any]:
         """Python's rules of a call; the result has only the arguments that were given."""
         if len(args) > self.positional:
-            raise ArgumentError(f"{self.function}: expected {self.positional} positional arguments, found {len(args)}")
+            raise ArgumentError(
+                f"{self.function}: expected {self.positional} positional arguments, "
+                f"found {len(args)}"
+            )
         given = dict(zip(self.names, args))
         for name, value in kwargs.items():
             if name not in self.names:
@@ -77,7 +84,9 @@ class Parameters:
         absent = [name for name in self.names if name not in given and name not in self.defaults]
         if absent:
             names = ", ".join(f"'{name}'" for name in absent)
-            raise ArgumentError(f"{self.function}: missing argument{'s' if len(absent) > 1 else ''} {names}")
+            raise ArgumentError(
+                f"{self.function}: missing argument{'s' if len(absent) > 1 else ''} {names}"
+            )
         return given
 
     def bind(self, given: dict[str, Any], types_allowed: bool = False) -> Bound:
@@ -109,7 +118,9 @@ class Parameters:
             return
         if is_array(value):
             if kind in _KIND_NAMES:
-                raise ArgumentError(f"argument '{name}': expected {_KIND_NAMES[kind]}, found an array")
+                raise ArgumentError(
+                    f"argument '{name}': expected {_KIND_NAMES[kind]}, found an array"
+                )
             specification, owner, library = adapt(name, value)
             bound.specifications.append(specification)
             bound.keep.append(owner)
@@ -118,7 +129,11 @@ class Parameters:
         if kind == "t":
             raise ArgumentError(
                 f"argument '{name}': expected an array, found {type(value).__name__}"
-                + ("; wrap it with numpy.asarray" if isinstance(value, (list, tuple, int, float)) else "")
+                + (
+                    "; wrap it with numpy.asarray"
+                    if isinstance(value, (list, tuple, int, float))
+                    else ""
+                )
             )
         bound.specifications.append(_scalar(bound, name, kind, value))
 
@@ -131,11 +146,14 @@ class Parameters:
                 continue
             _, code, sizes, _ = specification
             if annotation.dtype is not None and annotation.dtype.code != code:
-                raise ArgumentError(f"argument '{name}': expected {annotation.dtype.name}, found {DTYPES[code].name}")
+                expected, found = annotation.dtype.name, DTYPES[code].name
+                raise ArgumentError(f"argument '{name}': expected {expected}, found {found}")
             _check_sizes(name, annotation, sizes, symbols)
 
 
-def _check_sizes(name: str, annotation: TensorType, sizes: tuple, symbols: dict[str, tuple[int, str]]) -> None:
+def _check_sizes(
+    name: str, annotation: TensorType, sizes: tuple, symbols: dict[str, tuple[int, str]]
+) -> None:
     dims = annotation.dims
     leading = bool(dims) and isinstance(dims[0], str) and dims[0].startswith("*")
     fixed = dims[1:] if leading else dims
@@ -148,11 +166,14 @@ def _check_sizes(name: str, annotation: TensorType, sizes: tuple, symbols: dict[
     for dim, size in zip(fixed, sizes[len(sizes) - len(fixed) :]):
         if isinstance(dim, int):
             if size not in (dim, -1):
-                raise ArgumentError(f"argument '{name}': expected size {dim} in {annotation}, found {size}")
+                raise ArgumentError(
+                    f"argument '{name}': expected size {dim} in {annotation}, found {size}"
+                )
         elif size >= 0 and dim in symbols and symbols[dim][0] != size:
             expected, where = symbols[dim]
             raise ArgumentError(
-                f"argument '{name}': expected size {expected} for '{dim}' as in argument '{where}', found {size}"
+                f"argument '{name}': expected size {expected} for '{dim}' "
+                f"as in argument '{where}', found {size}"
             )
         elif size >= 0:
             symbols.setdefault(dim, (size, name))
@@ -171,7 +192,7 @@ def _evaluate(annotation: Any, function: types.FunctionType) -> Any:
 def _scalar(bound: Bound, name: str, kind: str, value: Any) -> Any:
     """A number as the runtime wants it, or the JSON text of another constant."""
     if isinstance(value, (bool, int, float)):
-        accepted = {"i": int, "f": (int, float), "b": bool}.get(kind, object)
+        accepted: Any = {"i": int, "f": (int, float), "b": bool}.get(kind, object)
         if not isinstance(value, accepted) or (kind in "if" and isinstance(value, bool)):
             raise ArgumentError(f"argument '{name}': expected {_KIND_NAMES[kind]}, found {value!r}")
         if kind == "f":
@@ -180,9 +201,14 @@ def _scalar(bound: Bound, name: str, kind: str, value: Any) -> Any:
             raise ArgumentError(f"argument '{name}': {value} does not fit into 64 bits")
         return value
     if kind in _KIND_NAMES:
-        raise ArgumentError(f"argument '{name}': expected {_KIND_NAMES[kind]}, found {type(value).__name__}")
+        raise ArgumentError(
+            f"argument '{name}': expected {_KIND_NAMES[kind]}, found {type(value).__name__}"
+        )
     if isinstance(value, list):
-        raise ArgumentError(f"argument '{name}': expected an array or a number, found a list; wrap it with numpy.asarray")
+        raise ArgumentError(
+            f"argument '{name}': expected an array or a number, found a list; "
+            "wrap it with numpy.asarray"
+        )
     if constant(value) is None:
         bound.objects[name] = value
     return _constant_text(value)
@@ -196,7 +222,9 @@ def _constant_text(value: Any) -> str:
 def _type_specification(name: str, annotation: TensorType) -> tuple:
     """A tensor that is only a type: dense, at no address; names are sizes that are not known."""
     if annotation.dtype is None or annotation.dtype.code is None:
-        raise ArgumentError(f"argument '{name}': expected an element type at the end of {annotation}")
+        raise ArgumentError(
+            f"argument '{name}': expected an element type at the end of {annotation}"
+        )
     if any(isinstance(dim, str) and dim.startswith("*") for dim in annotation.dims):
         raise ArgumentError(f"argument '{name}': expected every dimension in {annotation}")
     sizes = tuple(dim if isinstance(dim, int) else -1 for dim in annotation.dims)

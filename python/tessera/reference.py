@@ -11,7 +11,7 @@ from .types import DTYPES, DType
 
 
 class Reference(NamedTuple):
-    """One result. An element's compiled value lies within `bound` of `value`, unless it is excluded."""
+    """One result: compiled values lie within `bound` of `value` where not excluded."""
 
     value: Any
     bound: Any  # float64, zeros for integers and bools
@@ -33,8 +33,12 @@ def evaluate(unit: compiler.Unit, bound: Bound, with_bounds: bool) -> Any:
         outputs.append(
             Reference(
                 array.copy(),
-                numpy.zeros(shape) if error is None else numpy.frombuffer(error).reshape(shape).copy(),
-                numpy.zeros(shape, bool) if excluded is None else numpy.frombuffer(excluded, bool).reshape(shape).copy(),
+                numpy.zeros(shape)
+                if error is None
+                else numpy.frombuffer(error).reshape(shape).copy(),
+                numpy.zeros(shape, bool)
+                if excluded is None
+                else numpy.frombuffer(excluded, bool).reshape(shape).copy(),
                 DTYPES[dtype],
             )
         )

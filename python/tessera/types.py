@@ -6,7 +6,7 @@ from typing import Any
 
 
 class DType:
-    """An element type. `code` is its number in the runtime, None where no target computes in it yet."""
+    """An element type. `code` is its number in the runtime; None: no target computes in it yet."""
 
     __slots__ = ("name", "code", "numpy_name", "itemsize")
 
@@ -68,17 +68,22 @@ class TensorType:
         return f"Tensor[{', '.join(items)}]"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorType) and (self.dims, self.dtype) == (other.dims, other.dtype)
+        return isinstance(other, TensorType) and (self.dims, self.dtype) == (
+            other.dims,
+            other.dtype,
+        )
 
     def __hash__(self) -> int:
         return hash((self.dims, self.dtype))
 
 
 class Tensor:
-    """`Tensor["B", "S", fp16]`: strings are symbolic sizes, integers fixed ones, a type may come last."""
+    """`Tensor["B", 64, fp16]`: strings are symbolic sizes, a type may come last."""
 
     def __new__(cls, *_: Any, **__: Any) -> Tensor:
-        raise TypeError("Tensor is an annotation, it is written Tensor[...]; pass arrays to functions")
+        raise TypeError(
+            "Tensor is an annotation, it is written Tensor[...]; pass arrays to functions"
+        )
 
     def __class_getitem__(cls, items: Any) -> TensorType:
         if not isinstance(items, tuple):
@@ -92,7 +97,9 @@ class Tensor:
                 raise TypeError("Tensor[...]: the element type comes last")
             if isinstance(dim, str):
                 if dim.startswith("*") and position != 0:
-                    raise TypeError(f"Tensor[...]: '{dim}' stands for leading dimensions and comes first")
+                    raise TypeError(
+                        f"Tensor[...]: '{dim}' stands for leading dimensions and comes first"
+                    )
                 if not dim.removeprefix("*").isidentifier():
                     raise TypeError(f"Tensor[...]: expected a name, found '{dim}'")
             elif isinstance(dim, bool) or not isinstance(dim, int) or dim < 0:

@@ -1,0 +1,74 @@
+"""Where the results of a call go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .arrays import NumPyLibrary, adapt, is_dense, overlap
+from .errors import ArgumentError
+from .parameters import Bound
+from .types import DTYPES
+
+
+class Destination:
+    """Where results go: new arrays of the arguments' library, or what `out=` names."""
+
+    def __init__(self, bound: Bound, out: Any):
+        self.bound = bound
+        self.library = bound.library
+        self.is_tuple = isinstance(out, (tuple, list))
+        self.outs = None if out is None else list(out) if self.is_tuple else [out]
+        self.copies: list[tuple[Any, Any]] = []
+        self.keep: list[Any] = []
+        self.specifications: list[tuple] = []
+
+    def allocate(self, index: int, code: int, shape: tuple) -> tuple[int, Any]:
+        dtype = DTYPES[code]
+        if self.outs is None:
+            return self.library.empty(dtype, shape)
+        name = f"out[{index}]" if self.is_tuple else "out"
+        if index >= len(self.outs):
+            raise ArgumentError(f"out: expected more than {len(self.outs)} arrays")
+        target = self.outs[index]
+        specification, owner, library = adapt(name, target)
+        if getattr(getattr(target, "flags", None), "writeable", True) is False:
+            raise ArgumentError(
+                f"{name}: expected an array that can be written, found a read-only one"
+            )
+        if (specification[1], tuple(specification[2])) != (code, shape):
+            found = f"{DTYPES[specification[1]].name}{list(specification[2])}"
+            raise ArgumentError(f"{name}: expected {dtype.name}{list(shape)}, found {found}")
+        direct = (
+            is_dense(specification)
+            and owner is target
+            or library is not NumPyLibrary
+            and is_dense(specification)
+        )
+        for other in [one for one in self.bound.specifications if isinstance(one, tuple)]:
+            shared = overlap(specification, other)
+            if shared == "partly":
+                raise ArgumentError(
+                    f"{name}: it overlaps an argument partly; pass the same array, or another one"
+                )
+            direct = direct and shared == "no"
+        for other in self.specifications:
+            if overlap(specification, other) != "no":
+                raise ArgumentError(f"{name}: it overlaps another array of out")
+        self.specifications.append(specification)
+        self.keep.append(owner)
+        if direct:
+            return specification[0], target
+        address, array = library.empty(dtype, shape)
+        self.copies.append((library, index))
+        return address, array
+
+    def finish(self, results: list, as_tuple: bool) -> Any:
+        if self.outs is None:
+            results = [self.library.finish(array) for array in results]
+        else:
+            if len(results) != len(self.outs):
+                raise ArgumentError(f"out: expected {len(results)} arrays, found {len(self.outs)}")
+            for library, index in self.copies:
+                library.copy(self.outs[index], results[index])
+            results = self.outs
+        return tuple(results) if as_tuple else results[0]

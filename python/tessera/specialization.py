@@ -1,0 +1,76 @@
+"""Compiled classes of arguments, in words: what each is for, and why it was needed."""
+
+from __future__ import annotations
+
+import json
+
+from .compiler import Artifact, Unit
+from .types import DTYPES
+
+
+class Specialization:
+    """One compiled class of arguments: what it is for, why it was needed, how long it took."""
+
+    def __init__(self, unit: Unit, artifact: Artifact, reason: str):
+        self.unit = unit
+        self.artifact = artifact
+        self.reason = reason
+        self.seconds = artifact.seconds
+        self.cached = artifact.cached
+        self.arguments = arguments_text(unit)
+
+    def report(self) -> dict:
+        return json.loads(self.artifact.meta["report"] or "{}")
+
+    def __repr__(self) -> str:
+        how = "from the cache" if self.cached else "compiled"
+        milliseconds = f"{self.seconds * 1e3:.1f} ms"
+        arguments = ", ".join(self.arguments)
+        return f"<{self.unit.name}({arguments}): {self.reason}, {how} in {milliseconds}>"
+
+
+def arguments_text(unit: Unit) -> tuple[str, ...]:
+    """Each argument as `x: fp32[16k<=64, n]`: what divides a size and how large it may be."""
+    return tuple(_argument_text(*pair) for pair in zip(unit.names, unit.description))
+
+
+def _argument_text(name: str, description: tuple) -> str:
+    kind, *rest = description
+    if kind == 4:
+        return f"{name}={json.loads(rest[0]).get('value')!r}"
+    if kind != 0:
+        return f"{name}: {('', 'int', 'float', 'bool')[kind]}"
+    dtype, unit, contiguous, dims = rest
+    sizes = ", ".join(
+        str(size) if fixed else _class_text(divisor, hint) for size, divisor, hint, fixed in dims
+    )
+    layout = "" if contiguous else " strided"
+    if not contiguous and unit >= 0:
+        layout += f", unit stride in dimension {unit}"
+    return f"{name}: {DTYPES[dtype].name}[{sizes}]{layout}"
+
+
+def _class_text(divisor: int, hint: int) -> str:
+    multiple = f"{divisor}k" if divisor > 1 else "n"
+    return f"{multiple}<={hint}" if hint else multiple
+
+
+def reason_for(unit: Unit, earlier: list[Unit]) -> str:
+    """Why no specialisation that was there would do."""
+    if not earlier:
+        return "first call"
+    classes = unit.classes()
+    for other in earlier:
+        if other.classes() == classes:
+            return "a size or number that the program needs to know has another value"
+    previous = earlier[-1]
+    for name, old, new in zip(unit.names, previous.classes(), classes):
+        if old == new:
+            continue
+        if len(old) != 4 or len(new) != 4 or old[0] != new[0] or len(old[3]) != len(new[3]):
+            return f"argument '{name}' has another type"
+        if old[3] == new[3]:
+            return f"argument '{name}' has another layout"
+        dim = next(d for d in range(len(new[3])) if old[3][d] != new[3][d])
+        return f"argument '{name}': dimension {dim} is of another size class"
+    return "other arguments are given"
