@@ -14,8 +14,10 @@ using namespace tessera;
 // Sources
 //===------------------------------------------------------------------------------------------===//
 
-SourceBuffer::SourceBuffer(std::string name, std::string text, uint32_t firstLine)
-    : bufferName(std::move(name)), bufferText(std::move(text)), lineOfFirst(firstLine) {
+SourceBuffer::SourceBuffer(std::string name, std::string text, uint32_t firstLine,
+                           uint32_t columnShift)
+    : bufferName(std::move(name)), bufferText(std::move(text)), lineOfFirst(firstLine),
+      columnShift(columnShift) {
   lineStarts.push_back(0);
   for (size_t i = 0, e = bufferText.size(); i != e; ++i) {
     bool loneReturn = bufferText[i] == '\r' && (i + 1 == e || bufferText[i + 1] != '\n');
@@ -33,8 +35,8 @@ uint32_t SourceBuffer::lineIndex(uint32_t offset) const {
 LineColumn SourceBuffer::lineColumn(uint32_t offset) const {
   uint32_t index = lineIndex(offset);
   if (isAscii)
-    return {lineOfFirst + index, offset - lineStarts[index] + 1};
-  uint32_t column = 1;
+    return {lineOfFirst + index, offset - lineStarts[index] + 1 + columnShift};
+  uint32_t column = 1 + columnShift;
   // Continuation bytes do not start a character.
   for (uint32_t i = lineStarts[index], e = std::min<size_t>(offset, bufferText.size()); i < e; ++i)
     column += (bufferText[i] & 0xC0) != 0x80;
@@ -50,8 +52,10 @@ std::pair<uint32_t, uint32_t> SourceBuffer::lineExtent(uint32_t offset) const {
   return {begin, end};
 }
 
-uint32_t SourceManager::add(std::string name, std::string text, uint32_t firstLine) {
-  buffers.push_back(std::make_unique<SourceBuffer>(std::move(name), std::move(text), firstLine));
+uint32_t SourceManager::add(std::string name, std::string text, uint32_t firstLine,
+                            uint32_t columnShift) {
+  buffers.push_back(std::make_unique<SourceBuffer>(std::move(name), std::move(text), firstLine,
+                                                   columnShift));
   return buffers.size() - 1;
 }
 
@@ -114,6 +118,11 @@ Diagnostic &Diagnostics::error(SourceRange range, std::string message) {
 
 Diagnostic &Diagnostics::warning(SourceRange range, std::string message) {
   return add(Severity::Warning, range, std::move(message));
+}
+
+void Diagnostics::rewind(Checkpoint checkpoint) {
+  kept.erase(kept.begin() + checkpoint.kept, kept.end());
+  errors = checkpoint.errors;
 }
 
 void Diagnostics::clear() {

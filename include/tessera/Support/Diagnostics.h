@@ -41,11 +41,11 @@ struct LineColumn {
   uint32_t column = 0;
 };
 
-/// One source text. `firstLine` is the line number of its first line, for texts that were cut out
-/// of a file.
+/// One source text. For a text that was cut out of a file, `firstLine` is the number of its first
+/// line there, and `columnShift` the columns of indentation that were removed from its lines.
 class SourceBuffer {
 public:
-  SourceBuffer(std::string name, std::string text, uint32_t firstLine);
+  SourceBuffer(std::string name, std::string text, uint32_t firstLine, uint32_t columnShift);
 
   std::string_view name() const { return bufferName; }
   std::string_view text() const { return bufferText; }
@@ -60,6 +60,7 @@ private:
   std::string bufferName;
   std::string bufferText;
   uint32_t lineOfFirst;
+  uint32_t columnShift;
   bool isAscii = true;
   std::vector<uint32_t> lineStarts;
 };
@@ -67,7 +68,8 @@ private:
 /// Owns the source texts of one compilation. Buffers never move, so views of their text stay valid.
 class SourceManager {
 public:
-  uint32_t add(std::string name, std::string text, uint32_t firstLine = 1);
+  uint32_t add(std::string name, std::string text, uint32_t firstLine = 1,
+               uint32_t columnShift = 0);
   const SourceBuffer &buffer(uint32_t file) const { return *buffers[file]; }
   size_t size() const { return buffers.size(); }
   std::string_view text(SourceRange range) const;
@@ -125,6 +127,14 @@ public:
   size_t errorCount() const { return errors; }
   const std::deque<Diagnostic> &all() const { return kept; }
   void clear();
+
+  /// A point to which `rewind` returns: what was reported since then is forgotten.
+  struct Checkpoint {
+    size_t kept;
+    size_t errors;
+  };
+  Checkpoint checkpoint() const { return {kept.size(), errors}; }
+  void rewind(Checkpoint checkpoint);
 
   std::string render(const RenderOptions &options = {}) const;
   std::string renderJson() const;

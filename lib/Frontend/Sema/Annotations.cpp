@@ -1,0 +1,254 @@
+//===- Annotations.cpp - What annotations promise, and checks of it ------------------------------===//
+//
+// `Tensor["B", 128, fp16]`, `Tensor["*batch", "K"]`, `int`, `float`, `bool`, tuples of these, and
+// `X | None`. Annotations check and bind the names of sizes; they never convert. What is not
+// understood (another library's type) promises nothing.
+//
+//===------------------------------------------------------------------------------------------===//
+#include "Builtins.h"
+
+using namespace tessera;
+using namespace tessera::ast;
+using namespace tessera::sema;
+
+static bool isIdentifier(std::string_view name) {
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9'))
+    return false;
+  return llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_' || (c & 0x80); });
+}
+
+/// One entry of `Tensor[…]`.
+static bool readDim(Interpreter &in, const Expr *expr, bool last,
+                    Interpreter::TensorAnnotation &tensor) {
+  Interpreter::DimAnnotation dim;
+  dim.range = expr->range;
+  if (expr->is<EllipsisExpr>()) {
+    dim.kind = dim.Rest;
+    tensor.dims.push_back(dim);
+    return true;
+  }
+  const auto *slice = expr->as<SliceExpr>();
+  if (expr->is<NoneExpr>() || (slice && !slice->lower && !slice->upper && !slice->step)) {
+    tensor.dims.push_back(dim);
+    return true;
+  }
+  Value value = in.eval(expr);
+  if (value.isError())
+    return false;
+  if (value.is(Value::DType) && last) {
+    tensor.dtype = value.dtype;
+    return true;
+  }
+  if (value.is(Value::Builtin) && last) {
+    if (std::optional<DType> type = dtypeByName(value.builtin->name)) {
+      tensor.dtype = type;
+      return true;
+    }
+  }
+  if (value.is(Value::Int) && value.number.isConstant() && value.number.constantValue() >= 0) {
+    dim.kind = dim.Size;
+    dim.size = value.number;
+    tensor.dims.push_back(dim);
+    return true;
+  }
+  if (value.is(Value::Str)) {
+    std::string name = *value.text;
+    bool rest = name.starts_with("*");
+    if (rest)
+      name.erase(0, 1);
+    if (isIdentifier(name) && name != "_") {
+      dim.kind = rest ? dim.Rest : dim.Name;
+      dim.name = name;
+      tensor.dims.push_back(dim);
+      return true;
+    }
+    if (name == "_") {
+      tensor.dims.push_back(dim);
+      return true;
+    }
+  }
+  in.error(expr->range, "expected a name, a size or, at the end, a type in 'Tensor[...]', found " +
+                            describe(value));
+  return false;
+}
+
+Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
+                                                        TensorAnnotation &tensor) {
+  if (annotation->is<NoneExpr>())
+    return AnnotationKind::None;
+  if (annotation->is<TupleExpr>())
+    return AnnotationKind::Tuple;
+  const auto *subscript = annotation->as<SubscriptExpr>();
+  const Expr *head = subscript ? subscript->base : annotation;
+  if (!head->is<NameExpr>() && !head->is<AttributeExpr>())
+    return AnnotationKind::Other;
+  // A name that is not known here may be meant for other readers of the annotation.
+  Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
+  Value value = eval(head);
+  if (value.isError())
+    diagnostics.rewind(checkpoint);
+  if (value.is(Value::Builtin) && !value.elements) {
+    std::string_view name = value.builtin->name;
+    return name == "int"     ? AnnotationKind::Int
+           : name == "float" ? AnnotationKind::Float
+           : name == "bool"  ? AnnotationKind::Bool
+           : name == "tuple" && subscript ? AnnotationKind::Tuple
+                                          : AnnotationKind::Other;
+  }
+  if (value.is(Value::DType) && value.dtype == DType::Bool)
+    return AnnotationKind::Bool;
+  if (!value.is(Value::TensorType))
+    return AnnotationKind::Other;
+  tensor.range = annotation->range;
+  if (!subscript)
+    return AnnotationKind::Tensor;
+  bool rest = false;
+  for (size_t i = 0; i < subscript->indices.size(); ++i) {
+    if (!readDim(*this, subscript->indices[i], i + 1 == subscript->indices.size(), tensor))
+      return AnnotationKind::Error;
+    bool isRest = !tensor.dims.empty() && tensor.dims.back().kind == DimAnnotation::Rest &&
+                  tensor.dims.back().range == subscript->indices[i]->range;
+    if (isRest && rest) {
+      error(subscript->indices[i]->range, "only one '*' name can stand for any dimensions");
+      return AnnotationKind::Error;
+    }
+    rest |= isRest;
+  }
+  // `Tensor[fp16]` promises the type only.
+  tensor.anyShape = tensor.dims.empty();
+  return AnnotationKind::Tensor;
+}
+
+/// The dimensions that a `*name` stands for, and the index at which those after it begin.
+static bool matchRank(Interpreter &in, const Interpreter::TensorAnnotation &tensor, unsigned rank,
+                      SourceRange range, std::string_view what) {
+  bool rest = llvm::any_of(tensor.dims, [](const auto &dim) { return dim.kind == dim.Rest; });
+  size_t named = tensor.dims.size() - rest;
+  if (rest ? rank >= named : rank == named)
+    return true;
+  in.error(range, "expected " + std::string(rest ? "at least " : "") + std::to_string(named) +
+                      " dimensions for " + std::string(what) + ", found " + std::to_string(rank))
+      .note(tensor.range, "promised here");
+  return false;
+}
+
+bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, SourceRange range,
+                                  std::string_view what) {
+  // `X | None`
+  if (const auto *either = annotation->as<BinaryExpr>(); either && either->op == BinaryOp::Or) {
+    bool optional = either->right->is<NoneExpr>() || either->left->is<NoneExpr>();
+    if (!optional || value.is(Value::None))
+      return true;
+    return checkAnnotation(either->right->is<NoneExpr>() ? either->left : either->right, value,
+                           range, what);
+  }
+  TensorAnnotation tensor;
+  AnnotationKind kind = readAnnotation(annotation, tensor);
+  auto wrong = [&](std::string_view expected) {
+    error(range, "expected " + std::string(expected) + " for " + std::string(what) + ", found " +
+                     describe(value))
+        .note(annotation->range, "promised here");
+    return false;
+  };
+  bool weak = value.isTensor() && value.weak;
+  DType weakType = weak ? Emitter::dtype(value) : DType::Bool;
+  switch (kind) {
+  case AnnotationKind::Error:
+    return false;
+  case AnnotationKind::Other:
+    return true;
+  case AnnotationKind::None:
+    return value.is(Value::None) || wrong("None");
+  case AnnotationKind::Int:
+    return value.is(Value::Int) || (weak && weakType == DType::Int64) || wrong("an int");
+  case AnnotationKind::Float:
+    return value.is(Value::Float) || value.is(Value::Int) || (weak && weakType != DType::Bool) ||
+           wrong("a float");
+  case AnnotationKind::Bool:
+    return value.is(Value::Bool) || (weak && weakType == DType::Bool) || wrong("a bool");
+  case AnnotationKind::Tuple: {
+    ExprList parts = annotation->is<TupleExpr>() ? annotation->as<TupleExpr>()->elements
+                                                 : annotation->as<SubscriptExpr>()->indices;
+    if (!value.isSequence() || value.elements->size() != parts.size())
+      return wrong("a tuple of " + std::to_string(parts.size()));
+    bool ok = true;
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (!(*value.elements)[i].isError())
+        ok &= checkAnnotation(parts[i], (*value.elements)[i], range,
+                              "element " + std::to_string(i) + " of " + std::string(what));
+    return ok;
+  }
+  case AnnotationKind::Tensor:
+    break;
+  }
+  if (!value.isTensor())
+    return wrong("a tensor");
+  if (tensor.dtype && Emitter::dtype(value) != *tensor.dtype) {
+    std::string found(dtypeName(Emitter::dtype(value)));
+    error(range, "expected element type " + std::string(dtypeName(*tensor.dtype)) + " for " +
+                     std::string(what) + ", found " + found)
+        .help("annotations check and never convert: use .to(" +
+              std::string(dtypeName(*tensor.dtype)) + ")")
+        .note(annotation->range, "promised here");
+    return false;
+  }
+  if (tensor.anyShape)
+    return true;
+  if (!matchRank(*this, tensor, value.rank(), range, what))
+    return false;
+
+  size_t at = 0;
+  for (const DimAnnotation &dim : tensor.dims) {
+    size_t count = dim.kind == DimAnnotation::Rest ? value.rank() + 1 - tensor.dims.size() : 1;
+    std::vector<Value> found;
+    for (size_t i = 0; i < count; ++i)
+      found.push_back(Value::ofInt(value.shape()[at + i]));
+    size_t first = at;
+    at += count;
+    auto mismatch = [&](size_t index, SymExpr expected, SymExpr actual) {
+      ErrorBuilder report = error(range, "expected size '" + expected.str() + "' for dimension " +
+                                             std::to_string(first + index) + " of " +
+                                             std::string(what) + ", found '" + actual.str() + "'");
+      std::optional<int64_t> a = sizes.valueAtHand(expected), b = sizes.valueAtHand(actual);
+      if (a && b && *a == *b)
+        report.help("different names are never assumed equal");
+      report.note(dim.range, "promised here");
+      noteSize(report, expected);
+      noteSize(report, actual);
+      return false;
+    };
+    if (dim.kind == DimAnnotation::Any || (dim.kind == DimAnnotation::Rest && dim.name.empty()))
+      continue;
+    if (dim.kind == DimAnnotation::Size) {
+      if (!sizes.equal(dim.size, found[0].number, range))
+        return mismatch(0, dim.size, found[0].number);
+      continue;
+    }
+    // The first use of a name binds it, the others check.
+    bool isRest = dim.kind == DimAnnotation::Rest;
+    Value bound = isRest ? Value::ofTuple(found) : found[0];
+    auto local = frame->locals.find(dim.name);
+    auto [it, isNew] = frame->dims.try_emplace(dim.name, bound);
+    Value expected = it->second;
+    if (isNew) {
+      frame->dimRanges[dim.name] = dim.range;
+      if (local == frame->locals.end() || !local->second.is(Value::Int))
+        continue;
+      // A parameter of that name, given before.
+      it->second = expected = local->second;
+    }
+    if (expected.is(Value::Tuple) != isRest ||
+        (isRest && expected.elements->size() != found.size())) {
+      error(range, "expected " + (isRest ? "as many" : std::string("one")) + " dimensions '" +
+                       dim.name + "' for " + std::string(what) + " as before")
+          .note(frame->dimRanges[dim.name], "'" + dim.name + "' is bound here");
+      return false;
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      SymExpr want = isRest ? (*expected.elements)[i].number : expected.number;
+      if (!sizes.equal(want, found[i].number, range))
+        return mismatch(i, want, found[i].number);
+    }
+  }
+  return true;
+}

@@ -1,0 +1,383 @@
+//===- Builtins.cpp - The registry of functions and the binding of their arguments --------------===//
+#include "Builtins.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace tessera;
+using namespace tessera::ast;
+using namespace tessera::sema;
+
+//===------------------------------------------------------------------------------------------===//
+// Registry
+//===------------------------------------------------------------------------------------------===//
+
+static std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ')
+    text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ')
+    text.remove_suffix(1);
+  return text;
+}
+
+/// The value of a default as a signature writes it.
+static Value defaultValue(std::string_view text) {
+  if (text == "None")
+    return Value::none();
+  if (text == "True" || text == "False")
+    return Value::ofBool(text == "True");
+  if (text.front() == '\'')
+    return Value::ofStr(std::string(text.substr(1, text.size() - 2)));
+  std::string number(text);
+  if (number.find_first_of(".e") == std::string::npos)
+    return Value::ofInt(SymExpr(int64_t(std::stoll(number))));
+  return Value::ofFloat(std::strtod(number.c_str(), nullptr));
+}
+
+static void parseSignature(Builtin &builtin) {
+  std::string_view rest = builtin.signature;
+  bool keywordOnly = false;
+  while (!trim(rest).empty()) {
+    size_t comma = rest.find(',');
+    std::string_view part = trim(rest.substr(0, comma));
+    rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 1);
+    if (part == "*") {
+      keywordOnly = true;
+      continue;
+    }
+    Builtin::Param param;
+    param.variadic = part.starts_with("*");
+    param.keywordOnly = keywordOnly;
+    if (param.variadic)
+      part.remove_prefix(1);
+    size_t equal = part.find('=');
+    param.name = trim(part.substr(0, equal));
+    if (equal != part.npos)
+      param.otherwise = defaultValue(trim(part.substr(equal + 1)));
+    builtin.params.push_back(param);
+  }
+}
+
+namespace {
+
+struct Registry {
+  std::vector<Builtin> table;
+  llvm::StringMap<const Builtin *> functions;
+  llvm::StringMap<const Builtin *> methods;
+
+  Registry() {
+    struct Group {
+      std::string_view module;
+      size_t begin, end;
+    };
+    std::vector<Group> groups;
+    auto add = [&](std::string_view module, std::vector<Builtin> entries) {
+      groups.push_back({module, table.size(), table.size() + entries.size()});
+      table.insert(table.end(), entries.begin(), entries.end());
+    };
+    add("tessera.", elementwiseBuiltins());
+    add("tessera.", reductionBuiltins());
+    add("tessera.", shapeBuiltins());
+    add("tessera.", creationBuiltins());
+    add("tessera.", linearBuiltins());
+    add("math.", mathBuiltins());
+    add("", pythonBuiltins());
+    for (const Group &group : groups) {
+      for (size_t i = group.begin; i < group.end; ++i) {
+        Builtin &builtin = table[i];
+        parseSignature(builtin);
+        if (builtin.use & Builtin::Function)
+          functions[std::string(group.module) + std::string(builtin.name)] = &builtin;
+        if (builtin.use & (Builtin::Method | Builtin::Property))
+          methods[builtin.name] = &builtin;
+      }
+    }
+  }
+};
+
+const Registry &registry() {
+  static const Registry *instance = new Registry;
+  return *instance;
+}
+
+} // namespace
+
+const Builtin *sema::findBuiltin(std::string_view qualified) {
+  return registry().functions.lookup(qualified);
+}
+
+const Builtin *sema::findMethod(std::string_view name) { return registry().methods.lookup(name); }
+
+std::vector<std::string_view> sema::builtinNames(std::string_view module) {
+  std::vector<std::string_view> names;
+  std::string prefix = module.empty() ? "" : std::string(module) + ".";
+  for (const auto &entry : registry().functions) {
+    std::string_view key(entry.first().data(), entry.first().size());
+    bool here = module.empty() ? key.find('.') == key.npos : key.starts_with(prefix);
+    if (here)
+      names.push_back(entry.second->name);
+  }
+  llvm::sort(names);
+  return names;
+}
+
+std::vector<std::string_view> sema::methodNames() {
+  std::vector<std::string_view> names;
+  for (const auto &entry : registry().methods)
+    names.push_back(entry.second->name);
+  llvm::sort(names);
+  return names;
+}
+
+bool sema::isLaterOperation(std::string_view name) {
+  static constexpr std::string_view names[] = {
+      "cumsum",     "cumprod",     "einsum",  "group_norm", "batch_norm", "cross_entropy",
+      "gather",     "take",        "scatter", "scatter_add", "embedding", "index_select",
+      "one_hot",    "sort",        "argsort", "topk",       "rand",       "randn",
+      "dropout",    "conv1d",      "conv2d",  "conv3d",     "max_pool",   "avg_pool",
+      "fft",        "ifft",        "rfft",    "all_reduce", "all_gather", "reduce_scatter",
+      "norm",       "nonzero",     "unique",  "grad",       "value_and_grad", "kernel"};
+  return llvm::is_contained(names, name);
+}
+
+std::vector<OperationDoc> tessera::documentOperations() {
+  std::vector<OperationDoc> docs;
+  for (const auto &entry : registry().functions) {
+    std::string key = entry.first().str();
+    if (key.starts_with("list."))
+      continue;
+    if (key.starts_with("tessera."))
+      key = "tsr." + key.substr(8);
+    const Builtin &builtin = *entry.second;
+    docs.push_back({key + "(" + std::string(builtin.signature) + ")", std::string(builtin.meaning),
+                    bool(builtin.use & Builtin::Method)});
+  }
+  llvm::sort(docs, [](const auto &a, const auto &b) { return a.signature < b.signature; });
+  return docs;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Calls
+//===------------------------------------------------------------------------------------------===//
+
+/// NumPy's and PyTorch's other words for the same parameter.
+static std::string_view synonym(std::string_view keyword) {
+  if (keyword == "axis" || keyword == "axes" || keyword == "dims")
+    return "dim";
+  if (keyword == "keepdims")
+    return "keepdim";
+  if (keyword == "input" || keyword == "a")
+    return "x";
+  if (keyword == "other")
+    return "y";
+  return keyword;
+}
+
+Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *self,
+                        SourceRange selfRange, const CallExpr &call) {
+  std::string name(builtin.name);
+  Args args{in, builtin, call.range, {}, {}};
+  args.values.resize(builtin.params.size());
+  args.ranges.resize(builtin.params.size(), call.range);
+  std::vector<bool> given(builtin.params.size(), false);
+  std::vector<Value> collected;
+  bool ok = true;
+
+  size_t position = 0;
+  size_t positional = call.args.size() + (self != nullptr);
+  auto take = [&](const Value &value, SourceRange range) {
+    ok &= !value.isError();
+    if (position < builtin.params.size() && builtin.params[position].variadic) {
+      if (collected.empty())
+        args.ranges[position] = range;
+      args.ranges[position] = args.ranges[position].to(range);
+      collected.push_back(value);
+      given[position] = true;
+      return;
+    }
+    if (position >= builtin.params.size() || builtin.params[position].keywordOnly) {
+      if (position <= builtin.params.size() && ok)
+        in.error(range, "too many arguments for '" + name + "': expected " +
+                            std::to_string(position) + ", found " + std::to_string(positional))
+            .help("its signature is " + name + "(" + std::string(builtin.signature) + ")");
+      ok = false;
+      position = builtin.params.size() + 1;
+      return;
+    }
+    args.values[position] = value;
+    args.ranges[position] = range;
+    given[position++] = true;
+  };
+  if (self)
+    take(*self, selfRange);
+  for (const Expr *arg : call.args)
+    take(in.eval(arg), arg->range);
+
+  for (const KeywordArg &keyword : call.keywords) {
+    Value value = in.eval(keyword.value);
+    ok &= !value.isError();
+    size_t index = 0;
+    std::vector<std::string_view> names;
+    auto matches = [&](std::string_view param) {
+      return param == keyword.name || param == synonym(keyword.name) ||
+             (param == "dims" && synonym(keyword.name) == "dim");
+    };
+    for (; index < builtin.params.size() && !matches(builtin.params[index].name); ++index)
+      names.push_back(builtin.params[index].name);
+    if (index == builtin.params.size()) {
+      in.error(keyword.nameRange,
+               "'" + name + "' has no parameter '" + std::string(keyword.name) + "'")
+          .didYouMean(closestName(keyword.name, names));
+      ok = false;
+      continue;
+    }
+    if (given[index]) {
+      in.error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' is given twice");
+      ok = false;
+      continue;
+    }
+    given[index] = true;
+    args.ranges[index] = keyword.value->range;
+    if (builtin.params[index].variadic)
+      collected = {value};
+    else
+      args.values[index] = value;
+  }
+  for (size_t i = 0; i < builtin.params.size(); ++i) {
+    const Builtin::Param &param = builtin.params[i];
+    if (param.variadic) {
+      // One sequence stands for its elements.
+      bool spread = collected.size() == 1 && collected[0].isSequence();
+      args.values[i] = spread ? collected[0] : Value::ofTuple(collected);
+    } else if (!given[i] && param.otherwise) {
+      args.values[i] = *param.otherwise;
+    } else if (!given[i]) {
+      if (ok)
+        in.error(call.range, "missing argument '" + std::string(param.name) + "' of '" + name + "'")
+            .help("its signature is " + name + "(" + std::string(builtin.signature) + ")");
+      ok = false;
+    }
+  }
+  if (!ok)
+    return Value::error();
+  for (const Value &value : args.values)
+    if (value.isError())
+      return Value::error();
+  if (!in.emitter && builtin.name != "list.append")
+    for (const Value &value : args.values)
+      if (value.isTensor())
+        return Value::error();
+  Emitter::At at(in.emitter, call.range);
+  return builtin.handler(args);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Arguments
+//===------------------------------------------------------------------------------------------===//
+
+static std::string quoted(const Args &args, size_t i) {
+  return "'" + std::string(args.builtin.params[i].name) + "' of '" +
+         std::string(args.builtin.name) + "'";
+}
+
+std::optional<Value> Args::tensor(size_t i) {
+  const Value &value = values[i];
+  if (!in.emitter) {
+    error(i, "'" + std::string(builtin.name) + "' makes a tensor, which cannot be a constant")
+        .help("call it inside the function");
+    return std::nullopt;
+  }
+  if (value.isTensor() || value.isNumber())
+    return emit().asTensor(value);
+  if (!value.isError())
+    error(i, "expected a tensor for " + quoted(*this, i) + ", found " + describe(value));
+  return std::nullopt;
+}
+
+std::optional<int64_t> Args::integer(size_t i) {
+  return in.toInt(values[i], ranges[i], quoted(*this, i));
+}
+
+std::optional<double> Args::real(size_t i) {
+  return in.toDouble(values[i], ranges[i], quoted(*this, i));
+}
+
+std::optional<bool> Args::boolean(size_t i) {
+  if (values[i].is(Value::Bool) || values[i].is(Value::Int))
+    return in.truth(values[i], ranges[i]);
+  error(i, "expected a bool for " + quoted(*this, i) + ", found " + describe(values[i]));
+  return std::nullopt;
+}
+
+std::optional<DType> Args::dtype(size_t i, DType otherwise) {
+  const Value &value = values[i];
+  if (value.is(Value::None))
+    return otherwise;
+  if (value.is(Value::DType))
+    return value.dtype;
+  if (value.is(Value::Builtin)) {
+    std::string_view name = value.builtin->name;
+    if (name == "float")
+      return DType::FP32;
+    if (name == "int")
+      return DType::Int64;
+    if (name == "bool")
+      return DType::Bool;
+  }
+  if (value.is(Value::Str))
+    if (std::optional<DType> type = dtypeByName(*value.text))
+      return type;
+  error(i, "expected a type for " + quoted(*this, i) + ", found " + describe(value));
+  return std::nullopt;
+}
+
+std::optional<int64_t> Args::dim(size_t i, unsigned rank) {
+  std::optional<int64_t> dim = integer(i);
+  if (!dim)
+    return std::nullopt;
+  // PyTorch takes 0 and -1 as dimensions of a tensor without any.
+  int64_t bound = std::max<int64_t>(rank, 1);
+  if (*dim >= -bound && *dim < bound)
+    return *dim < 0 ? *dim + bound : *dim;
+  error(i, "dimension " + std::to_string(*dim) + " is out of range for a tensor of " +
+               std::to_string(rank) + " dimensions");
+  return std::nullopt;
+}
+
+std::optional<llvm::SmallVector<int64_t>> Args::dims(size_t i, unsigned rank) {
+  llvm::SmallVector<int64_t> dims;
+  Value whole = values[i];
+  if (whole.is(Value::None) || (whole.isSequence() && whole.elements->empty())) {
+    for (unsigned dim = 0; dim < rank; ++dim)
+      dims.push_back(dim);
+    return dims;
+  }
+  std::vector<Value> parts = whole.isSequence() ? *whole.elements : std::vector<Value>{whole};
+  for (const Value &part : parts) {
+    values[i] = part;
+    std::optional<int64_t> dim = this->dim(i, rank);
+    values[i] = whole;
+    if (!dim)
+      return std::nullopt;
+    if (llvm::is_contained(dims, *dim)) {
+      error(i, "dimension " + std::to_string(*dim) + " is named twice");
+      return std::nullopt;
+    }
+    if (rank)
+      dims.push_back(*dim);
+  }
+  llvm::sort(dims);
+  return dims;
+}
+
+std::optional<Shape> Args::shape(size_t i) {
+  const Value &value = values[i];
+  std::vector<Value> parts = value.isSequence() ? *value.elements : std::vector<Value>{value};
+  Shape shape;
+  for (const Value &part : parts) {
+    std::optional<SymExpr> size = in.toSize(part, ranges[i], "a size in " + quoted(*this, i));
+    if (!size)
+      return std::nullopt;
+    shape.push_back(*size);
+  }
+  return shape;
+}

@@ -1,0 +1,96 @@
+//===- Builtins.h - The functions of the language ----------------------------------*- C++ -*-===//
+//
+// Every function of `tsr`, `math` and Python that programs can call is one entry: its name, its
+// signature in Python's notation, its meaning, and a handler. Binding of positional, keyword and
+// default arguments, the synonyms (`axis`, `keepdims`), methods, "did you mean" and the reference
+// page follow from the entry. The elementwise operations of ScalarOps.def are entries by themselves.
+//
+//===------------------------------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_FRONTEND_SEMA_BUILTINS_H
+#define TESSERA_LIB_FRONTEND_SEMA_BUILTINS_H
+
+#include "Emitter.h"
+
+namespace tessera::sema {
+
+/// The bound arguments of one call of a builtin, in the order of its signature.
+struct Args {
+  Interpreter &in;
+  const Builtin &builtin;
+  /// The whole call.
+  SourceRange range;
+  std::vector<Value> values;
+  std::vector<SourceRange> ranges;
+
+  Value &operator[](size_t i) { return values[i]; }
+  Emitter &emit() { return *in.emitter; }
+  ErrorBuilder error(size_t i, std::string message) {
+    return in.error(ranges[i], std::move(message));
+  }
+
+  // Arguments as what they must be; nothing after an error.
+  /// A number as a rank-0 tensor, a tensor as it is; weak ones made strong.
+  std::optional<Value> tensor(size_t i);
+  std::optional<int64_t> integer(size_t i);
+  std::optional<double> real(size_t i);
+  std::optional<bool> boolean(size_t i);
+  std::optional<DType> dtype(size_t i, DType otherwise);
+  /// A dimension of a tensor of this rank, counted from the front.
+  std::optional<int64_t> dim(size_t i, unsigned rank);
+  /// Sorted dimensions; None means all.
+  std::optional<llvm::SmallVector<int64_t>> dims(size_t i, unsigned rank);
+  /// A shape: one size or a sequence of them.
+  std::optional<Shape> shape(size_t i);
+};
+
+struct Builtin {
+  enum Use : uint8_t {
+    Function = 1,
+    Method = 2,
+    Property = 4, // an attribute of tensors: no call
+  };
+  using Handler = Value (*)(Args &args);
+
+  std::string_view name;
+  /// Parameters: "x, dim=None, *, dtype=None"; "*dims" collects the rest.
+  std::string_view signature;
+  uint8_t use;
+  Handler handler;
+  std::string_view meaning;
+  ScalarOp op = ScalarOp::Add;
+  ReduceOp reduce = ReduceOp::Sum;
+
+  struct Param {
+    std::string_view name;
+    std::optional<Value> otherwise;
+    bool variadic = false;
+    bool keywordOnly = false;
+  };
+  std::vector<Param> params = {};
+};
+
+/// The tables, one per file.
+std::vector<Builtin> elementwiseBuiltins();
+std::vector<Builtin> reductionBuiltins();
+std::vector<Builtin> shapeBuiltins();
+std::vector<Builtin> creationBuiltins();
+std::vector<Builtin> linearBuiltins();
+std::vector<Builtin> mathBuiltins();
+std::vector<Builtin> pythonBuiltins();
+
+/// By qualified name: "tessera.softmax", "math.sqrt", "range".
+const Builtin *findBuiltin(std::string_view qualified);
+/// By the name of a method or property of tensors.
+const Builtin *findMethod(std::string_view name);
+/// The last parts of the qualified names in "tessera", "math" or "" (Python).
+std::vector<std::string_view> builtinNames(std::string_view module);
+std::vector<std::string_view> methodNames();
+/// Operations of the language that this compiler does not have.
+bool isLaterOperation(std::string_view name);
+
+Value callBuiltin(Interpreter &in, const Builtin &builtin, const Value *self, SourceRange selfRange,
+                  const ast::CallExpr &call);
+
+} // namespace tessera::sema
+
+#endif // TESSERA_LIB_FRONTEND_SEMA_BUILTINS_H

@@ -1,0 +1,282 @@
+//===- BuiltinsReduction.cpp - Reductions, statistics and softmax -------------------------------===//
+#include "Builtins.h"
+
+using namespace tessera;
+using namespace tessera::sema;
+
+namespace {
+
+/// The common part of reductions: the operand, its dimensions and `keepdim`.
+struct Reduction {
+  Value x;
+  llvm::SmallVector<int64_t> dims;
+  bool keep = false;
+};
+
+} // namespace
+
+static std::optional<Reduction> reduction(Args &args, size_t dimIndex, size_t keepIndex) {
+  Reduction result;
+  std::optional<Value> x = args.tensor(0);
+  if (!x)
+    return std::nullopt;
+  result.x = *x;
+  auto dims = args.dims(dimIndex, x->rank());
+  std::optional<bool> keep = args.boolean(keepIndex);
+  if (!dims || !keep)
+    return std::nullopt;
+  result.dims = *dims;
+  result.keep = *keep;
+  return result;
+}
+
+static Value withKeptDims(Emitter &emit, mlir::Value value, const Reduction &r) {
+  return Value::ofTensor(r.keep ? emit.unsqueeze(value, r.dims) : value);
+}
+
+static Value reduceTo(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
+  // Nothing to reduce over: the tensor is its own result.
+  if (r.dims.empty())
+    return r.x;
+  mlir::Value value = gir::ReduceOp::create(emit.builder, emit.loc(), op, r.x.tensor, r.dims);
+  return withKeptDims(emit, value, r);
+}
+
+/// sum and prod: integers and bools are summed in int64, as in PyTorch.
+static Value sum(Args &args) {
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  if (!r)
+    return Value::error();
+  DType own = Emitter::dtype(r->x);
+  std::optional<DType> type = args.dtype(3, Emitter::isFloat(own) ? own : DType::Int64);
+  if (!type)
+    return Value::error();
+  if (*type == DType::Bool)
+    return args.error(3, "sums of bools are integers");
+  r->x = args.emit().cast(r->x, *type, false);
+  return reduceTo(args.emit(), args.builtin.reduce, *r);
+}
+
+/// A reduction that has no value over nothing.
+static bool checkNotEmpty(Args &args, const Reduction &r) {
+  for (int64_t dim : r.dims) {
+    if (r.x.shape()[dim].isConstant(0)) {
+      args.error(0, "'" + std::string(args.builtin.name) + "' over dimension " +
+                        std::to_string(dim) + " of size 0 has no value");
+      return false;
+    }
+  }
+  return true;
+}
+
+static Value extreme(Args &args) {
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  if (!r || !checkNotEmpty(args, *r))
+    return Value::error();
+  return reduceTo(args.emit(), args.builtin.reduce, *r);
+}
+
+/// The index of the first element equal to the extreme; nan counts as extreme.
+static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
+  Reduction kept = r;
+  kept.keep = true;
+  Value best = reduceTo(emit, op, kept);
+  Value hit = emit.map(ScalarOp::Eq, {r.x, best});
+  if (Emitter::isFloat(Emitter::dtype(r.x)))
+    hit = emit.map(ScalarOp::Or, {hit, emit.map(ScalarOp::IsNan, {r.x})});
+  int64_t dim = r.dims.empty() ? 0 : r.dims[0];
+  if (r.x.rank() == 0)
+    return emit.constant(DType::Int64, {}, Value::ofInt(SymExpr(0)));
+  Value position = emit.iota(r.x.shape(), dim, DType::Int64);
+  Reduction first = r;
+  first.x = emit.map(ScalarOp::Where, {hit, position, Value::ofInt(r.x.shape()[dim])});
+  return reduceTo(emit, tessera::ReduceOp::Min, first);
+}
+
+/// max and min: of all elements; (values, indices) along a dimension; of two tensors.
+static Value maxOrMin(Args &args) {
+  Emitter &emit = args.emit();
+  bool isMax = args.builtin.reduce == tessera::ReduceOp::Max;
+  if (args[1].isTensor())
+    return emit.map(isMax ? ScalarOp::Maximum : ScalarOp::Minimum, {args[0], args[1]},
+                    {args.ranges[0], args.ranges[1]});
+  bool all = args[1].is(Value::None);
+  if (args[1].isSequence())
+    return args.error(1, "'" + std::string(args.builtin.name) + "' takes one dimension")
+        .help(isMax ? "use amax for several" : "use amin for several");
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  if (!r || !checkNotEmpty(args, *r))
+    return Value::error();
+  Value values = reduceTo(emit, args.builtin.reduce, *r);
+  if (all)
+    return values;
+  return Value::ofTuple({values, indexOfExtreme(emit, args.builtin.reduce, *r)});
+}
+
+static Value argExtreme(Args &args) {
+  Emitter &emit = args.emit();
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  if (!r || !checkNotEmpty(args, *r))
+    return Value::error();
+  if (args[1].is(Value::None) && r->x.rank() != 1) {
+    // Over all elements: of the flattened tensor.
+    r->x = Value::ofTensor(emit.reshape(r->x.tensor, {r->x.type().getNumElements()}));
+    r->dims = {0};
+    r->keep = false;
+  }
+  return indexOfExtreme(emit, args.builtin.reduce, *r);
+}
+
+static Value anyOrAll(Args &args) {
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  if (!r)
+    return Value::error();
+  r->x = args.emit().cast(r->x, DType::Bool, false);
+  return reduceTo(args.emit(), args.builtin.reduce, *r);
+}
+
+/// Statistics are defined for floating point numbers.
+static bool requireFloat(Args &args, const Value &x) {
+  if (Emitter::isFloat(Emitter::dtype(x)))
+    return true;
+  args.error(0, "expected a floating point tensor for '" + std::string(args.builtin.name) +
+                    "', found " + describe(x))
+      .help("convert with .to(fp32)");
+  return false;
+}
+
+static gir::TensorType reducedType(const Reduction &r) {
+  Shape shape;
+  for (auto [i, size] : llvm::enumerate(r.x.shape()))
+    if (!llvm::is_contained(r.dims, int64_t(i)))
+      shape.push_back(size);
+  return r.x.type().withShape(shape);
+}
+
+static Value mean(Args &args) {
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  std::optional<DType> type;
+  if (r)
+    type = args.dtype(3, Emitter::dtype(r->x));
+  if (!type)
+    return Value::error();
+  r->x = args.emit().cast(r->x, *type, false);
+  if (!requireFloat(args, r->x))
+    return Value::error();
+  if (r->dims.empty())
+    return r->x;
+  Emitter &emit = args.emit();
+  auto op = gir::MeanOp::create(emit.builder, emit.loc(), reducedType(*r), r->x.tensor, r->dims);
+  return withKeptDims(emit, op.getResult(), *r);
+}
+
+static Value variance(Args &args) {
+  // PyTorch's old form: var(x, unbiased) and var(x, dim, unbiased).
+  std::optional<Reduction> r = reduction(args, 1, 3);
+  std::optional<double> correction = args.real(2);
+  if (!r || !correction || !requireFloat(args, r->x))
+    return Value::error();
+  if (!args[4].is(Value::None)) {
+    std::optional<bool> unbiased = args.boolean(4);
+    if (!unbiased)
+      return Value::error();
+    correction = *unbiased;
+  }
+  Emitter &emit = args.emit();
+  auto op = gir::VarOp::create(emit.builder, emit.loc(), reducedType(*r), r->x.tensor, r->dims,
+                               llvm::APFloat(*correction));
+  return withKeptDims(emit, op.getResult(), *r);
+}
+
+static Value standardDeviation(Args &args) {
+  Value var = variance(args);
+  return var.isError() ? var : args.emit().map(ScalarOp::Sqrt, {var});
+}
+
+static Value logsumexp(Args &args) {
+  std::optional<Reduction> r = reduction(args, 1, 2);
+  if (!r || !requireFloat(args, r->x))
+    return Value::error();
+  if (r->dims.empty())
+    return r->x;
+  Emitter &emit = args.emit();
+  auto op =
+      gir::LogSumExpOp::create(emit.builder, emit.loc(), reducedType(*r), r->x.tensor, r->dims);
+  return withKeptDims(emit, op.getResult(), *r);
+}
+
+/// The operand of a softmax: floating point, of at least one dimension.
+static std::optional<Value> softmaxOperand(Args &args, size_t dtypeIndex) {
+  std::optional<Value> x = args.tensor(0);
+  if (!x)
+    return std::nullopt;
+  std::optional<DType> type = args.dtype(dtypeIndex, Emitter::dtype(*x));
+  if (!type)
+    return std::nullopt;
+  x = args.emit().cast(*x, *type, false);
+  if (!requireFloat(args, *x))
+    return std::nullopt;
+  if (x->rank() == 0)
+    x = Value::ofTensor(args.emit().reshape(x->tensor, {SymExpr(1)}));
+  return x;
+}
+
+static Value softmax(Args &args) {
+  std::optional<Value> x = softmaxOperand(args, 3);
+  std::optional<bool> safe = args.boolean(2);
+  if (!x || !safe)
+    return Value::error();
+  std::optional<int64_t> dim = args.dim(1, x->rank());
+  if (!dim)
+    return Value::error();
+  Emitter &emit = args.emit();
+  return Value::ofTensor(gir::SoftmaxOp::create(emit.builder, emit.loc(), x->type(), x->tensor,
+                                                uint64_t(*dim), *safe)
+                             .getResult());
+}
+
+static Value logSoftmax(Args &args) {
+  std::optional<Value> x = softmaxOperand(args, 2);
+  if (!x)
+    return Value::error();
+  std::optional<int64_t> dim = args.dim(1, x->rank());
+  if (!dim)
+    return Value::error();
+  Emitter &emit = args.emit();
+  return Value::ofTensor(
+      gir::LogSoftmaxOp::create(emit.builder, emit.loc(), x->type(), x->tensor, uint64_t(*dim))
+          .getResult());
+}
+
+std::vector<Builtin> sema::reductionBuiltins() {
+  constexpr uint8_t both = Builtin::Function | Builtin::Method;
+  using R = tessera::ReduceOp;
+  auto entry = [](std::string_view name, std::string_view signature, Builtin::Handler handler,
+                  std::string_view meaning, R reduce = R::Sum) {
+    return Builtin{name, signature, both, handler, meaning, ScalarOp::Add, reduce};
+  };
+  return {
+      entry("sum", "x, dim=None, keepdim=False, *, dtype=None", sum, "sum of elements", R::Sum),
+      entry("prod", "x, dim=None, keepdim=False, *, dtype=None", sum, "product of elements", R::Prod),
+      entry("amax", "x, dim=None, keepdim=False", extreme, "largest element", R::Max),
+      entry("amin", "x, dim=None, keepdim=False", extreme, "smallest element", R::Min),
+      entry("max", "x, dim=None, keepdim=False", maxOrMin,
+            "largest element; with dim, values and indices", R::Max),
+      entry("min", "x, dim=None, keepdim=False", maxOrMin,
+            "smallest element; with dim, values and indices", R::Min),
+      entry("argmax", "x, dim=None, keepdim=False", argExtreme, "index of the largest element", R::Max),
+      entry("argmin", "x, dim=None, keepdim=False", argExtreme, "index of the smallest element",
+            R::Min),
+      entry("any", "x, dim=None, keepdim=False", anyOrAll, "whether some element is non-zero", R::Any),
+      entry("all", "x, dim=None, keepdim=False", anyOrAll, "whether all elements are non-zero", R::All),
+      entry("mean", "x, dim=None, keepdim=False, *, dtype=None", mean, "mean of elements"),
+      entry("var", "x, dim=None, correction=1, keepdim=False, unbiased=None", variance,
+            "variance of elements"),
+      entry("std", "x, dim=None, correction=1, keepdim=False, unbiased=None", standardDeviation,
+            "standard deviation of elements"),
+      entry("logsumexp", "x, dim, keepdim=False", logsumexp, "log of the sum of exponentials"),
+      entry("softmax", "x, dim, safe=False, dtype=None", softmax,
+            "exponentials divided by their sum; safe gives zeros for rows of -inf"),
+      entry("log_softmax", "x, dim, dtype=None", logSoftmax, "logarithm of the softmax"),
+  };
+}

@@ -1,0 +1,186 @@
+//===- Calls.cpp - Calls of users' functions, and free names ------------------------------------===//
+#include "Builtins.h"
+
+using namespace tessera;
+using namespace tessera::ast;
+using namespace tessera::sema;
+
+Value Interpreter::call(const Value &callee, const CallExpr &call) {
+  switch (callee.kind) {
+  case Value::Error: {
+    // Arguments are looked at for errors of their own.
+    for (const Expr *arg : call.args)
+      eval(arg);
+    for (const KeywordArg &keyword : call.keywords)
+      eval(keyword.value);
+    return Value::error();
+  }
+  case Value::Function:
+    return callFunction(*callee.function, call);
+  case Value::Builtin: {
+    const Value *self = callee.elements ? &callee.elements->front() : nullptr;
+    SourceRange selfRange = call.callee->range;
+    if (const auto *attribute = call.callee->as<AttributeExpr>(); attribute && self)
+      selfRange = attribute->base->range;
+    return callBuiltin(*this, *callee.builtin, self, selfRange, call);
+  }
+  case Value::DType: {
+    // `fp16(x)`, `bool(n)`: conversions as NumPy spells them.
+    std::string name(dtypeName(callee.dtype));
+    if (name == "bool")
+      if (const sema::Builtin *builtin = findBuiltin("bool"))
+        return callBuiltin(*this, *builtin, nullptr, call.callee->range, call);
+    return error(call.callee->range, "a type is not a function").help("write x.to(" + name + ")");
+  }
+  case Value::TensorType:
+    return error(call.callee->range, "'Tensor' is for annotations")
+        .help("make tensors with tsr.zeros, tsr.full, tsr.iota");
+  default:
+    return error(call.callee->range, "expected a function to call, found " + describe(callee));
+  }
+}
+
+bool Interpreter::checkFunction(const UserFunction &function) {
+  auto [it, isNew] = checked.try_emplace(&function, true);
+  if (isNew) {
+    size_t errors = diagnostics.errorCount();
+    reportUnsupported(*function.def, diagnostics);
+    it->second = diagnostics.errorCount() == errors;
+  }
+  return it->second;
+}
+
+Value Interpreter::callFunction(const UserFunction &function, const CallExpr &call) {
+  const FunctionStmt &def = *function.def;
+  std::vector<Value> values(def.params.size());
+  std::vector<SourceRange> ranges(def.params.size());
+  std::vector<bool> given(def.params.size(), false);
+  bool ok = true;
+
+  size_t position = 0;
+  for (const Expr *arg : call.args) {
+    Value value = eval(arg);
+    bool fits = position < def.params.size() && (def.params[position].kind == ParamKind::Normal ||
+                                                 def.params[position].kind == ParamKind::PositionalOnly);
+    if (!fits) {
+      if (ok)
+        error(arg->range, "too many arguments in the call of '" + function.name + "': expected " +
+                              std::to_string(position) + ", found " +
+                              std::to_string(call.args.size()))
+            .note(def.nameRange, "'" + function.name + "' is defined here");
+      ok = false;
+      continue;
+    }
+    values[position] = value;
+    ranges[position] = arg->range;
+    given[position++] = true;
+  }
+  for (const KeywordArg &keyword : call.keywords) {
+    Value value = eval(keyword.value);
+    std::vector<std::string_view> names;
+    size_t index = 0;
+    for (; index < def.params.size(); ++index) {
+      names.push_back(def.params[index].name);
+      if (def.params[index].name == keyword.name)
+        break;
+    }
+    if (index == def.params.size()) {
+      error(keyword.nameRange, "'" + function.name + "' has no parameter '" +
+                                   std::string(keyword.name) + "'")
+          .didYouMean(closestName(keyword.name, names))
+          .note(def.nameRange, "'" + function.name + "' is defined here");
+      ok = false;
+      continue;
+    }
+    if (given[index]) {
+      error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' is given twice");
+      ok = false;
+    }
+    values[index] = value;
+    ranges[index] = keyword.value->range;
+    given[index] = true;
+  }
+  for (size_t i = 0; i < def.params.size(); ++i) {
+    if (given[i] || def.params[i].defaultValue)
+      continue;
+    error(call.range.atEnd(), "missing argument '" + std::string(def.params[i].name) +
+                                  "' in the call of '" + function.name + "'")
+        .note(def.params[i].nameRange, "the parameter is here");
+    ok = false;
+  }
+  if (!ok || !checkFunction(function))
+    return Value::error();
+
+  unsigned depth = 0;
+  for (const Frame *at = frame; at; at = at->caller, ++depth)
+    if (at->function == &function)
+      return error(call.range, "recursion is not supported: '" + function.name +
+                                   "' is called while it runs")
+          .help("write a loop over a static range");
+
+  Frame callee;
+  callee.function = &function;
+  callee.callSite = call.range;
+  callee.caller = frame;
+  frame = &callee;
+  for (size_t i = 0; i < def.params.size(); ++i) {
+    if (!given[i]) {
+      values[i] = eval(def.params[i].defaultValue);
+      ranges[i] = def.params[i].defaultValue->range;
+    }
+    bindParam(def.params[i], values[i], ranges[i]);
+  }
+  runBody();
+  frame = callee.caller;
+  return callee.result;
+}
+
+void Interpreter::bindParam(const Param &param, const Value &value, SourceRange valueRange) {
+  frame->locals[param.name] = value;
+  if (param.annotation && !value.isError())
+    checkAnnotation(param.annotation, value, valueRange,
+                    "argument '" + std::string(param.name) + "'");
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Names
+//===------------------------------------------------------------------------------------------===//
+
+Value Interpreter::lookup(const std::string &name, SourceRange range) {
+  if (auto it = frame->locals.find(name); it != frame->locals.end())
+    return it->second;
+  if (auto it = frame->dims.find(name); it != frame->dims.end())
+    return it->second;
+  std::vector<std::string> candidates;
+  if (std::optional<Value> value = frame->function->scope->lookup(*this, name, range, candidates))
+    return *value;
+  if (const sema::Builtin *builtin = findBuiltin(name))
+    return Value::ofBuiltin(builtin);
+  if (name == "bool")
+    return Value::ofDType(DType::Bool);
+
+  static constexpr std::string_view pythonNames[] = {
+      "print", "isinstance", "sum", "zip", "enumerate", "map", "filter", "sorted", "reversed",
+      "list", "dict", "set", "str", "type", "getattr", "setattr", "hasattr", "any", "all", "open",
+      "input", "super", "iter", "next", "id", "vars", "repr", "format", "pow", "divmod"};
+  if (llvm::is_contained(pythonNames, name)) {
+    ErrorBuilder report = error(range, "Python's '" + name + "' is not available in a @tsr.function");
+    if (findBuiltin("tessera." + name))
+      report.help("use tsr." + name);
+    return report;
+  }
+  std::vector<std::string_view> names(candidates.begin(), candidates.end());
+  for (const auto &local : frame->locals)
+    names.push_back({local.first().data(), local.first().size()});
+  for (const auto &dim : frame->dims)
+    names.push_back({dim.first().data(), dim.first().size()});
+  for (std::string_view builtin : builtinNames(""))
+    names.push_back(builtin);
+  std::string_view near = closestName(name, names);
+  ErrorBuilder report = error(range, "unknown name '" + name + "'");
+  if (near.empty() && findBuiltin("tessera." + name))
+    report.help("write tsr." + name);
+  else
+    report.didYouMean(near);
+  return report;
+}

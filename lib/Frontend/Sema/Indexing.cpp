@@ -1,0 +1,166 @@
+//===- Indexing.cpp - Subscripts of tensors ---------------------------------------------------------===//
+//
+// Integers, slices, `...` and `None`. Bounds may be symbolic. Python clamps a slice's bounds to the
+// size; which side of a clamp holds is proven from what is known of the sizes, or taken from the
+// sizes at hand with a guard, so that the result's size stays a plain expression.
+//
+//===------------------------------------------------------------------------------------------===//
+#include "Emitter.h"
+
+using namespace tessera;
+using namespace tessera::sema;
+
+Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
+                     llvm::ArrayRef<SourceRange> ranges) {
+  int64_t consumed = 0, ellipses = 0;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const Value &index = indices[i];
+    if (index.isError())
+      return index;
+    ellipses += index.is(Value::Ellipsis);
+    consumed += !index.is(Value::Ellipsis) && !index.is(Value::None);
+    if (ellipses > 1)
+      return in->error(ranges[i], "an index can have only one '...'");
+    if (index.isTensor() || index.isSequence())
+      return in->error(ranges[i], "indexing by " + describe(index) +
+                                      " (a gather) is not supported by this compiler")
+          .help(index.isTensor() && dtype(index) == DType::Bool
+                    ? "use tsr.where for a choice by element"
+                    : "use integers and slices");
+    if (index.is(Value::Bool))
+      return in->error(ranges[i], "indexing by a bool is not supported by this compiler");
+  }
+  int64_t rank = base.rank();
+  if (consumed > rank)
+    return in->error(ranges.back(), "too many indices: expected at most " + std::to_string(rank) +
+                                        " for " + describe(base) + ", found " +
+                                        std::to_string(consumed));
+
+  Shape starts, sizes;
+  llvm::SmallVector<int64_t> steps, dropped, inserted;
+  int64_t dim = 0, resultDims = 0;
+  auto whole = [&](int64_t count) {
+    for (; count > 0; --count, ++dim, ++resultDims) {
+      starts.push_back(SymExpr(0));
+      steps.push_back(1);
+      sizes.push_back(base.shape()[dim]);
+    }
+  };
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const Value &index = indices[i];
+    if (index.is(Value::Ellipsis)) {
+      whole(rank - consumed);
+    } else if (index.is(Value::None)) {
+      inserted.push_back(resultDims++);
+    } else if (index.is(Value::Slice)) {
+      SymExpr start, count;
+      int64_t step = 1;
+      if (!sliceDim(index, base.shape()[dim], ranges[i], start, step, count))
+        return Value::error();
+      starts.push_back(start);
+      steps.push_back(step);
+      sizes.push_back(count);
+      ++dim, ++resultDims;
+    } else {
+      std::optional<SymExpr> at = in->toSize(index, ranges[i], "the index");
+      SymExpr start;
+      if (!at || !indexDim(*at, base.shape()[dim], ranges[i], start))
+        return Value::error();
+      starts.push_back(start);
+      steps.push_back(1);
+      sizes.push_back(SymExpr(1));
+      dropped.push_back(dim++);
+    }
+  }
+  whole(rank - dim);
+  mlir::Value result = slice(base.tensor, starts, steps, sizes);
+  result = dropDims(result, dropped);
+  return Value::ofTensor(unsqueeze(result, inserted));
+}
+
+bool Emitter::indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &start) {
+  std::optional<bool> fromFront = in->sizes.nonNegative(index, range);
+  if (!fromFront) {
+    in->error(range, "the sign of the index '" + index.str() + "' must be known");
+    return false;
+  }
+  start = *fromFront ? index : size + index;
+  std::optional<bool> inside = in->sizes.nonNegative(
+      *fromFront ? size - index - SymExpr(1) : start, range);
+  if (inside == true)
+    return true;
+  ErrorBuilder report = in->error(range, "index " + index.str() + " is out of range for size " +
+                                             size.str());
+  in->noteSize(report, size);
+  return false;
+}
+
+/// A slice's bound as Python clamps it: negative ones count from the end, then into [low, high].
+std::optional<SymExpr> Emitter::clampBound(SymExpr bound, SymExpr size, SymExpr low, SymExpr high,
+                                           SourceRange range) {
+  std::optional<bool> fromFront = in->sizes.nonNegative(bound, range);
+  if (!fromFront)
+    return std::nullopt;
+  SymExpr at = *fromFront ? bound : size + bound;
+  // What counts from the front is not below `low`, what counts from the end not above `high`.
+  if (*fromFront) {
+    std::optional<bool> fits = in->sizes.nonNegative(high - at, range);
+    return fits ? std::optional(*fits ? at : high) : std::nullopt;
+  }
+  std::optional<bool> fits = in->sizes.nonNegative(at - low, range);
+  return fits ? std::optional(*fits ? at : low) : std::nullopt;
+}
+
+bool Emitter::sliceDim(const Value &slice, SymExpr size, SourceRange range, SymExpr &start,
+                       int64_t &step, SymExpr &count) {
+  const std::vector<Value> &parts = *slice.elements;
+  for (const Value &part : parts)
+    if (part.isError())
+      return false;
+  step = 1;
+  if (!parts[2].is(Value::None)) {
+    std::optional<int64_t> given = in->toInt(parts[2], range, "the slice's step");
+    if (!given)
+      return false;
+    step = *given;
+    if (step == 0) {
+      in->error(range, "a slice's step must not be 0");
+      return false;
+    }
+  }
+  bool backward = step < 0;
+  SymExpr low(backward ? -1 : 0), high = backward ? size - SymExpr(1) : size;
+  auto bound = [&](const Value &part, SymExpr otherwise) -> std::optional<SymExpr> {
+    if (part.is(Value::None))
+      return otherwise;
+    std::optional<SymExpr> given = in->toSize(part, range, "the slice's bound");
+    if (!given)
+      return std::nullopt;
+    std::optional<SymExpr> at = clampBound(*given, size, low, high, range);
+    if (!at)
+      in->error(range, "the order of the slice's bound '" + given->str() + "' and the size '" +
+                           size.str() + "' must be known");
+    return at;
+  };
+  std::optional<SymExpr> from = bound(parts[0], backward ? high : SymExpr(0));
+  std::optional<SymExpr> to = bound(parts[1], backward ? SymExpr(-1) : size);
+  if (!from || !to)
+    return false;
+  SymExpr length = backward ? *from - *to : *to - *from;
+  std::optional<bool> some = in->sizes.nonNegative(length, range);
+  if (!some) {
+    in->error(range, "the order of the slice's bounds must be known");
+    return false;
+  }
+  start = *from;
+  // A step that reaches past the end takes one element; keep its product with sizes small.
+  SymExpr stride(backward ? (step == INT64_MIN ? INT64_MAX : -step) : step);
+  count = *some ? length.ceilDiv(stride) : SymExpr(0);
+  if (count.isConstant(0)) {
+    start = SymExpr(0);
+    step = 1;
+  } else if (count.isConstant(1)) {
+    step = backward ? -1 : 1;
+  }
+  return true;
+}

@@ -1,0 +1,176 @@
+//===- Interpreter.h - Abstract interpretation of a function -------------------------*- C++ -*-===//
+//
+// Runs a function once over abstract values (Value.h). Control flow is decided while it runs, so
+// loops unroll and calls are inlined by themselves; only operations on tensors leave a trace, in the
+// graph. `Emitter` (Emitter.h) builds that graph, builtins (Builtins.h) are the language's functions.
+//
+//===------------------------------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_FRONTEND_SEMA_INTERPRETER_H
+#define TESSERA_LIB_FRONTEND_SEMA_INTERPRETER_H
+
+#include "Program.h"
+#include "Sizes.h"
+#include "tessera/Frontend/AST/AST.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace tessera::sema {
+
+class Emitter;
+
+/// One call of a user's function.
+struct Frame {
+  const UserFunction *function = nullptr;
+  llvm::StringMap<Value> locals;
+  /// Names of sizes in annotations; `*batch` is a tuple.
+  llvm::StringMap<Value> dims;
+  /// Where each of them was bound.
+  llvm::StringMap<SourceRange> dimRanges;
+  Value result = Value::none();
+  SourceRange callSite;
+  Frame *caller = nullptr;
+};
+
+/// An error under construction. When it is done, the calls that led to it are added as notes.
+class ErrorBuilder {
+public:
+  ErrorBuilder(Diagnostic &diagnostic, const Frame *frame)
+      : diagnostic(diagnostic), frame(frame) {}
+  ErrorBuilder(const ErrorBuilder &) = delete;
+  ~ErrorBuilder();
+
+  ErrorBuilder &note(SourceRange range, std::string text) {
+    diagnostic.note(range, std::move(text));
+    return *this;
+  }
+  ErrorBuilder &highlight(SourceRange range) {
+    diagnostic.highlight(range);
+    return *this;
+  }
+  ErrorBuilder &didYouMean(std::string_view name) {
+    diagnostic.didYouMean(name);
+    return *this;
+  }
+  ErrorBuilder &help(std::string_view text) {
+    diagnostic.message += "; ";
+    diagnostic.message += text;
+    return *this;
+  }
+  operator Value() const { return Value::error(); }
+
+private:
+  Diagnostic &diagnostic;
+  const Frame *frame;
+};
+
+class Interpreter {
+public:
+  Interpreter(Program &program, Sizes &sizes, Emitter *emitter);
+
+  Program &program;
+  Diagnostics &diagnostics;
+  Sizes &sizes;
+  /// Null while module-level constants are evaluated.
+  Emitter *emitter;
+  Frame *frame = nullptr;
+
+  ErrorBuilder error(SourceRange range, std::string message);
+
+  // Statements and calls (Interpreter.cpp, Calls.cpp).
+  /// Reports what a function has that is not supported, once. False if there is something.
+  bool checkFunction(const UserFunction &function);
+  /// Runs the body of the current frame and checks what it returns.
+  void runBody();
+  Value callFunction(const UserFunction &function, const ast::CallExpr &call);
+  Value call(const Value &callee, const ast::CallExpr &call);
+  /// Binds parameter `index` of the frame's function to a value, checking its annotation.
+  void bindParam(const ast::Param &param, const Value &value, SourceRange valueRange);
+
+  // Expressions (Expressions.cpp).
+  Value eval(const ast::Expr *expr);
+  Value attribute(const Value &base, std::string_view name, const ast::AttributeExpr &expr);
+  Value subscript(const ast::SubscriptExpr &expr);
+  Value lookup(const std::string &name, SourceRange range);
+
+  // Operators (Operators.cpp).
+  Value unary(ast::UnaryOp op, const Value &operand, SourceRange range);
+  Value binary(ast::BinaryOp op, const Value &left, const Value &right, const ast::Expr *leftExpr,
+               const ast::Expr *rightExpr, SourceRange range);
+  Value compare(ast::CompareOp op, const Value &left, const Value &right, SourceRange range,
+                SourceRange leftRange, SourceRange rightRange);
+  Value multiply(const Value &left, const Value &right, SourceRange range);
+
+  // Conversions, with a message where the value is not what is needed. `what` names it: "'dim'".
+  std::optional<bool> truth(const Value &value, SourceRange range);
+  std::optional<SymExpr> toSize(const Value &value, SourceRange range, std::string_view what);
+  std::optional<int64_t> toInt(const Value &value, SourceRange range, std::string_view what);
+  std::optional<double> toDouble(const Value &value, SourceRange range, std::string_view what);
+  std::optional<std::vector<Value>> toSequence(const Value &value, SourceRange range,
+                                               std::string_view what);
+  /// A size expression's value, which becomes a guard.
+  std::optional<int64_t> fix(SymExpr e, SourceRange range);
+  /// A symbolic number as a weak rank-0 tensor.
+  Value sizeAsTensor(SymExpr e, bool asFloat);
+
+  /// Reports that two sizes differ, with notes on where they come from.
+  Value sizeMismatch(SourceRange range, std::string message, SymExpr a, SymExpr b);
+  void noteSize(ErrorBuilder &error, SymExpr e);
+
+  // Annotations (Annotations.cpp).
+  bool checkAnnotation(const ast::Expr *annotation, const Value &value, SourceRange valueRange,
+                       std::string_view what);
+  /// The names and sizes of a Tensor[…] annotation.
+  struct DimAnnotation {
+    enum { Name, Rest, Size, Any } kind = Any;
+    std::string name;
+    SymExpr size;
+    SourceRange range;
+  };
+  struct TensorAnnotation {
+    bool anyShape = true;
+    std::vector<DimAnnotation> dims;
+    std::optional<DType> dtype;
+    SourceRange range;
+  };
+  enum class AnnotationKind { None, Tensor, Int, Float, Bool, Other, Tuple, Error };
+  AnnotationKind readAnnotation(const ast::Expr *annotation, TensorAnnotation &tensor);
+
+  /// Counts work, so that a small program cannot run for ever. False after an error.
+  bool spend(SourceRange range, uint64_t steps = 1);
+
+  static constexpr uint64_t maxSteps = 20'000'000;
+  static constexpr unsigned maxIterations = 100'000;
+  static constexpr unsigned maxEvalDepth = 1500;
+  static constexpr size_t maxElements = 100'000;
+  static constexpr unsigned maxTupleDepth = 64;
+  static constexpr size_t maxSizeText = 512;
+
+private:
+  enum class Flow { Next, Break, Continue, Return };
+  Flow run(ast::Block block);
+  Flow run(const ast::Stmt *stmt);
+  Flow runFor(const ast::ForStmt &loop);
+  Flow runIf(const ast::IfStmt &stmt);
+  void runAssert(const ast::AssertStmt &stmt);
+  void assign(const ast::Expr *target, const Value &value, SourceRange valueRange);
+  Value evalUnchecked(const ast::Expr *expr);
+  Value evalLogical(const ast::LogicalExpr &expr);
+  Value evalCompare(const ast::CompareExpr &expr);
+  Value makeSequence(Value::Kind kind, ast::ExprList elements, SourceRange range);
+  Value subscriptSequence(const Value &base, const Value &index, SourceRange range);
+  Value staticBinary(ast::BinaryOp op, const Value &left, const Value &right, SourceRange range);
+  Value intBinary(ast::BinaryOp op, SymExpr left, SymExpr right, SourceRange range);
+  Value floatBinary(ast::BinaryOp op, double left, double right, SourceRange range);
+  std::optional<bool> staticEqual(const Value &left, const Value &right, SourceRange range);
+  Value staticCompare(ast::CompareOp op, const Value &left, const Value &right, SourceRange range);
+
+  std::map<const UserFunction *, bool> checked;
+  uint64_t steps = 0;
+  unsigned iterations = 0;
+  unsigned evalDepth = 0;
+  bool exhausted = false;
+};
+
+} // namespace tessera::sema
+
+#endif // TESSERA_LIB_FRONTEND_SEMA_INTERPRETER_H

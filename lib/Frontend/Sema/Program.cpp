@@ -1,0 +1,492 @@
+//===- Program.cpp - The preprocessor --------------------------------------------------------------===//
+#include "Program.h"
+
+#include "Builtins.h"
+#include "tessera/Frontend/Parse/Parser.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace tessera;
+using namespace tessera::ast;
+using namespace tessera::sema;
+
+Scope::~Scope() = default;
+
+//===------------------------------------------------------------------------------------------===//
+// Names of the language
+//===------------------------------------------------------------------------------------------===//
+
+/// Types of the language that this compiler does not compute with.
+static bool isLaterType(std::string_view name) {
+  return name == "tf32" || name.starts_with("fp8_") || name.starts_with("fp6_") ||
+         name.starts_with("fp4_");
+}
+
+std::optional<Value> sema::languageName(const std::string &path) {
+  static const double inf = std::numeric_limits<double>::infinity();
+  if (path == "tessera" || path == "math")
+    return Value::ofText(Value::Module, path);
+  bool ours = path.starts_with("tessera.");
+  if (path == "tessera.Tensor")
+    return Value::of(Value::TensorType);
+  if (path == "tessera.inf" || path == "math.inf")
+    return Value::ofFloat(inf);
+  if (path == "tessera.nan" || path == "math.nan")
+    return Value::ofFloat(std::numeric_limits<double>::quiet_NaN());
+  if (path == "tessera.pi" || path == "math.pi")
+    return Value::ofFloat(M_PI);
+  if (path == "math.e")
+    return Value::ofFloat(M_E);
+  if (path == "math.tau")
+    return Value::ofFloat(2 * M_PI);
+  if (ours)
+    if (std::optional<DType> type = dtypeByName(std::string_view(path).substr(8)))
+      return Value::ofDType(*type);
+  if (ours || path.starts_with("math."))
+    if (const sema::Builtin *builtin = findBuiltin(path))
+      return Value::ofBuiltin(builtin);
+  return std::nullopt;
+}
+
+std::vector<std::string_view> sema::languageNames(std::string_view module) {
+  std::vector<std::string_view> names = builtinNames(module);
+  for (std::string_view name : {"inf", "nan", "pi"})
+    names.push_back(name);
+  if (module == "tessera") {
+    names.push_back("Tensor");
+    for (unsigned i = 0; i <= unsigned(DType::Bool); ++i)
+      names.push_back(dtypeName(DType(i)));
+  }
+  return names;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Files
+//===------------------------------------------------------------------------------------------===//
+
+FileScope::FileScope(Program &program, const Module &module, bool predeclared) : program(program) {
+  auto import = [&](std::string_view name, std::string path) {
+    Binding &binding = bindings[std::string(name)];
+    binding.kind = Binding::Import;
+    binding.path = std::move(path);
+  };
+  if (predeclared) {
+    import("tsr", "tessera");
+    import("tessera", "tessera");
+    import("math", "math");
+    import("Tensor", "tessera.Tensor");
+    for (unsigned i = 0; i < unsigned(DType::Bool); ++i)
+      import(dtypeName(DType(i)), "tessera." + std::string(dtypeName(DType(i))));
+  }
+  collect(module.body, "");
+}
+
+void FileScope::bindTarget(const Expr *target, const Expr *value, SourceRange range) {
+  if (const auto *name = target->as<NameExpr>()) {
+    Binding binding;
+    binding.kind = Binding::Constant;
+    binding.value = value;
+    binding.range = range;
+    bindings[std::string(name->name)] = binding;
+    return;
+  }
+  if (const auto *tuple = target->as<TupleExpr>()) {
+    const auto *values = value->as<TupleExpr>();
+    for (size_t i = 0; i < tuple->elements.size(); ++i) {
+      bool paired = values && values->elements.size() == tuple->elements.size();
+      bindTarget(tuple->elements[i], paired ? values->elements[i] : value, range);
+      if (const auto *name = tuple->elements[i]->as<NameExpr>(); name && !paired)
+        bindings[std::string(name->name)].element = i;
+    }
+  }
+}
+
+/// Enters the module-level names; blocks of `if`, `try` and the like count as module level.
+void FileScope::collect(Block block, const std::string &prefix) {
+  auto bindName = [&](std::string_view name, Binding binding) {
+    if (prefix.empty() && !name.empty())
+      bindings[std::string(name)] = std::move(binding);
+  };
+  for (const Stmt *stmt : block) {
+    switch (stmt->kind) {
+    case StmtKind::Import:
+      for (const ImportedName &name : stmt->as<ImportStmt>()->names) {
+        Binding binding;
+        binding.kind = Binding::Import;
+        binding.range = name.range;
+        size_t dot = name.name.find('.');
+        // `import a.b` binds `a`.
+        binding.path = name.alias.empty() ? name.name.substr(0, dot) : name.name;
+        bindName(name.alias.empty() ? name.name.substr(0, dot) : name.alias, binding);
+      }
+      break;
+    case StmtKind::FromImport: {
+      const auto *node = stmt->as<FromImportStmt>();
+      if (node->star && (node->module == "tessera" || node->module == "math")) {
+        for (std::string_view name : languageNames(node->module)) {
+          Binding binding;
+          binding.kind = Binding::Import;
+          binding.path = std::string(node->module) + "." + std::string(name);
+          bindName(name, binding);
+        }
+      }
+      for (const ImportedName &name : node->names) {
+        Binding binding;
+        binding.kind = Binding::Import;
+        binding.range = name.range;
+        binding.path = std::string(node->module) + "." + std::string(name.name);
+        bindName(name.alias.empty() ? name.name : name.alias, binding);
+      }
+      break;
+    }
+    case StmtKind::Assign:
+      if (prefix.empty())
+        for (const Expr *target : stmt->as<AssignStmt>()->targets)
+          bindTarget(target, stmt->as<AssignStmt>()->value, stmt->range);
+      break;
+    case StmtKind::AnnAssign:
+      if (prefix.empty() && stmt->as<AnnAssignStmt>()->value)
+        bindTarget(stmt->as<AnnAssignStmt>()->target, stmt->as<AnnAssignStmt>()->value,
+                   stmt->range);
+      break;
+    case StmtKind::Function: {
+      const auto *def = stmt->as<FunctionStmt>();
+      Binding binding;
+      binding.kind = Binding::Function;
+      binding.def = def;
+      binding.range = def->nameRange;
+      bindName(def->name, binding);
+      collectFunction(*def, prefix);
+      break;
+    }
+    case StmtKind::Class: {
+      const auto *node = stmt->as<ClassStmt>();
+      Binding binding;
+      binding.kind = Binding::Class;
+      binding.range = node->nameRange;
+      bindName(node->name, binding);
+      if (prefix.size() < 200)
+        collect(node->body, prefix + std::string(node->name) + ".");
+      break;
+    }
+    case StmtKind::If:
+      for (const IfBranch &branch : stmt->as<IfStmt>()->branches)
+        collect(branch.body, prefix);
+      collect(stmt->as<IfStmt>()->orElse, prefix);
+      break;
+    case StmtKind::Unsupported:
+      collect(stmt->as<UnsupportedStmt>()->body, prefix);
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+void FileScope::collectFunction(const FunctionStmt &def, const std::string &prefix) {
+  for (const Expr *decorator : def.decorators) {
+    const auto *call = decorator->as<CallExpr>();
+    if (qualifiedName(call ? call->callee : decorator) == "tessera.function")
+      found.push_back({prefix + std::string(def.name), &def, decorator});
+  }
+}
+
+std::string FileScope::qualifiedName(const Expr *expr) const {
+  if (const auto *name = expr->as<NameExpr>()) {
+    auto it = bindings.find(name->name);
+    return it != bindings.end() && it->second.kind == Binding::Import ? it->second.path : "";
+  }
+  if (const auto *attribute = expr->as<AttributeExpr>()) {
+    std::string base = qualifiedName(attribute->base);
+    return base.empty() ? "" : base + "." + std::string(attribute->name);
+  }
+  return "";
+}
+
+std::optional<Value> FileScope::lookup(Interpreter &in, const std::string &name, SourceRange range,
+                                       std::vector<std::string> &candidates) {
+  auto it = bindings.find(name);
+  if (it != bindings.end())
+    return evaluate(in, name, it->second, range);
+  for (const auto &[known, binding] : bindings)
+    candidates.push_back(known);
+  return std::nullopt;
+}
+
+std::optional<Value> FileScope::attribute(Interpreter &in, const std::string &path,
+                                          SourceRange range, std::vector<std::string> &) {
+  return Value(in.error(range, "'" + path + "' is not known without running the file")
+                   .help("assign a number to a module-level name"));
+}
+
+std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &name, Binding &binding,
+                                         SourceRange range) {
+  if (binding.state == Binding::Known)
+    return binding.known;
+  if (binding.state == Binding::Running)
+    return Value(in.error(range, "the value of '" + name + "' depends on itself")
+                     .note(binding.range, "'" + name + "' is defined here"));
+  Value value;
+  switch (binding.kind) {
+  case Binding::Import: {
+    std::string_view path = binding.path;
+    if (std::optional<Value> known = languageName(binding.path)) {
+      value = *known;
+      break;
+    }
+    size_t dot = path.rfind('.');
+    std::string_view last = dot == path.npos ? path : path.substr(dot + 1);
+    bool ours = path.starts_with("tessera.") || path.starts_with("math.");
+    if (ours && (isLaterOperation(last) || isLaterType(last)))
+      return Value(in.error(range, "'" + std::string(last) + "' is not supported by this compiler"));
+    if (ours)
+      return Value(in.error(range, "module '" + std::string(path.substr(0, dot)) +
+                                       "' has no attribute '" + std::string(last) + "'")
+                       .didYouMean(closestName(last, languageNames(path.substr(0, dot))))
+                       .note(binding.range, "imported here"));
+    value = Value::ofText(Value::Module, binding.path);
+    break;
+  }
+  case Binding::Constant: {
+    // Evaluated in a frame of its own: the function's locals are not in sight of the module.
+    static const UserFunction moduleLevel;
+    UserFunction here = moduleLevel;
+    here.scope = this;
+    here.name = name;
+    Frame frame;
+    frame.function = &here;
+    Frame *caller = in.frame;
+    Emitter *emitter = in.emitter;
+    in.frame = &frame;
+    in.emitter = nullptr;
+    binding.state = Binding::Running;
+    value = in.eval(binding.value);
+    if (binding.element && !value.isError()) {
+      std::optional<std::vector<Value>> items =
+          in.toSequence(value, binding.value->range, "the values to unpack");
+      if (items && *binding.element < items->size())
+        value = (*items)[*binding.element];
+      else
+        value = items ? Value(in.error(binding.range, "too few values to unpack")) : Value::error();
+    }
+    in.frame = caller;
+    in.emitter = emitter;
+    binding.state = Binding::Unknown;
+    if (value.isError())
+      return value;
+    break;
+  }
+  case Binding::Function: {
+    bool decorated = llvm::any_of(found, [&](const Found &f) { return f.def == binding.def; });
+    if (!decorated)
+      return Value(in.error(range, "'" + name + "' is not a @tsr.function")
+                       .note(binding.range, "add @tsr.function to this definition"));
+    value = Value::of(Value::Function);
+    value.function = program.addFunction(binding.def, this, name);
+    break;
+  }
+  case Binding::Class:
+    return Value(in.error(range, "class '" + name + "' cannot be used in a @tsr.function")
+                     .note(binding.range, "'" + name + "' is defined here"));
+  case Binding::Other:
+    return std::nullopt;
+  }
+  binding.state = Binding::Known;
+  binding.known = value;
+  return value;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Resolvers
+//===------------------------------------------------------------------------------------------===//
+
+std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &path,
+                                           SourceRange range,
+                                           std::vector<std::string> &candidates) {
+  if (auto it = known.find(path); it != known.end()) {
+    if (!it->second)
+      candidates = missing[path];
+    return it->second;
+  }
+  Resolution answer = program.request.resolver->resolve(id, path);
+  std::optional<Value> value;
+  switch (answer.kind) {
+  case Resolution::Missing:
+    missing[path] = candidates = answer.candidates;
+    break;
+  case Resolution::Value:
+    if (answer.constant.kind != Constant::Object)
+      program.capture(id, path, answer.constant);
+    value = fromConstant(answer.constant, path);
+    break;
+  case Resolution::Function: {
+    Scope *scope = program.addScope(std::make_unique<ResolverScope>(program, answer.scope));
+    value = Value::of(Value::Function);
+    value->function = program.parseFunction(answer.source, answer.text, scope);
+    if (!value->function)
+      return Value::error();
+    break;
+  }
+  case Resolution::Module:
+    value = Value::ofText(Value::Module, answer.text);
+    // Attributes of a foreign module are asked for under the name that the program uses.
+    if (answer.text != "tessera" && answer.text != "math")
+      value = Value::ofText(Value::Object, path);
+    break;
+  case Resolution::Operation: {
+    value = languageName(answer.text);
+    if (value)
+      break;
+    size_t dot = answer.text.rfind('.');
+    std::string last = dot == std::string::npos ? answer.text : answer.text.substr(dot + 1);
+    return Value(in.error(range, "operation '" + last + "' is not supported by this compiler"));
+  }
+  case Resolution::Array:
+    return Value(in.error(range, "'" + path + "' is an array (" + answer.text +
+                                     ") from outside the function")
+                     .help("pass it as an argument"));
+  }
+  known[path] = value;
+  return value;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Programs
+//===------------------------------------------------------------------------------------------===//
+
+const Module *Program::parse(const SourceText &source, bool snippet) {
+  uint32_t file = diagnostics.sources.add(source.file, source.text, source.firstLine,
+                                          source.columnShift);
+  size_t errors = diagnostics.errorCount();
+  modules.push_back(parseModule(diagnostics, file, snippet));
+  return diagnostics.errorCount() == errors ? modules.back().get() : nullptr;
+}
+
+Scope *Program::addScope(std::unique_ptr<Scope> scope) {
+  scopes.push_back(std::move(scope));
+  return scopes.back().get();
+}
+
+UserFunction *Program::addFunction(const FunctionStmt *def, Scope *scope, std::string name) {
+  auto function = std::make_unique<UserFunction>();
+  function->def = def;
+  function->scope = scope;
+  function->name = std::move(name);
+  functions.push_back(std::move(function));
+  return functions.back().get();
+}
+
+void Program::capture(const std::string &scope, const std::string &path, const Constant &value) {
+  captures.push_back({scope, path, value});
+}
+
+UserFunction *Program::parseFunction(const SourceText &source, const std::string &name,
+                                     Scope *scope) {
+  const Module *module = parse(source, /*snippet=*/true);
+  if (!module)
+    return nullptr;
+  for (const Stmt *stmt : module->body)
+    if (const auto *def = stmt->as<FunctionStmt>())
+      if (name.empty() || def->name == name)
+        return addFunction(def, scope, std::string(def->name));
+  uint32_t file = diagnostics.sources.size() - 1;
+  diagnostics.error({file, 0, 0}, "the text has no function '" + name + "'");
+  return nullptr;
+}
+
+/// The text of a decorator's option; empty for what has none.
+static std::string optionText(const Expr *expr) {
+  if (const auto *text = expr->as<StringExpr>())
+    return std::string(text->value);
+  if (const auto *boolean = expr->as<BoolExpr>())
+    return boolean->value ? "true" : "false";
+  if (const auto *integer = expr->as<IntegerExpr>())
+    return std::to_string(integer->value);
+  if (const auto *name = expr->as<NameExpr>())
+    return std::string(name->name);
+  if (const auto *attribute = expr->as<AttributeExpr>())
+    return std::string(attribute->name);
+  return "";
+}
+
+UserFunction *Program::load() {
+  if (request.resolver) {
+    Scope *scope = addScope(std::make_unique<ResolverScope>(*this, ""));
+    size_t dot = request.function.rfind('.');
+    std::string name = dot == std::string::npos ? request.function : request.function.substr(dot + 1);
+    return parseFunction(request.source, name, scope);
+  }
+  const Module *module = parse(request.source, /*snippet=*/false);
+  if (!module)
+    return nullptr;
+  uint32_t file = diagnostics.sources.size() - 1;
+  bool hasImports = llvm::any_of(module->body, [](const Stmt *stmt) {
+    return stmt->is<ImportStmt>() || stmt->is<FromImportStmt>();
+  });
+  auto owned = std::make_unique<FileScope>(*this, *module, !hasImports);
+  FileScope &scope = *owned;
+  addScope(std::move(owned));
+
+  std::vector<std::string_view> names;
+  const FileScope::Found *chosen = nullptr;
+  for (const FileScope::Found &found : scope.functions()) {
+    names.push_back(found.name);
+    if (request.function.empty() || found.name == request.function)
+      chosen = &found;
+  }
+  if (!chosen) {
+    if (names.empty())
+      diagnostics.error({file, 0, 0}, "the file has no @tsr.function");
+    else
+      diagnostics.error({file, 0, 0}, "the file has no @tsr.function '" + request.function + "'")
+          .didYouMean(closestName(request.function, names))
+          .fixIts.clear();
+    return nullptr;
+  }
+  if (request.function.empty() && names.size() > 1) {
+    Diagnostic &report = diagnostics.error({file, 0, 0}, "the file has several functions; name one "
+                                                         "of them as FILE::FUNCTION");
+    for (const FileScope::Found &found : scope.functions())
+      report.note(found.def->nameRange, "'" + found.name + "' is defined here");
+    return nullptr;
+  }
+  for (const Expr *decorator : chosen->def->decorators) {
+    const auto *call = decorator->as<CallExpr>();
+    if (!call)
+      continue;
+    std::string path = scope.qualifiedName(call->callee);
+    if (path == "tessera.accum" && call->args.size() == 1)
+      options["accum"] = optionText(call->args[0]);
+    if (path != "tessera.function")
+      continue;
+    for (const KeywordArg &keyword : call->keywords) {
+      const auto *policy = keyword.value->as<CallExpr>();
+      if (!policy) {
+        options[std::string(keyword.name)] = optionText(keyword.value);
+        continue;
+      }
+      for (const KeywordArg &part : policy->keywords)
+        options[std::string(part.name)] = optionText(part.value);
+    }
+  }
+  return addFunction(chosen->def, &scope, chosen->name);
+}
+
+std::vector<std::string> tessera::findFunctions(const SourceText &source,
+                                                Diagnostics &diagnostics) {
+  Request request;
+  request.source = source;
+  Program program(request, diagnostics);
+  uint32_t file = diagnostics.sources.add(source.file, source.text, source.firstLine,
+                                          source.columnShift);
+  std::unique_ptr<Module> module = parseModule(diagnostics, file);
+  bool hasImports = llvm::any_of(module->body, [](const Stmt *stmt) {
+    return stmt->is<ImportStmt>() || stmt->is<FromImportStmt>();
+  });
+  FileScope scope(program, *module, !hasImports);
+  std::vector<std::string> names;
+  for (const FileScope::Found &found : scope.functions())
+    names.push_back(found.name);
+  return names;
+}

@@ -1,0 +1,139 @@
+//===- Program.h - Parsed sources and where free names are looked up ----------------*- C++ -*-===//
+//
+// The preprocessor. A `Program` owns the parsed texts of one compilation and their scopes. The scope
+// of a whole file finds its decorated functions, resolves imports and aliases, and evaluates a
+// module-level constant when a function first reaches it. The scope of a function that came from
+// Python asks the caller's resolver. Both outlive the attempts of the interpreter (Sizes.h).
+//
+//===------------------------------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_FRONTEND_SEMA_PROGRAM_H
+#define TESSERA_LIB_FRONTEND_SEMA_PROGRAM_H
+
+#include "Value.h"
+#include "tessera/Frontend/AST/AST.h"
+
+#include <map>
+
+namespace tessera::sema {
+
+class Interpreter;
+class Program;
+
+/// Where the free names of functions are looked up.
+class Scope {
+public:
+  virtual ~Scope();
+  /// The value of a free name. Nothing if there is none; then `candidates` has names that exist.
+  virtual std::optional<Value> lookup(Interpreter &in, const std::string &name, SourceRange range,
+                                      std::vector<std::string> &candidates) = 0;
+  /// The value of an attribute of an object, by its dotted path.
+  virtual std::optional<Value> attribute(Interpreter &in, const std::string &path,
+                                         SourceRange range,
+                                         std::vector<std::string> &candidates) = 0;
+};
+
+/// A function of the user and the scope of its free names.
+struct UserFunction {
+  const ast::FunctionStmt *def = nullptr;
+  Scope *scope = nullptr;
+  std::string name;
+};
+
+class Program {
+public:
+  Program(const Request &request, Diagnostics &diagnostics)
+      : request(request), diagnostics(diagnostics) {}
+
+  /// The requested function, or null after an error.
+  UserFunction *load();
+
+  /// Parses a text that holds one function, and gives it.
+  UserFunction *parseFunction(const SourceText &source, const std::string &name, Scope *scope);
+  UserFunction *addFunction(const ast::FunctionStmt *def, Scope *scope, std::string name);
+  void capture(const std::string &scope, const std::string &path, const Constant &value);
+  Scope *addScope(std::unique_ptr<Scope> scope);
+
+  const Request &request;
+  Diagnostics &diagnostics;
+  std::vector<Capture> captures;
+  /// Options of the decorator, by name.
+  std::map<std::string, std::string> options;
+
+private:
+  const ast::Module *parse(const SourceText &source, bool snippet);
+  std::vector<std::unique_ptr<ast::Module>> modules;
+  std::vector<std::unique_ptr<Scope>> scopes;
+  std::vector<std::unique_ptr<UserFunction>> functions;
+};
+
+/// The scope of a whole file.
+class FileScope : public Scope {
+public:
+  FileScope(Program &program, const ast::Module &module, bool predeclared);
+
+  std::optional<Value> lookup(Interpreter &in, const std::string &name, SourceRange range,
+                              std::vector<std::string> &candidates) override;
+  std::optional<Value> attribute(Interpreter &in, const std::string &path, SourceRange range,
+                                 std::vector<std::string> &candidates) override;
+
+  /// A decorated function, by its qualified name.
+  struct Found {
+    std::string name;
+    const ast::FunctionStmt *def;
+    const ast::Expr *decorator;
+  };
+  const std::vector<Found> &functions() const { return found; }
+  /// What a dotted expression names through the imports: "tessera.function"; empty if unknown.
+  std::string qualifiedName(const ast::Expr *expr) const;
+
+private:
+  struct Binding {
+    enum { Import, Constant, Function, Class, Other } kind = Other;
+    std::string path;                   // Import: the qualified name
+    const ast::Expr *value = nullptr;   // Constant: the value, or a part of it
+    std::optional<size_t> element;      // Constant: of a tuple assignment
+    const ast::FunctionStmt *def = nullptr;
+    SourceRange range;
+    enum { Unknown, Running, Known } state = Unknown;
+    Value known;
+  };
+
+  void collect(ast::Block block, const std::string &prefix);
+  void collectFunction(const ast::FunctionStmt &def, const std::string &prefix);
+  void bindTarget(const ast::Expr *target, const ast::Expr *value, SourceRange range);
+  std::optional<Value> evaluate(Interpreter &in, const std::string &name, Binding &binding,
+                                SourceRange range);
+
+  Program &program;
+  std::map<std::string, Binding, std::less<>> bindings;
+  std::vector<Found> found;
+};
+
+/// The scope of a function whose free names the caller resolves.
+class ResolverScope : public Scope {
+public:
+  ResolverScope(Program &program, std::string id) : program(program), id(std::move(id)) {}
+
+  std::optional<Value> lookup(Interpreter &in, const std::string &name, SourceRange range,
+                              std::vector<std::string> &candidates) override;
+  std::optional<Value> attribute(Interpreter &in, const std::string &path, SourceRange range,
+                                 std::vector<std::string> &candidates) override {
+    return lookup(in, path, range, candidates);
+  }
+
+private:
+  Program &program;
+  std::string id;
+  std::map<std::string, std::optional<Value>> known;
+  std::map<std::string, std::vector<std::string>> missing;
+};
+
+/// The value that a qualified name of the language stands for: "tessera", "tessera.softmax",
+/// "math.pi", "tessera.fp16".
+std::optional<Value> languageName(const std::string &path);
+/// All names in a module of the language, for "did you mean".
+std::vector<std::string_view> languageNames(std::string_view module);
+
+} // namespace tessera::sema
+
+#endif // TESSERA_LIB_FRONTEND_SEMA_PROGRAM_H

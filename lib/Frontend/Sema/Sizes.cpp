@@ -1,0 +1,237 @@
+//===- Sizes.cpp - Equality, order and values of symbolic sizes ----------------------------------===//
+#include "Sizes.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace tessera;
+using namespace tessera::sema;
+
+SymExpr Assumptions::apply(SymExpr e) const {
+  if (bindings.empty() || e.isConstant())
+    return e;
+  return e.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+    auto it = bindings.find(name);
+    return it == bindings.end() ? std::nullopt : std::optional(it->second.value);
+  });
+}
+
+void Assumptions::bind(const std::string &symbol, SymExpr value, SourceRange reason) {
+  auto one = [&](const std::string &name) {
+    return name == symbol ? std::optional(value) : std::nullopt;
+  };
+  for (auto &[name, binding] : bindings)
+    binding.value = binding.value.substitute(one);
+  bindings[symbol] = {value, reason};
+  order.push_back(symbol);
+}
+
+SymExpr Sizes::declare(Symbol symbol) {
+  std::string name = symbol.info.name;
+  auto [it, isNew] = index.try_emplace(name, symbols.size());
+  if (isNew)
+    symbols.push_back(std::move(symbol));
+  return assumptions.apply(SymExpr::symbol(name));
+}
+
+Sizes::Symbol *Sizes::find(const std::string &name) {
+  auto it = index.find(name);
+  return it == index.end() ? nullptr : &symbols[it->second];
+}
+
+std::optional<int64_t> Sizes::valueAtHand(SymExpr e) const {
+  return e.evaluate([&](const std::string &name) -> std::optional<int64_t> {
+    auto it = index.find(name);
+    return it == index.end() ? std::nullopt : symbols[it->second].info.size;
+  });
+}
+
+void Sizes::bind(const std::string &symbol, SymExpr value, SourceRange reason) {
+  assumptions.bind(symbol, assumptions.apply(value), reason);
+  newBindings = true;
+}
+
+void Sizes::guard(SymExpr left, SymExpr right, SourceRange reason) {
+  left = assumptions.apply(left);
+  right = assumptions.apply(right);
+  if (left == right)
+    return;
+  for (const Guard &guard : expressionGuards)
+    if (guard.left == left && guard.right == right)
+      return;
+  expressionGuards.push_back({left, right, reason});
+}
+
+std::optional<int64_t> Sizes::fix(SymExpr e, SourceRange reason) {
+  e = assumptions.apply(e);
+  std::optional<int64_t> value = valueAtHand(e);
+  if (!value)
+    return std::nullopt;
+  std::set<std::string> names;
+  e.collectSymbols(names);
+  for (const std::string &name : names)
+    bind(name, SymExpr(*find(name)->info.size), reason);
+  return value;
+}
+
+/// Binds an unnamed symbol so that `difference` becomes zero, if one occurs alone in it.
+bool Sizes::solve(SymExpr difference, SourceRange reason) {
+  std::set<std::string> names;
+  difference.collectSymbols(names);
+  // The symbol that was declared last gives way: messages and types keep the first one's name.
+  std::vector<std::string> ordered(names.begin(), names.end());
+  std::sort(ordered.begin(), ordered.end(), [&](const std::string &a, const std::string &b) {
+    return index[a] > index[b];
+  });
+  for (const std::string &name : ordered) {
+    if (find(name)->named)
+      continue;
+    SymExpr rest = difference.substitute([&](const std::string &other) {
+      return other == name ? std::optional(SymExpr(0)) : std::nullopt;
+    });
+    SymExpr part = difference - rest;
+    SymExpr symbol = SymExpr::symbol(name);
+    if (part == symbol)
+      rest = SymExpr(0) - rest;
+    else if (part + symbol != SymExpr(0))
+      continue;
+    bind(name, rest, reason);
+    return true;
+  }
+  return false;
+}
+
+bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {
+  if (a == b)
+    return true;
+  a = assumptions.apply(a);
+  b = assumptions.apply(b);
+  if (a == b)
+    return true;
+  std::optional<int64_t> left = valueAtHand(a), right = valueAtHand(b);
+  if (left && right && *left != *right)
+    return false;
+  if (a.isConstant() && b.isConstant())
+    return false;
+  if (solve(a - b, reason))
+    return true;
+  // Different names are never assumed equal, also where they happen to be.
+  std::set<std::string> inA, inB;
+  a.collectSymbols(inA);
+  b.collectSymbols(inB);
+  bool onlyA = !std::includes(inB.begin(), inB.end(), inA.begin(), inA.end());
+  bool onlyB = !std::includes(inA.begin(), inA.end(), inB.begin(), inB.end());
+  if (onlyA && onlyB)
+    return false;
+  return left && right && fix(a, reason) && fix(b, reason);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Order
+//===------------------------------------------------------------------------------------------===//
+
+std::optional<int64_t> Sizes::lowerBound(SymExpr e) const {
+  switch (e.kind()) {
+  case SymExpr::Kind::Constant:
+    return e.constantValue();
+  case SymExpr::Kind::Symbol: {
+    auto it = index.find(e.symbolName());
+    if (it == index.end() || symbols[it->second].info.min == std::numeric_limits<int64_t>::min())
+      return std::nullopt;
+    return symbols[it->second].info.min;
+  }
+  case SymExpr::Kind::Add:
+  case SymExpr::Kind::Mul: {
+    bool isAdd = e.kind() == SymExpr::Kind::Add;
+    int64_t result = isAdd ? 0 : 1;
+    for (SymExpr operand : e.operands()) {
+      std::optional<int64_t> bound = lowerBound(operand);
+      if (!bound || (!isAdd && *bound < 0))
+        return std::nullopt;
+      if (isAdd ? __builtin_add_overflow(result, *bound, &result)
+                : __builtin_mul_overflow(result, *bound, &result))
+        return std::nullopt;
+    }
+    return result;
+  }
+  case SymExpr::Kind::FloorDiv:
+  case SymExpr::Kind::CeilDiv: {
+    std::optional<int64_t> bound = lowerBound(e.operands()[0]);
+    SymExpr divisor = e.operands()[1];
+    if (!bound || *bound < 0 || !lowerBound(divisor).value_or(0))
+      return std::nullopt;
+    return divisor.isConstant() ? *bound / divisor.constantValue() : 0;
+  }
+  case SymExpr::Kind::Mod:
+    return lowerBound(e.operands()[1]).value_or(0) > 0 ? std::optional<int64_t>(0) : std::nullopt;
+  case SymExpr::Kind::Min: {
+    std::optional<int64_t> a = lowerBound(e.operands()[0]), b = lowerBound(e.operands()[1]);
+    return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
+  }
+  case SymExpr::Kind::Max: {
+    std::optional<int64_t> a = lowerBound(e.operands()[0]), b = lowerBound(e.operands()[1]);
+    return a && b ? std::optional(std::max(*a, *b)) : a ? a : b;
+  }
+  }
+  return std::nullopt;
+}
+
+/// A term of a sum as coefficient and atom; the atom is empty for other shapes of terms.
+static std::pair<int64_t, std::optional<SymExpr>> coefficientAndAtom(SymExpr term) {
+  if (term.kind() != SymExpr::Kind::Mul)
+    return {1, term};
+  if (term.operands().size() == 2 && term.operands()[0].isConstant())
+    return {term.operands()[0].constantValue(), term.operands()[1]};
+  return {0, std::nullopt};
+}
+
+bool Sizes::provablyNonNegative(SymExpr e, unsigned depth) const {
+  if (std::optional<int64_t> bound = lowerBound(e); bound && *bound >= 0)
+    return true;
+  if (depth == 4 || e.isConstant())
+    return false;
+  // Replace one subtracted quotient, minimum or remainder by a bound that it does not exceed.
+  std::vector<SymExpr> terms = {e};
+  if (e.kind() == SymExpr::Kind::Add)
+    terms = e.operands();
+  for (SymExpr term : terms) {
+    auto [coefficient, atom] = coefficientAndAtom(term);
+    if (coefficient >= 0 || !atom)
+      continue;
+    SymExpr rest = e - term;
+    if (atom->kind() == SymExpr::Kind::FloorDiv && atom->operands()[1].isConstant() &&
+        atom->operands()[1].constantValue() > 0) {
+      // k * floordiv(x, k) <= x
+      SymExpr scaled = rest * atom->operands()[1] + atom->operands()[0] * SymExpr(coefficient);
+      if (provablyNonNegative(scaled, depth + 1))
+        return true;
+    } else if (atom->kind() == SymExpr::Kind::Min) {
+      for (SymExpr operand : atom->operands())
+        if (provablyNonNegative(rest + operand * SymExpr(coefficient), depth + 1))
+          return true;
+    } else if (atom->kind() == SymExpr::Kind::Mod && atom->operands()[1].isConstant()) {
+      SymExpr most = atom->operands()[1] - SymExpr(1);
+      if (provablyNonNegative(rest + most * SymExpr(coefficient), depth + 1))
+        return true;
+    }
+  }
+  return false;
+}
+
+std::optional<bool> Sizes::nonNegative(SymExpr e, SourceRange reason) {
+  e = assumptions.apply(e);
+  if (e.isConstant())
+    return e.constantValue() >= 0;
+  if (provablyNonNegative(e))
+    return true;
+  if (provablyNonNegative(SymExpr(-1) - e))
+    return false;
+  std::optional<int64_t> value = valueAtHand(e);
+  if (!value)
+    return std::nullopt;
+  if (*value >= 0)
+    guard(SymExpr::min(e, SymExpr(0)), SymExpr(0), reason);
+  else
+    guard(SymExpr::max(e, SymExpr(-1)), SymExpr(-1), reason);
+  return *value >= 0;
+}

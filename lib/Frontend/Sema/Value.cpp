@@ -1,0 +1,180 @@
+//===- Value.cpp - Values, their names in messages, and element types ----------------------------===//
+#include "Value.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
+using namespace tessera;
+using namespace tessera::sema;
+
+Resolver::~Resolver() = default;
+
+//===------------------------------------------------------------------------------------------===//
+// Element types
+//===------------------------------------------------------------------------------------------===//
+
+std::string_view tessera::dtypeName(DType type) {
+  static constexpr std::string_view names[] = {"fp64",  "fp32",  "bf16", "fp16",  "int64",
+                                               "int32", "int16", "int8", "uint8", "bool"};
+  return names[unsigned(type)];
+}
+
+std::optional<DType> tessera::dtypeByName(std::string_view name) {
+  for (unsigned i = 0; i <= unsigned(DType::Bool); ++i)
+    if (dtypeName(DType(i)) == name)
+      return DType(i);
+  if (name == "float64" || name == "double")
+    return DType::FP64;
+  if (name == "float32")
+    return DType::FP32;
+  if (name == "float16" || name == "half")
+    return DType::FP16;
+  if (name == "bfloat16")
+    return DType::BF16;
+  if (name == "bool_")
+    return DType::Bool;
+  return std::nullopt;
+}
+
+mlir::Type tessera::dtypeToMlir(DType type, mlir::MLIRContext *context) {
+  switch (type) {
+  case DType::FP64:
+    return mlir::Float64Type::get(context);
+  case DType::FP32:
+    return mlir::Float32Type::get(context);
+  case DType::BF16:
+    return mlir::BFloat16Type::get(context);
+  case DType::FP16:
+    return mlir::Float16Type::get(context);
+  case DType::Int64:
+    return mlir::IntegerType::get(context, 64);
+  case DType::Int32:
+    return mlir::IntegerType::get(context, 32);
+  case DType::Int16:
+    return mlir::IntegerType::get(context, 16);
+  case DType::Int8:
+    return mlir::IntegerType::get(context, 8);
+  case DType::UInt8:
+    return mlir::IntegerType::get(context, 8, mlir::IntegerType::Unsigned);
+  case DType::Bool:
+    return mlir::IntegerType::get(context, 1);
+  }
+  return {};
+}
+
+std::optional<DType> tessera::dtypeFromMlir(mlir::Type type) {
+  for (unsigned i = 0; i <= unsigned(DType::Bool); ++i)
+    if (dtypeToMlir(DType(i), type.getContext()) == type)
+      return DType(i);
+  return std::nullopt;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Values
+//===------------------------------------------------------------------------------------------===//
+
+Value Value::ofList(Kind kind, std::vector<Value> elements) {
+  Value value = of(kind);
+  value.hasList = kind == List;
+  for (const Value &element : elements) {
+    value.depth = std::max<uint8_t>(value.depth, std::min(element.depth + 1, 255));
+    value.hasList |= element.hasList;
+  }
+  value.elements = std::make_shared<std::vector<Value>>(std::move(elements));
+  return value;
+}
+
+std::string sema::shapeText(llvm::ArrayRef<SymExpr> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + shape[i].str();
+  return text + "]";
+}
+
+std::string sema::floatText(double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value < 0 ? "-inf" : "inf";
+  char buffer[40];
+  for (int digits = 15; digits <= 17; ++digits) {
+    std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    if (std::strtod(buffer, nullptr) == value)
+      break;
+  }
+  std::string text = buffer;
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+std::string sema::describe(const Value &value) {
+  switch (value.kind) {
+  case Value::Error:
+    return "an invalid value";
+  case Value::None:
+    return "None";
+  case Value::Ellipsis:
+    return "'...'";
+  case Value::Bool:
+    return value.number.isConstant(0) ? "False" : "True";
+  case Value::Int:
+    return (value.number.isConstant() ? "the int " : "the size ") + value.number.str();
+  case Value::Float:
+    return "the float " + floatText(value.real);
+  case Value::Str:
+    return "the string '" + value.text->substr(0, 40) + "'";
+  case Value::DType:
+    return "the type " + std::string(dtypeName(value.dtype));
+  case Value::Tuple:
+    return "a tuple of " + std::to_string(value.elements->size());
+  case Value::List:
+    return "a list of " + std::to_string(value.elements->size());
+  case Value::Slice:
+    return "a slice";
+  case Value::Range:
+    return "a range";
+  case Value::Tensor: {
+    std::string type(dtypeName(*dtypeFromMlir(value.type().getElementType())));
+    if (value.weak)
+      return type == "fp64" ? "a run-time float" : type == "bool" ? "a run-time bool"
+                                                                  : "a run-time int";
+    return "a tensor of " + type + shapeText(value.shape());
+  }
+  case Value::Function:
+  case Value::Builtin:
+    return "a function";
+  case Value::Module:
+    return "the module '" + *value.text + "'";
+  case Value::Object:
+    return "the object '" + *value.text + "'";
+  case Value::TensorType:
+    return "'Tensor'";
+  }
+  return "";
+}
+
+Value sema::fromConstant(const Constant &constant, const std::string &path) {
+  switch (constant.kind) {
+  case Constant::None:
+    return Value::none();
+  case Constant::Bool:
+    return Value::ofBool(constant.integer);
+  case Constant::Int:
+    return Value::ofInt(SymExpr(constant.integer));
+  case Constant::Float:
+    return Value::ofFloat(constant.real);
+  case Constant::Str:
+    return Value::ofStr(constant.text);
+  case Constant::DType:
+    return Value::ofDType(constant.dtype);
+  case Constant::Tuple: {
+    std::vector<Value> elements;
+    for (const Constant &element : constant.elements)
+      elements.push_back(fromConstant(element, path));
+    return Value::ofTuple(std::move(elements));
+  }
+  case Constant::Object:
+    return Value::ofText(Value::Object, path);
+  }
+  return Value::error();
+}
