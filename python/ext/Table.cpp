@@ -172,7 +172,7 @@ static PyObject *run(PyObject *object, PyObject *args) {
   status = execute(frame.frame, addresses);
   if (status != TESSERA_RT_OK)
     return raise(status);
-  return Py_BuildValue("(Oi)", results.get(), int(found->tuple));
+  return Py_BuildValue("(OO)", results.get(), found->tuple ? Py_True : Py_False);
 }
 
 /// describe(specifications, missing) -> (key, description of each argument)
