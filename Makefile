@@ -5,6 +5,7 @@ SHELL := /bin/sh
 PYTHON := .venv/bin/python
 HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
+SEEDS ?= 0:1000
 
 .PHONY: all setup build demo test bench fuzz dist peers help clean
 .DEFAULT_GOAL := all
@@ -33,8 +34,8 @@ peers: setup ## install PyTorch into .venv as a peer of `make bench` (large)
 	  --index-url https://download.pytorch.org/whl/cpu || \
 	  $(PYTHON) -m pip install --disable-pip-version-check torch
 
-fuzz: build ## random programs against the reference (FUZZ_ARGS="--seeds 0:20000")
-	@$(PYTHON) fuzz/run.py $(FUZZ_ARGS)
+fuzz: build ## random programs against the reference (SEEDS=0:20000)
+	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)
 
 dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_64|aarch64)
 	@$(PYTHON) utils/dist.py $(ARCH)

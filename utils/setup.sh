@@ -8,7 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 venv=$top/.venv
 requirements=$top/utils/requirements.txt
 
-packages="cmake ninja-build ccache libstdc++-12-dev libgtest-dev libzstd-dev zlib1g-dev
+packages="cmake ninja-build ccache libstdc++-12-dev libgtest-dev libcli11-dev libzstd-dev zlib1g-dev
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools"
 case ${1:-} in
   "") ;;

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""`make demo`: flash attention from its plain mathematics, checked against float64 and timed.
+
+The functions are those of attention.py: scores, mask, softmax, a second product. The table shows the
+largest error beside the bound that the reference derives for it, the time, the rate, and the same
+mathematics in NumPy (and PyTorch, where it is installed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Callable
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import tessera as tsr  # noqa: E402
+from attention import attention, full_attention  # noqa: E402
+
+CASES = [  # batch, heads, sequence, width of a head, causal
+    (1, 4, 256, 64, False),
+    (1, 4, 512, 64, True),
+    (1, 2, 1024, 64, True),
+    (1, 2, 1021, 128, True),
+]
+
+
+def numpy_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.ndarray:
+    scores = (q @ k.swapaxes(-2, -1)) * np.float32(1 / math.sqrt(q.shape[-1]))
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, np.float32(-np.inf))
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    return (scores / scores.sum(-1, keepdims=True)) @ v
+
+
+def torch_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> Callable | None:
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(tsr.get_num_threads())
+    tensors = [torch.from_numpy(a) for a in (q, k, v)]
+    return lambda: torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=causal)
+
+
+def median_time(call: Callable, seconds: float) -> float:
+    call()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2]
+
+
+def flops(batch: int, heads: int, length: int, width: int, causal: bool) -> float:
+    pairs = length * (length + 1) / 2 if causal else length * length
+    return 4.0 * batch * heads * pairs * width
+
+
+def run_case(case: tuple[int, int, int, int, bool], seconds: float) -> tuple[list[str], bool]:
+    *shape, causal = case
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(shape, dtype=np.float32) for _ in range(3))
+    function = attention if causal else full_attention
+    out = np.full(shape, np.nan, np.float32)
+    function(q, k, v, out=out)
+    expected = function.reference(q, k, v, bounds=True)
+    error = np.abs(out - expected.value)
+    good = bool(np.all((error <= expected.bound) | expected.excluded))
+
+    ours = median_time(lambda: function(q, k, v), seconds)
+    plain = median_time(lambda: numpy_attention(q, k, v, causal), seconds)
+    peer = torch_attention(q, k, v, causal)
+    torch_time = median_time(peer, seconds) if peer else None
+    rate = flops(*case) / ours / 1e9
+    row = [
+        "x".join(map(str, shape)) + (" causal" if causal else ""),
+        f"{error.max():.1e}",
+        f"{expected.bound.max():.1e}",
+        f"{ours * 1e3:.2f}",
+        f"{rate:.1f}",
+        f"{plain * 1e3:.2f}",
+        f"{plain / ours:.1f}x",
+    ]
+    if torch_time is not None:
+        row += [f"{torch_time * 1e3:.2f}", f"{torch_time / ours:.1f}x"]
+    return row + ["ok" if good else "WRONG"], good
+
+
+def print_table(rows: list[list[str]]) -> None:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        cells = [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+        if number == 0:
+            print("  ".join("-" * w for w in widths))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seconds", type=float, default=0.5, help="to measure each time")
+    arguments = parser.parse_args()
+    print(f"Tessera {tsr.__version__}, flash attention in fp32 on {tsr.get_num_threads()} threads\n")
+    try:
+        import torch  # noqa: F401
+
+        has_torch = True
+    except ImportError:
+        has_torch = False
+    header = ["B x H x S x D", "error", "bound", "ms", "GFLOP/s", "NumPy ms", "faster"]
+    header += ["PyTorch ms", "faster"] if has_torch else []
+    rows, good = [[*header, "check"]], True
+    for case in CASES:
+        row, right = run_case(case, arguments.seconds)
+        rows.append(row)
+        good = good and right
+    print_table(rows)
+    print("\nerror: largest difference from float64; bound: the largest that rounding can explain.")
+    print('The kernels: print(attention.inspect_ir("sched")) in examples/attention.py.')
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

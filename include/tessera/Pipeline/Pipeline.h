@@ -1,0 +1,85 @@
+//===- Pipeline.h - From a request to a bundle -----------------*- C++ -*-===//
+//
+// The named stages of a compilation and the one function that walks them:
+//
+//   source → graph → sched → tile → target → llvm → asm → bundle
+//
+// A request starts from source text, or from the IR text of any stage up to target: a dump that was
+// edited continues from there. The texts of stages are made only when they are asked for. Every
+// compilation has a context of its own, so that threads may compile at once; a fault of the
+// compiler is reported as a diagnostic, and the process stays usable.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_PIPELINE_PIPELINE_H
+#define TESSERA_PIPELINE_PIPELINE_H
+
+#include "tessera/Frontend/Frontend.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlir {
+class DialectRegistry;
+}
+
+namespace tessera {
+
+enum class Stage { Graph, Sched, Tile, Target, LLVM, Asm, Bundle };
+
+/// "graph", "sched", …
+std::string_view stageName(Stage stage);
+std::optional<Stage> stageByName(std::string_view name);
+
+enum class Outcome {
+  Ok,
+  Diagnostics, ///< the program is wrong
+  Unsupported, ///< the target has no such operation, type or stage
+  BadRequest,  ///< the request itself makes no sense
+  Internal,    ///< a fault of the compiler
+};
+
+struct CompileRequest {
+  /// Source text, the function, its arguments' types, options.
+  Request program;
+  /// The text is the IR of some stage, not source.
+  bool isIR = false;
+  /// "cpu" for this machine, else an architecture with features: "x86_64:avx2,fma".
+  std::string target = "cpu";
+  /// Stages whose text is wanted.
+  std::set<Stage> texts;
+  /// The scheduler's decisions in words are wanted.
+  bool explain = false;
+  /// A bundle is wanted; otherwise the walk ends with the last wanted text.
+  bool code = true;
+};
+
+struct CompileResult {
+  Outcome outcome = Outcome::Ok;
+  Diagnostics diagnostics;
+  FrontendInfo info;
+  std::map<Stage, std::string> texts;
+  std::string explanation;
+  std::vector<uint8_t> bundle;
+  /// {"function", "target", "class", "guards", "kernels", "timings"}, see tessera_result_report.
+  llvm::json::Object report;
+};
+
+/// Compiles. Always returns; `result.outcome` and its diagnostics say how it went.
+void compile(const CompileRequest &request, CompileResult &result);
+
+/// Runs source (or IR of the first stage) up to Graph IR and hands it to `consume`, with the same
+/// reporting as `compile`.
+void withGraph(const CompileRequest &request, CompileResult &result,
+               llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp)> consume);
+
+/// Every dialect that can stand in the text of a stage.
+void registerStageDialects(mlir::DialectRegistry &registry);
+
+} // namespace tessera
+
+#endif

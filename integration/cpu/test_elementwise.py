@@ -1,0 +1,145 @@
+"""Every elementwise operation: all types, odd sizes, all layouts, special values."""
+
+import numpy as np
+import pytest
+from harness import DTYPES, FLOATS, INTEGERS, LAYOUTS, check, define, has_bf16, numpy_dtype, random, spell
+
+# name: the operand's range; None is a normal distribution
+UNARY = {
+    "exp": None, "exp2": None, "expm1": None, "sin": (-30, 30), "cos": (-30, 30), "tan": (-1.4, 1.4),
+    "sinh": (-5, 5), "cosh": (-5, 5), "tanh": None, "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atan": None,
+    "erf": None, "erfc": (-3, 3), "log": (0.01, 90), "log2": (0.01, 90), "log1p": (-0.9, 90), "sqrt": (0, 90),
+    "rsqrt": (0.01, 90), "reciprocal": (0.1, 9), "square": None, "abs": None, "sign": None, "floor": (-9, 9),
+    "ceil": (-9, 9), "round": (-9, 9), "trunc": (-9, 9), "relu": None, "sigmoid": None, "silu": None,
+    "gelu": None, "isnan": None, "isinf": None, "isfinite": None, "leaky_relu": None, "elu": None, "selu": None,
+    "softplus": None, "mish": None, "hardsigmoid": None, "hardswish": None, "neg": None,
+}
+SHAPES = [(0,), (1,), (7,), (1031,), (3, 0, 5), (17, 31), (2, 3, 5, 7), ()]
+floats = pytest.mark.parametrize("dtype", FLOATS)
+
+
+
+
+def skip_without_bf16(dtype):
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+
+
+@floats
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name, dtype):
+    skip_without_bf16(dtype)
+    f = define(f"def f(x):\n    return tsr.{name}(x)\n")
+    low, high = UNARY[name] or (None, None)
+    for shape in SHAPES:
+        check(f, random(shape, dtype, low=low, high=high), least=0.0)
+    check(f, random((257,), dtype, low=low, high=high))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@floats
+def test_layouts(dtype, layout):
+    skip_without_bf16(dtype)
+    f = define("def f(x, y):\n    return tsr.tanh(x) * y + 1.0, x - y\n")
+    for shape in [(1,), (13,), (17, 31), (3, 5, 7), (2, 3, 5, 7)]:
+        check(f, random(shape, dtype, layout), random(shape, dtype, "dense", seed=1))
+        check(f, random(shape, dtype, "dense"), random(shape, dtype, layout, seed=1))
+
+
+BINARY = ("x + y", "x - y", "x * y", "tsr.maximum(x, y)", "tsr.minimum(x, y)", "x < y", "x <= y", "x > y", "x >= y",
+          "x == y", "x != y", "tsr.where(x > y, x, y)")
+
+
+@pytest.mark.parametrize("text", BINARY)
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+def test_binary(text, dtype):
+    skip_without_bf16(dtype)
+    f = define(f"def f(x, y):\n    return {text}\n")
+    for left, right in [((13,), (13,)), ((5, 7), (7,)), ((5, 1, 3), (4, 1)), ((), (9,)), ((0, 3), (3,))]:
+        check(f, random(left, dtype), random(right, dtype, seed=1), least=0.0)
+    check(f, random((1000,), dtype), random((1000,), dtype, seed=1))
+
+
+@pytest.mark.parametrize("text", ["x / (abs(y) + 1.0)", "tsr.atan2(x, y)", "tsr.pow(abs(x) + 0.5, y)", "tsr.lerp(x, y, 0.3)",
+                                  "tsr.fmod(x, y)", "tsr.remainder(x, y)", "x // y", "x ** 2", "x ** 3", "x ** 0.5"])
+@floats
+def test_float_binary(text, dtype):
+    skip_without_bf16(dtype)
+    f = define(f"def f(x, y):\n    return {text}\n")
+    check(f, random((311,), dtype, low=0.2, high=4), random((311,), dtype, seed=1, low=0.5, high=3), least=0.3)
+
+
+@pytest.mark.parametrize("text", ["x // y", "x % y", "x & y", "x | y", "x ^ y", "~x", "x << 2", "x >> 1", "x / y"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer(text, dtype):
+    f = define(f"def f(x, y):\n    return {text}\n")
+    check(f, random((97,), dtype), random((97,), dtype, low=1, high=6, seed=1))
+
+
+@pytest.mark.parametrize("text", ["x & y", "x | y", "x ^ y", "~x", "x == y", "tsr.logical_not(x)"])
+def test_bool(text):
+    f = define(f"def f(x, y):\n    return {text}\n")
+    check(f, random((97,), "bool"), random((97,), "bool", seed=1))
+
+
+@pytest.mark.parametrize("target", DTYPES)
+@pytest.mark.parametrize("source", DTYPES)
+def test_cast(source, target):
+    skip_without_bf16(source)
+    skip_without_bf16(target)
+    f = define(f"def f(x):\n    return x.to({spell(target)})\n")
+    low = 0 if target == "uint8" or source == "uint8" else -100
+    x = random((211,), source, low=low, high=100) if source != "bool" else random((211,), "bool")
+    check(f, x)
+
+
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", DTYPES)
+def test_promotion(left, right):
+    skip_without_bf16(left)
+    skip_without_bf16(right)
+    f = define("def f(x, y):\n    return x * y, x + 2\n")
+    check(f, random((19,), left), random((19,), right, seed=1))
+
+
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-40, -1e-40, 1e-3, 65504.0, -65504.0, 88.0, -88.0, 104.0,
+           -104.0, 0.5, 2.5, 3.5, -2.5]
+
+
+@pytest.mark.parametrize("dtype", ["fp64", "fp32", "fp16"])
+@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("sin", "cos", "tan")])
+def test_special_values(name, dtype):
+    f = define(f"def f(x):\n    return tsr.{name}(x)\n")
+    check(f, np.array(SPECIAL * 3).astype(numpy_dtype(dtype)), least=0.0)
+
+
+def test_scalar_arguments():
+    f = define("def f(x, a: float, n: int, on: bool):\n    return tsr.where(x > n, x * a, 0.0) + n\n")
+    check(f, random((37,)), 0.25, 1, True)
+    check(f, random((37,)), -1.5, -1, False)
+
+
+def test_long_chain():
+    f = define("""def f(x, y):
+    a = tsr.exp(-x * x) + tsr.sin(y)
+    b = tsr.where(a > 0.5, a * y, a - x)
+    c = tsr.clamp(b, -2.0, 2.0) / (1.0 + abs(y))
+    return tsr.tanh(c) * 0.5 + tsr.sigmoid(b)
+""")
+    for shape in [(1,), (1000, 37), (33, 65)]:
+        check(f, random(shape), random(shape, seed=1))
+
+
+def test_perturbed_element_fails():
+    """The check itself: an element that is off by twice its bound is found."""
+    from harness import wrong_elements
+
+    f = define("def f(x):\n    return tsr.exp(x)\n")
+    x = random((101,), "fp64")
+    expected = f.reference(x, bounds=True)
+    result = f(x)
+    assert len(wrong_elements(result, expected)) == 0
+    for at in (0, 50, 100):
+        changed = result.copy()
+        changed[at] = expected.value[at] + 2 * expected.bound[at]
+        assert wrong_elements(changed, expected).tolist() == [[at]]

@@ -1,0 +1,77 @@
+"""Contractions: shapes, batches, transposed operands, vectors, types, layouts, prologues, epilogues."""
+
+import pytest
+from harness import FLOATS, LAYOUTS, check, define, has_bf16, random
+
+
+def skip_without_bf16(dtype):
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+
+
+@pytest.fixture(scope="module")
+def matmul():
+    return define("def f(x, y):\n    return x @ y\n")
+
+
+SIZES = [(1, 1, 1), (1, 7, 1), (2, 3, 5), (13, 1, 17), (17, 31, 13), (64, 64, 64), (65, 33, 129), (100, 257, 3), (1, 300, 77)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sizes(matmul, dtype):
+    skip_without_bf16(dtype)
+    for m, k, n in SIZES:
+        check(matmul, random((m, k), dtype), random((k, n), dtype, seed=1))
+
+
+@pytest.mark.parametrize("m,k,n", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])
+def test_empty(matmul, m, k, n):
+    check(matmul, random((m, k)), random((k, n)))
+
+
+@pytest.mark.parametrize("left,right", [
+    ((5, 3, 4), (5, 4, 2)), ((5, 3, 4), (4, 2)), ((3, 4), (5, 4, 2)), ((2, 1, 3, 4), (1, 5, 4, 2)),
+    ((2, 5, 3, 4), (5, 4, 2)), ((7,), (7,)), ((3, 7), (7,)), ((7,), (7, 5)), ((2, 3, 7), (7,)), ((7,), (2, 7, 5)),
+])
+def test_batches_and_vectors(matmul, left, right):
+    check(matmul, random(left), random(right, seed=1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_layouts(matmul, dtype, layout):
+    skip_without_bf16(dtype)
+    check(matmul, random((37, 19), dtype, layout), random((19, 23), dtype, seed=1))
+    check(matmul, random((37, 19), dtype), random((19, 23), dtype, layout, seed=1))
+    check(matmul, random((2, 37, 19), dtype, layout), random((2, 19, 23), dtype, layout, seed=1))
+
+
+@pytest.mark.parametrize("text", ["x.transpose(-2, -1) @ y", "tsr.matmul(x.T, y)", "(y.T @ x).T", "x.mT @ y"])
+def test_transposed(text):
+    f = define(f"def f(x, y):\n    return {text}\n")
+    check(f, random((19, 37)), random((19, 23), seed=1))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_prologue_and_epilogue(dtype):
+    skip_without_bf16(dtype)
+    f = define("def f(x, w, b):\n    return tsr.gelu(tsr.silu(x) @ w + b) * 0.5, tsr.relu(x @ w)\n")
+    for m, k, n in [(1, 3, 5), (33, 17, 65)]:
+        check(f, random((m, k), dtype), random((k, n), dtype, seed=1), random((n,), dtype, seed=2))
+
+
+def test_chain():
+    f = define("def f(x, y, z):\n    h = tsr.relu(x @ y)\n    return h @ z, h.sum(dim=-1)\n")
+    check(f, random((13, 31)), random((31, 65), seed=1), random((65, 7), seed=2))
+
+
+def test_same_operand_twice():
+    f = define("def f(x):\n    return x @ x.T, x.T @ x\n")
+    for shape in [(1, 1), (5, 7), (65, 33)]:
+        check(f, random(shape))
+
+
+def test_row_statistics_of_a_product():
+    f = define("def f(x, w):\n    y = x @ w\n    return tsr.softmax(y, dim=-1), tsr.logsumexp(y, dim=-1), y.amax(dim=0)\n")
+    for m, k, n in [(3, 5, 7), (65, 17, 130)]:
+        check(f, random((m, k)), random((k, n), seed=1))

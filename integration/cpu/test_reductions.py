@@ -1,0 +1,130 @@
+"""Reductions, normalisations and what is made of them: all types, odd sizes, every dimension."""
+
+import numpy as np
+import pytest
+from harness import FLOATS, INTEGERS, LAYOUTS, check, define, has_bf16, random
+
+REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp")
+SHAPES = [(1,), (13,), (1031,), (17, 31), (3, 1, 5), (4, 67, 9), (2, 3, 5, 7)]
+
+
+def skip_without_bf16(dtype):
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_one_dimension(name, dtype):
+    skip_without_bf16(dtype)
+    for keep in (False, True):
+        for dim in (0, -1):
+            f = define(f"def f(x):\n    return tsr.{name}(x, dim={dim}, keepdim={keep})\n")
+            for shape in SHAPES:
+                check(f, random(shape, dtype))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_several_dimensions(name):
+    for dim in ("(0, 1)", "(0, -1)", "(1, 2)", "None"):
+        text = f"tsr.{name}(x)" if dim == "None" and name != "logsumexp" else f"tsr.{name}(x, dim={dim})"
+        if dim == "None" and name == "logsumexp":
+            continue
+        f = define(f"def f(x):\n    return {text}\n")
+        for shape in [(3, 5, 7), (1, 1, 1), (17, 2, 33)]:
+            check(f, random(shape))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
+def test_integer_sum(dtype):
+    f = define("def f(x):\n    return tsr.sum(x, dim=-1), x.sum()\n")
+    check(f, random((13, 37), dtype))
+    check(f, random((3, 0), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8"])
+def test_integer_extremes(dtype):
+    f = define("def f(x):\n    return tsr.amax(x, dim=-1), tsr.amin(x, dim=0)\n")
+    check(f, random((13, 37), dtype))
+
+
+def test_empty():
+    for text in ("tsr.sum(x, dim=-1)", "tsr.mean(x, dim=-1)", "tsr.sum(x)", "tsr.logsumexp(x, dim=-1)"):
+        f = define(f"def f(x):\n    return {text}\n")
+        check(f, random((3, 0)))
+    check(define("def f(x):\n    return tsr.sum(x, dim=0), tsr.amax(x, dim=1)\n"), random((0, 3)))
+
+
+@pytest.mark.parametrize("correction", [0, 1])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_var(dtype, correction):
+    skip_without_bf16(dtype)
+    f = define(f"def f(x):\n    return tsr.var(x, dim=-1, correction={correction})\n")
+    for shape in [(3, 2), (5, 31), (2, 3, 257)]:
+        check(f, random(shape, dtype))
+        check(f, random(shape, dtype, low=10, high=11))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax(name, dtype):
+    skip_without_bf16(dtype)
+    for dim in (-1, 0):
+        f = define(f"def f(x):\n    return tsr.{name}(x, dim={dim})\n")
+        for shape in [(1,), (7,), (5, 1), (17, 31), (3, 1031), (2, 3, 5, 7)]:
+            check(f, random(shape, dtype))
+            check(f, random(shape, dtype, low=-20, high=20))
+
+
+def test_softmax_special_rows():
+    f = define("def f(x):\n    return tsr.softmax(x, dim=-1), tsr.log_softmax(x, dim=-1), tsr.logsumexp(x, dim=-1)\n")
+    x = random((6, 37))
+    x[0] = -np.inf
+    x[1, :-1] = -np.inf
+    x[2, 5] = np.inf
+    x[3, 5] = np.nan
+    x[4] = 1e30
+    check(f, x, least=0.0)
+    safe = define("def f(x):\n    return tsr.softmax(x, dim=-1, safe=True)\n")
+    x[2:4] = 0
+    assert not np.asarray(check(safe, x)[0][0]).any()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_norms(dtype):
+    skip_without_bf16(dtype)
+    plain = define("def f(x):\n    return tsr.layer_norm(x, (x.shape[-1],)), tsr.rms_norm(x, (x.shape[-1],), eps=1e-6)\n")
+    scaled = define("def f(x, w, b):\n    return tsr.layer_norm(x, (x.shape[-1],), w, b, eps=1e-3)\n")
+    by_hand = define("""def f(x, w):
+    y = x - x.mean(dim=-1, keepdim=True)
+    return y * tsr.rsqrt((y * y).mean(dim=-1, keepdim=True) + 1e-5) * w
+""")
+    for rows, columns in [(1, 2), (5, 31), (3, 769), (64, 64)]:
+        x, w, b = random((rows, columns), dtype), random((columns,), dtype), random((columns,), dtype, seed=2)
+        check(plain, x)
+        check(scaled, x, w, b)
+        check(by_hand, x, w)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout):
+    f = define("def f(x):\n    return tsr.softmax(x, dim=-1), x.sum(dim=0), tsr.amax(x, dim=-1, keepdim=True) - x\n")
+    for shape in [(5, 31), (3, 17, 13)]:
+        check(f, random(shape, "fp32", layout))
+
+
+def test_reductions_of_reductions():
+    f = define("""def f(x, y):
+    m = tsr.amax(x, dim=-1, keepdim=True)
+    s = tsr.sum(tsr.exp(x - m), dim=-1, keepdim=True)
+    p = tsr.exp(x - m) / s
+    entropy = -(p * tsr.log(p + 1e-9)).sum(dim=-1)
+    return p, entropy, (p * y).sum(dim=0).mean()
+""")
+    for shape in [(1, 1), (5, 31), (37, 257)]:
+        check(f, random(shape), random(shape, seed=1))
+
+
+def test_extremes_with_positions():
+    f = define("def f(x):\n    value, index = tsr.max(x, dim=-1)\n    return value\n")
+    check(f, random((5, 31)))

@@ -1,0 +1,216 @@
+"""Random programs of the language: a seed gives the text of a function and its arguments.
+
+Programs have 5 to 40 operations; half of them have at least two reductions or contractions. Sizes
+are run-time values (1 and primes among them), inputs are strided in every way, results are several.
+
+    generate(seed) -> Program        Program.source, .arguments(rng, variant), .pairs
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from operations import OPERATIONS, HEAVY, Operation
+from values import FLOATS, Interval, Value
+
+SYMBOLS = "ABCDE"
+SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 19, 31, 32, 33, 64, 65, 67)
+MAX_ELEMENTS = 20000  # of any value: the reference is not fast
+LAYOUTS = ("dense", "dense", "permuted", "stepped", "reversed", "offset", "repeated")
+
+
+@dataclass
+class Parameter:
+    name: str
+    dims: tuple[str, ...]
+    dtype: str
+    layout: str
+
+
+@dataclass
+class Program:
+    seed: int
+    name: str
+    source: str
+    parameters: list[Parameter]
+    symbols: tuple[str, ...]
+    shapes: set[tuple[str, ...]]  # of all values
+    operations: list[str]
+    pairs: set[tuple[str, str]]
+    heavy: int  # reductions and contractions
+
+    def sizes(self, variant: int) -> dict[str, int]:
+        """Sizes of the symbols; each variant calls the same function with other ones."""
+        rng = random.Random(f"{self.seed}/{variant}")
+        sizes = {s: rng.choice(SIZES) for s in self.symbols}
+        while any(math.prod(eval(d, None, sizes) for d in dims) > MAX_ELEMENTS for dims in self.shapes):
+            largest = max(sizes, key=sizes.__getitem__)
+            sizes[largest] = max(1, sizes[largest] * 2 // 3)
+        return sizes
+
+    def arguments(self, variant: int) -> list[np.ndarray]:
+        rng = np.random.default_rng([self.seed, variant])
+        sizes = self.sizes(variant)
+        return [
+            make_array(rng, tuple(int(sizes.get(d, d)) for d in p.dims), p.dtype, p.layout)
+            for p in self.parameters
+        ]
+
+
+def spell(dtype: str) -> str:
+    """A type as programs write it: `bool` alone is Python's."""
+    return "tsr.bool" if dtype == "bool" else dtype
+
+
+def numpy_dtype(dtype: str) -> np.dtype:
+    if dtype == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype({"fp64": "f8", "fp32": "f4", "fp16": "f2"}.get(dtype, dtype))
+
+
+def make_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, layout: str) -> np.ndarray:
+    """A random array whose memory is laid out as `layout` says."""
+
+    def fill(shape: tuple[int, ...]) -> np.ndarray:
+        if dtype == "bool":
+            return rng.random(shape) < 0.5
+        if dtype in FLOATS:
+            return np.clip(rng.standard_normal(shape), -4, 4).astype(numpy_dtype(dtype))
+        low = 0 if dtype == "uint8" else -6
+        return rng.integers(low, 7, shape).astype(numpy_dtype(dtype))
+
+    if not shape or layout == "dense":
+        return fill(shape)
+    if layout == "permuted":
+        order = rng.permutation(len(shape))
+        return fill(tuple(shape[i] for i in order)).transpose(np.argsort(order))
+    if layout == "stepped":
+        return fill((*shape[:-1], 2 * shape[-1]))[..., ::2]
+    if layout == "reversed":
+        return fill(shape)[tuple(slice(None, None, -1) if rng.random() < 0.6 else slice(None) for _ in shape)]
+    if layout == "offset":
+        return fill(tuple(s + 1 for s in shape))[tuple(slice(1, None) for _ in shape)]
+    return np.broadcast_to(fill((1, *shape[1:])), shape)  # repeated: stride 0
+
+
+class Builder:
+    """Grows one program; operations (operations.py) call back to emit statements."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+        self.rng = random.Random(seed)
+        self.parameters: list[Parameter] = []
+        self.lines: list[str] = []
+        self.values: list[Value] = []
+        self.operations: list[str] = []
+        self.pairs: set[tuple[str, str]] = set()
+        self.symbols = SYMBOLS[: self.rng.randint(2, 4)]
+        # One floating point type dominates a program, as in practice.
+        self.dtype = self.rng.choice(("fp32", "fp32", "fp32", "fp64", "bf16", "fp16"))
+
+    # What operations use.
+
+    def parameter(self, dims: tuple[str, ...], dtype: str | None = None) -> Value:
+        """A new argument of the function; its sizes are symbols and numbers."""
+        dtype = dtype or (self.dtype if self.rng.random() < 0.8 else self.rng.choice(FLOATS))
+        name = f"x{len(self.parameters)}"
+        self.parameters.append(Parameter(name, dims, dtype, self.rng.choice(LAYOUTS)))
+        interval = Interval(-4, 4) if dtype in FLOATS else Interval(-6, 6)
+        if dtype in ("bool", "uint8"):
+            interval = Interval(0, 6 if dtype == "uint8" else 1)
+        value = Value(name, dims, dtype, interval, "input")
+        self.values.append(value)
+        return value
+
+    def emit(self, op: str, text: str, inputs: list[Value], dims: tuple[str, ...], dtype: str,
+             interval: Interval) -> Value:
+        """One statement `vN = text`; the pairs (producer, op) are covered by it."""
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        for value in inputs:
+            value.uses += 1
+            if value.op != "input":
+                self.pairs.add((value.op, op))
+        self.operations.append(op)
+        value = Value(name, dims, dtype, interval, op)
+        self.values.append(value)
+        return value
+
+    def random_dims(self, least: int = 0, most: int = 4) -> tuple[str, ...]:
+        rank = self.rng.randint(least, most)
+        return tuple(self.rng.choice(self.symbols) for _ in range(rank))
+
+    def pick(self, accept=lambda v: True) -> Value | None:
+        """A value that fits, one of the latest or one without a use more often than others."""
+        fitting = [v for v in self.values if accept(v)]
+        if not fitting:
+            return None
+        weights = [(4 if v.uses == 0 else 1) * (2 if v in self.values[-4:] else 1) for v in fitting]
+        return self.rng.choices(fitting, weights)[0]
+
+    # The program.
+
+    def build(self) -> Program:
+        length = self.rng.randint(5, 40)
+        want_heavy = 2 if self.rng.random() < 0.5 else 0
+        for _ in range(self.rng.randint(1, 2)):
+            self.parameter(self.random_dims(1, 4))
+        heavy = 0
+        while len(self.operations) < length:
+            remaining = length - len(self.operations)
+            force = want_heavy - heavy >= remaining
+            before = len(self.operations)
+            operation = self._choose(force)
+            operation.apply(self)
+            if len(self.operations) > before:
+                heavy += operation.name in HEAVY
+        return self._finish(heavy)
+
+    def _choose(self, force_heavy: bool) -> Operation:
+        pool = [o for o in OPERATIONS if o.name in HEAVY] if force_heavy else OPERATIONS
+        return self.rng.choices(pool, [o.weight for o in pool])[0]
+
+    def _finish(self, heavy: int) -> Program:
+        unused = [v for v in self.values if v.uses == 0 and v.op != "input"]
+        results = unused[-4:] or [self.values[-1]]
+        name = f"program_{self.seed}"
+        signature = ", ".join(
+            f"{p.name}: Tensor[{', '.join([*(repr(d) if not d.isdigit() else d for d in p.dims), spell(p.dtype)])}]"
+            for p in self.parameters
+        )
+        bound = {d for p in self.parameters for d in p.dims}
+        source = f"@tsr.function\ndef {name}({signature}):\n"
+        source += "".join(f"    {line}\n" for line in self.lines)
+        source += f"    return {', '.join(v.name for v in results)}\n"
+        return Program(
+            self.seed, name, source, self.parameters, tuple(s for s in self.symbols if s in bound),
+            {v.dims for v in self.values}, self.operations, self.pairs, heavy,
+        )
+
+
+HEADER = """import math
+import tessera as tsr
+from tessera import Tensor, bf16, fp16, fp32, fp64, int8, int16, int32, int64, uint8
+"""
+
+
+def generate(seed: int) -> Program:
+    return Builder(seed).build()
+
+
+def module_source(programs: list[Program]) -> str:
+    return "\n\n".join([HEADER, *(p.source for p in programs)])
+
+
+if __name__ == "__main__":
+    import sys
+
+    for argument in sys.argv[1:]:
+        program = generate(int(argument))
+        print(program.source)
+        print("#", program.sizes(0), [(p.name, p.layout) for p in program.parameters])

@@ -1,0 +1,427 @@
+"""The operations that random programs are made of.
+
+Each is a class of statements: it picks values that fit, or asks for a new argument, and emits one
+statement with the shape, type and range of its result. Where a function has a pole or would
+overflow, its operand is brought into range first by an operation that is itself part of the program.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable
+
+from values import LIMITS, Interval, Value, broadcast, promote
+
+if TYPE_CHECKING:
+    from generate import Builder
+
+# An estimate of how far a sum over one dimension may carry; sizes are run-time values.
+TERMS = 70.0
+
+
+@dataclass(frozen=True)
+class Operation:
+    name: str
+    weight: float
+    apply: Callable[[Builder], None]
+
+
+OPERATIONS: list[Operation] = []
+HEAVY: set[str] = set()  # reductions and contractions
+
+
+def operation(name: str, weight: float = 1.0, heavy: bool = False):
+    def register(function: Callable[[Builder], None]):
+        OPERATIONS.append(Operation(name, weight, function))
+        if heavy:
+            HEAVY.add(name)
+        return function
+
+    return register
+
+
+def tame(b: Builder, value: Value, limit: float) -> Value:
+    """The value, or one with a smaller range made of it."""
+    limit = min(limit, LIMITS.get(value.dtype, limit))
+    if value.range.magnitude <= limit or not value.is_float:
+        return value
+    name, text, interval = b.rng.choice([
+        ("tanh", f"tsr.tanh({value.name})", Interval(-1, 1)),
+        ("sin", f"tsr.sin({value.name} * 0.01)", Interval(-1, 1)),
+        ("sigmoid", f"tsr.sigmoid({value.name})", Interval(0, 1)),
+        ("clamp", f"tsr.clamp({value.name}, min=-2.0, max=2.0)", Interval(-2, 2)),
+    ])
+    return b.emit(name, text, [value], value.dims, value.dtype, interval)
+
+
+def floating(b: Builder, least_rank: int = 0, limit: float = 300.0) -> Value:
+    value = b.pick(lambda v: v.is_float and v.rank >= least_rank)
+    return tame(b, value or b.parameter(b.random_dims(max(least_rank, 1), 4)), limit)
+
+
+def plain(dims: tuple[str, ...]) -> tuple[str, ...]:
+    """Sizes that an argument can have: a derived one ("A*B") becomes 1, which broadcasts."""
+    return tuple(d if d.isalnum() else "1" for d in dims)
+
+
+def partner(b: Builder, value: Value, limit: float = 300.0) -> Value:
+    """A value that broadcasts with the given one, or a new argument that does."""
+    other = b.pick(lambda v: v.is_float and v is not value and broadcast(v.dims, value.dims) is not None)
+    if other is None or b.rng.random() < 0.1:
+        first = b.rng.randint(0, value.rank)
+        dims = tuple("1" if b.rng.random() < 0.2 else d for d in value.dims[first:])
+        other = b.parameter(plain(dims))
+    return tame(b, other, limit)
+
+
+# --- elementwise ------------------------------------------------------------------------------
+
+UNARY = {  # name: (largest magnitude of the operand, range of the result)
+    "exp": (4.0, lambda r: Interval(0, math.exp(r.hi))),
+    "exp2": (6.0, lambda r: Interval(0, 2**r.hi)),
+    "expm1": (4.0, lambda r: Interval(-1, math.exp(r.hi))),
+    "sin": (20.0, lambda r: Interval(-1, 1)),
+    "cos": (20.0, lambda r: Interval(-1, 1)),
+    "tanh": (300.0, lambda r: Interval(-1, 1)),
+    "erf": (50.0, lambda r: Interval(-1, 1)),
+    "sigmoid": (50.0, lambda r: Interval(0, 1)),
+    "relu": (300.0, lambda r: Interval(0, max(r.hi, 0))),
+    "silu": (50.0, lambda r: Interval(-0.3, max(r.hi, 0))),
+    "gelu": (50.0, lambda r: Interval(-0.2, max(r.hi, 0))),
+    "abs": (300.0, lambda r: Interval(0, r.magnitude)),
+    "floor": (300.0, lambda r: Interval(r.lo - 1, r.hi)),
+    "ceil": (300.0, lambda r: Interval(r.lo, r.hi + 1)),
+    "round": (300.0, lambda r: Interval(r.lo - 1, r.hi + 1)),
+    "trunc": (300.0, lambda r: r),
+    "sign": (300.0, lambda r: Interval(-1, 1)),
+    "square": (20.0, lambda r: Interval(0, r.magnitude**2)),
+    "atan": (300.0, lambda r: Interval(-2, 2)),
+    "negate": (300.0, lambda r: -r),
+}
+
+
+def _unary(name: str) -> None:
+    @operation(name, 0.5)
+    def apply(b: Builder) -> None:
+        limit, result = UNARY[name]
+        x = floating(b, limit=limit)
+        text = f"-{x.name}" if name == "negate" else f"tsr.{name}({x.name})"
+        b.emit(name, text, [x], x.dims, x.dtype, result(x.range))
+
+
+for _name in UNARY:
+    _unary(_name)
+
+
+@operation("positive", 2.0)
+def positive(b: Builder) -> None:
+    """Functions of positive numbers, on x*x + 0.5."""
+    x = floating(b, limit=15.0)
+    top = x.range.magnitude**2 + 0.5
+    name, interval = b.rng.choice([
+        ("log", Interval(-1, math.log(top + 1))), ("log2", Interval(-1.5, math.log2(top + 1))),
+        ("log1p", Interval(0, math.log(top + 2))), ("sqrt", Interval(0.7, math.sqrt(top) + 1)),
+        ("rsqrt", Interval(0, 1.5)), ("reciprocal", Interval(0, 2.1)),
+    ])
+    square = b.emit("mul", f"{x.name} * {x.name}", [x, x], x.dims, x.dtype, Interval(0, top))
+    b.emit(name, f"tsr.{name}({square.name} + 0.5)", [square], x.dims, x.dtype, interval)
+
+
+@operation("binary", 6.0)
+def binary(b: Builder) -> None:
+    x = floating(b)
+    y = partner(b, x)
+    if b.rng.random() < 0.5:
+        x, y = y, x
+    dims, dtype = broadcast(x.dims, y.dims), promote(x, y)
+    name, text, interval = b.rng.choice([
+        ("add", f"{x.name} + {y.name}", x.range + y.range),
+        ("sub", f"{x.name} - {y.name}", x.range + -y.range),
+        ("mul", f"{x.name} * {y.name}", x.range * y.range),
+        ("maximum", f"tsr.maximum({x.name}, {y.name})", x.range.hull(y.range)),
+        ("minimum", f"tsr.minimum({x.name}, {y.name})", x.range.hull(y.range)),
+    ])
+    b.emit(name, text, [x, y], dims, dtype, interval)
+
+
+@operation("div", 1.5)
+def div(b: Builder) -> None:
+    x = floating(b, limit=100.0)
+    y = partner(b, x, limit=100.0)
+    b.emit("div", f"{x.name} / (abs({y.name}) + 1.0)", [x, y], broadcast(x.dims, y.dims),
+           promote(x, y), x.range.hull(Interval(0, 0)))
+
+
+@operation("scalar", 2.0)
+def scalar(b: Builder) -> None:
+    x = floating(b)
+    c = b.rng.choice((0.5, 2, -1.25, 0.1, 3))
+    name, text, interval = b.rng.choice([
+        ("add", f"{x.name} + {c}", x.range + Interval(c, c)),
+        ("sub", f"{c} - {x.name}", -x.range + Interval(c, c)),
+        ("mul", f"{c} * {x.name}", x.range * Interval(c, c)),
+        ("div", f"{x.name} / {c}", x.range * Interval(1 / c, 1 / c)),
+        ("clamp", f"tsr.clamp({x.name}, -1.5, 2.0)", Interval(-1.5, 2.0)),
+    ])
+    b.emit(name, text, [x], x.dims, x.dtype, interval)
+
+
+@operation("compare", 1.5)
+def compare(b: Builder) -> None:
+    x = floating(b)
+    sign = b.rng.choice(("<", "<=", ">", ">=", "==", "!="))
+    if b.rng.random() < 0.5:
+        y = partner(b, x)
+        b.emit("compare", f"{x.name} {sign} {y.name}", [x, y], broadcast(x.dims, y.dims), "bool",
+               Interval(0, 1))
+    else:
+        b.emit("compare", f"{x.name} {sign} 0.25", [x], x.dims, "bool", Interval(0, 1))
+
+
+@operation("where", 3.0)
+def where(b: Builder) -> None:
+    x = floating(b)
+    condition = b.pick(lambda v: v.dtype == "bool" and broadcast(v.dims, x.dims) is not None)
+    if condition is None:
+        condition = b.parameter(plain(x.dims), "bool")
+    dims = broadcast(condition.dims, x.dims)
+    if b.rng.random() < 0.5:
+        fill = b.rng.choice((0.0, 1.5, -2.0))
+        b.emit("where", f"tsr.where({condition.name}, {x.name}, {fill})", [condition, x], dims, x.dtype,
+               x.range.hull(Interval(fill, fill)))
+        return
+    y = partner(b, x)
+    dims = broadcast(dims, y.dims)
+    if dims is not None:
+        b.emit("where", f"tsr.where({condition.name}, {x.name}, {y.name})", [condition, x, y], dims,
+               promote(x, y), x.range.hull(y.range))
+
+
+@operation("logical", 1.0)
+def logical(b: Builder) -> None:
+    x = b.pick(lambda v: v.dtype == "bool")
+    if x is None:
+        return compare(b)
+    y = b.pick(lambda v: v.dtype == "bool" and broadcast(v.dims, x.dims) is not None) or x
+    if b.rng.random() < 0.25:
+        b.emit("logical", f"~{x.name}", [x], x.dims, "bool", Interval(0, 1))
+    else:
+        b.emit("logical", f"{x.name} {b.rng.choice('&|^')} {y.name}", [x, y], broadcast(x.dims, y.dims),
+               "bool", Interval(0, 1))
+
+
+@operation("integer", 1.5)
+def integer(b: Builder) -> None:
+    x = b.pick(lambda v: v.is_integer and v.range.magnitude < 100)
+    if x is None:
+        x = b.parameter(b.random_dims(1, 3), b.rng.choice(("int64", "int32", "int16", "int8", "uint8")))
+    y = b.pick(lambda v: v.is_integer and v.range.magnitude < 100 and broadcast(v.dims, x.dims) is not None)
+    signed = x.dtype != "uint8" and y.dtype != "uint8"
+    choices = [
+        ("add", f"{x.name} + {y.name}", x.range + y.range),
+        ("bitwise", f"{x.name} {b.rng.choice('&|')} {y.name}", Interval(-128, 127)),
+        ("mod", f"{x.name} % 3", Interval(0, 3)),
+        ("floordiv", f"{x.name} // 2", Interval(min(x.range.lo, 0), max(x.range.hi, 0))),
+    ]
+    if signed:
+        choices.append(("sub", f"{x.name} - {y.name}", x.range + -y.range))
+        if (x.range * y.range).magnitude < 100:
+            choices.append(("mul", f"{x.name} * {y.name}", x.range * y.range))
+    name, text, interval = b.rng.choice(choices)
+    inputs = [x] if name in ("mod", "floordiv") else [x, y]
+    dims = x.dims if len(inputs) == 1 else broadcast(x.dims, y.dims)
+    dtype = x.dtype if len(inputs) == 1 else promote(x, y)
+    b.emit(name, text, inputs, dims, dtype, interval)
+
+
+@operation("cast", 1.5)
+def cast(b: Builder) -> None:
+    x = b.pick(lambda v: v.range.magnitude < 120)
+    if x is None:
+        return
+    target = b.rng.choice(("fp32", "fp32", "fp64", "fp16", "bf16", "int32", "int64", "int8"))
+    b.emit("cast", f"{x.name}.to({target})", [x], x.dims, target, x.range)
+
+
+@operation("index", 1.0)
+def index(b: Builder) -> None:
+    """A position as a number: masks are made of these."""
+    x = floating(b, least_rank=1)
+    dim = b.rng.randrange(x.rank)
+    position = b.emit("iota", f"tsr.iota({x.name}.shape, dim={dim})", [x], x.dims, "int64", Interval(0, 70))
+    limit = b.rng.choice((1, 4, 30))
+    condition = b.emit("compare", f"{position.name} {b.rng.choice(('<=', '>', '!='))} {limit}", [position],
+                       x.dims, "bool", Interval(0, 1))
+    b.emit("where", f"tsr.where({condition.name}, {x.name}, 0.0)", [condition, x], x.dims, x.dtype,
+           x.range.hull(Interval(0, 0)))
+
+
+# --- reductions and contractions ----------------------------------------------------------------
+
+
+def reduced(dims: tuple[str, ...], over: list[int], keep: bool) -> tuple[str, ...]:
+    if keep:
+        return tuple("1" if d in over else s for d, s in enumerate(dims))
+    return tuple(s for d, s in enumerate(dims) if d not in over)
+
+
+def _reduction(name: str, weight: float) -> None:
+    @operation(name, weight, heavy=True)
+    def apply(b: Builder) -> None:
+        x = floating(b, least_rank=1, limit=10.0)
+        over = sorted(b.rng.sample(range(x.rank), 1 if b.rng.random() < 0.8 else min(2, x.rank)))
+        keep = b.rng.random() < 0.6
+        shown = over if b.rng.random() < 0.5 else [d - x.rank for d in over]
+        dim = str(shown[0]) if len(shown) == 1 else str(tuple(shown))
+        method = b.rng.random() < 0.3 and name not in ("logsumexp",)
+        head = f"{x.name}.{name}(" if method else f"tsr.{name}({x.name}, "
+        interval = {
+            "sum": x.range.scaled(TERMS ** len(over)), "var": Interval(0, x.range.magnitude**2 * 2),
+            "logsumexp": x.range + Interval(0, 9),
+        }.get(name, x.range)
+        b.emit(name, f"{head}dim={dim}, keepdim={keep})", [x], reduced(x.dims, over, keep), x.dtype, interval)
+
+
+for _name, _weight in (("sum", 2.0), ("mean", 1.0), ("amax", 1.0), ("amin", 0.7), ("logsumexp", 0.7)):
+    _reduction(_name, _weight)
+
+
+@operation("var", 0.6, heavy=True)
+def var(b: Builder) -> None:
+    x = floating(b, least_rank=1, limit=10.0)
+    dim = b.rng.randrange(x.rank)
+    b.emit("var", f"tsr.var({x.name}, dim={dim}, correction=0, keepdim=True)", [x], reduced(x.dims, [dim], True),
+           x.dtype, Interval(0, 2 * x.range.magnitude**2))
+
+
+@operation("softmax", 1.5, heavy=True)
+def softmax(b: Builder) -> None:
+    x = floating(b, least_rank=1, limit=50.0)
+    dim = b.rng.randrange(-x.rank, x.rank)
+    if b.rng.random() < 0.7:
+        b.emit("softmax", f"tsr.softmax({x.name}, dim={dim})", [x], x.dims, x.dtype, Interval(0, 1))
+    else:
+        b.emit("log_softmax", f"tsr.log_softmax({x.name}, dim={dim})", [x], x.dims, x.dtype,
+               Interval(-2 * x.range.magnitude - 9, 0))
+
+
+@operation("normalize", 1.0, heavy=True)
+def normalize(b: Builder) -> None:
+    x = floating(b, least_rank=1, limit=50.0)
+    size = f"({x.name}.shape[-1],)"
+    if b.rng.random() < 0.5:
+        b.emit("layer_norm", f"tsr.layer_norm({x.name}, {size})", [x], x.dims, x.dtype, Interval(-9, 9))
+    else:
+        b.emit("rms_norm", f"tsr.rms_norm({x.name}, {size}, eps=1e-5)", [x], x.dims, x.dtype, Interval(-9, 9))
+
+
+@operation("matmul", 3.0, heavy=True)
+def matmul(b: Builder) -> None:
+    x = floating(b, least_rank=2, limit=4.0)
+    inner = x.dims[-1]
+    y = b.pick(lambda v: v.is_float and v.rank >= 2 and v.dtype == x.dtype and v.dims[-2] == inner
+               and broadcast(v.dims[:-2], x.dims[:-2]) is not None)
+    turned = None
+    if y is None:
+        turned = b.pick(lambda v: v.is_float and v.rank >= 2 and v.dtype == x.dtype and v.dims[-1] == inner
+                        and broadcast(v.dims[:-2], x.dims[:-2]) is not None)
+    if turned is not None:
+        turned = tame(b, turned, 4.0)
+        dims = (*turned.dims[:-2], turned.dims[-1], turned.dims[-2])
+        y = b.emit("transpose", f"{turned.name}.transpose(-2, -1)", [turned], dims, turned.dtype, turned.range)
+    if y is None:
+        if not inner.isalnum():
+            return
+        y = b.parameter((inner, b.rng.choice(b.symbols)), x.dtype)
+    y = tame(b, y, 4.0)
+    dims = (*broadcast(x.dims[:-2], y.dims[:-2]), x.dims[-2], y.dims[-1])
+    text = f"{x.name} @ {y.name}" if b.rng.random() < 0.5 else f"tsr.matmul({x.name}, {y.name})"
+    product = b.emit("matmul", text, [x, y], dims, x.dtype, (x.range * y.range).scaled(TERMS))
+    if product.range.magnitude > 100:
+        b.emit("mul", f"{product.name} * 0.05", [product], dims, x.dtype, product.range.scaled(0.05))
+
+
+# --- views --------------------------------------------------------------------------------------
+
+
+@operation("permute", 1.0)
+def permute(b: Builder) -> None:
+    x = floating(b, least_rank=2)
+    if b.rng.random() < 0.5:
+        i, j = b.rng.sample(range(x.rank), 2)
+        order = list(range(x.rank))
+        order[i], order[j] = order[j], order[i]
+        text = f"{x.name}.transpose({i}, {j})"
+    else:
+        order = b.rng.sample(range(x.rank), x.rank)
+        text = f"tsr.permute({x.name}, {tuple(order)})"
+    b.emit("permute", text, [x], tuple(x.dims[i] for i in order), x.dtype, x.range)
+
+
+@operation("unsqueeze", 0.7)
+def unsqueeze(b: Builder) -> None:
+    x = b.pick(lambda v: v.is_float and v.rank < 4)
+    if x is not None:
+        dim = b.rng.randint(0, x.rank)
+        b.emit("unsqueeze", f"{x.name}.unsqueeze({dim})", [x], (*x.dims[:dim], "1", *x.dims[dim:]), x.dtype, x.range)
+
+
+@operation("reshape", 1.0)
+def reshape(b: Builder) -> None:
+    x = b.pick(lambda v: v.is_float and v.rank >= 2 and not any("*" in d or "/" in d for d in v.dims))
+    if x is None:
+        return
+    d = b.rng.randrange(x.rank - 1)
+    merged = "*".join(sorted((x.dims[d], x.dims[d + 1])))
+    sizes = [f"{x.name}.shape[{i}]" for i in range(x.rank)]
+    sizes[d : d + 2] = [f"{sizes[d]} * {sizes[d + 1]}"]
+    flat = b.emit("reshape", f"{x.name}.reshape({', '.join(sizes)})", [x],
+                  (*x.dims[:d], merged, *x.dims[d + 2 :]), x.dtype, x.range)
+    if b.rng.random() < 0.5:
+        back = [f"{x.name}.shape[{i}]" for i in range(x.rank)]
+        work = b.emit("mul", f"{flat.name} * 0.5", [flat], flat.dims, x.dtype, x.range.scaled(0.5))
+        b.emit("reshape", f"{work.name}.reshape({', '.join(back)})", [work], x.dims, x.dtype, work.range)
+
+
+@operation("slice", 1.0)
+def slice_(b: Builder) -> None:
+    x = b.pick(lambda v: v.is_float and v.rank >= 1 and "/" not in "".join(v.dims))
+    if x is None:
+        return
+    d = b.rng.randrange(x.rank)
+    before = ":, " * d
+    size = x.dims[d]
+    if size == "1" or b.rng.random() < 0.3:
+        at = b.rng.choice((0, -1))
+        b.emit("slice", f"{x.name}[{before}{at}]", [x], (*x.dims[:d], *x.dims[d + 1 :]), x.dtype, x.range)
+        return
+    half = f"({size} + 1)//2"
+    text = b.rng.choice((f"{x.name}[{before}:({x.name}.shape[{d}] + 1) // 2]", f"{x.name}[{before}::2]"))
+    b.emit("slice", text, [x], (*x.dims[:d], half, *x.dims[d + 1 :]), x.dtype, x.range)
+
+
+@operation("concat", 0.8)
+def concat(b: Builder) -> None:
+    x = floating(b, least_rank=1)
+    y = b.pick(lambda v: v.dtype == x.dtype and v.dims == x.dims and v is not x) or x
+    d = b.rng.randrange(x.rank)
+    if "+" in x.dims[d] or "*" in x.dims[d]:
+        return
+    doubled = f"{x.dims[d]} + {x.dims[d]}"
+    b.emit("concat", f"tsr.concat(({x.name}, {y.name}), dim={d})", [x, y],
+           (*x.dims[:d], doubled, *x.dims[d + 1 :]), x.dtype, x.range.hull(y.range))
+
+
+@operation("create", 0.5)
+def create(b: Builder) -> None:
+    x = floating(b, least_rank=1)
+    dim = b.rng.randrange(x.rank)
+    shape = f"({x.name}.shape[{dim}],)"
+    text, dtype, interval = b.rng.choice([
+        (f"tsr.full({shape}, 1.5, dtype={x.dtype})", x.dtype, Interval(1.5, 1.5)),
+        (f"tsr.ones({shape}, dtype={x.dtype})", x.dtype, Interval(1, 1)),
+        (f"tsr.zeros({shape}, dtype={x.dtype})", x.dtype, Interval(0, 0)),
+        (f"tsr.arange({x.name}.shape[{dim}]).to({x.dtype})", x.dtype, Interval(0, 140)),
+    ])
+    b.emit("create", text, [x], (x.dims[dim],), dtype, interval)

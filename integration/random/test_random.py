@@ -1,0 +1,30 @@
+"""Random programs within a budget of time: TESSERA_FUZZ_SECONDS, by default two minutes.
+
+`make fuzz SEEDS=0:20000` runs a given range to its end.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import run  # noqa: E402
+
+SECONDS = float(os.environ.get("TESSERA_FUZZ_SECONDS", "120"))
+LEAST = 200
+
+
+def test_random_programs(tmp_path):
+    results = run.run(0, 4000, tmp_path / "report.jsonl", os.cpu_count() or 1, SECONDS)
+    print(run.summarise(results))
+    failures = [f"seed {r['seed']}: {r['status']}: {r['message']}" for r in results.values() if r["status"] != "ok"]
+    assert not failures, "\n".join(failures[:20])
+    assert len(results) >= LEAST, f"only {len(results)} programs within {SECONDS:.0f} s"
+
+
+def test_half_have_two_reductions():
+    programs = [run.generate(seed) for seed in range(500)]
+    assert sum(p.heavy >= 2 for p in programs) >= 250
+    assert all(5 <= len(p.operations) <= 45 for p in programs)
+    assert any(len(p.source.rsplit("return", 1)[1].split(",")) > 2 for p in programs)

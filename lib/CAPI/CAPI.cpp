@@ -1,0 +1,106 @@
+//===- CAPI.cpp - The functions of the C ABI ------------------------------===//
+#include "ReadRequest.h"
+#include "ReferenceRun.h"
+#include "Result.h"
+
+using namespace tessera;
+using namespace tessera::capi;
+
+/// Reads the request, calls `perform`, and always gives a handle.
+static tessera_status
+answer(const tessera_compile_request *given, tessera_result **out,
+       llvm::function_ref<void(const CompileRequest &, tessera_result &)> perform) {
+  auto *result = new tessera_result();
+  ReadRequest request;
+  std::string error;
+  if (!request.read(given, error)) {
+    result->compiled.outcome = Outcome::BadRequest;
+    result->compiled.diagnostics.error({}, std::move(error));
+  } else if (!request.unknownStages.empty()) {
+    result->compiled.outcome = Outcome::Unsupported;
+    for (const std::string &stage : request.unknownStages)
+      result->compiled.diagnostics.error({}, "stage '" + stage + "' does not exist for target '" +
+                                                 request.request.target + "'");
+  } else {
+    perform(request.request, *result);
+  }
+  result->finish();
+  if (!out) {
+    tessera_status status = result->status;
+    delete result;
+    return status;
+  }
+  *out = result;
+  return result->status;
+}
+
+tessera_status tessera_compile(const tessera_compile_request *request, tessera_result **result) {
+  return answer(request, result, [](const CompileRequest &read, tessera_result &made) {
+    compile(read, made.compiled);
+  });
+}
+
+tessera_status tessera_reference(const tessera_compile_request *request,
+                                 const tessera_rt_value *values, uint64_t value_count,
+                                 tessera_result **result) {
+  return answer(request, result, [&](const CompileRequest &read, tessera_result &made) {
+    runReference(read, {values, size_t(value_count)}, made.compiled, made.outputs);
+  });
+}
+
+void tessera_result_release(tessera_result *result) { delete result; }
+
+tessera_status tessera_result_status(const tessera_result *result) { return result->status; }
+
+const void *tessera_result_bundle(const tessera_result *result, uint64_t *length) {
+  const std::vector<uint8_t> &bundle = result->compiled.bundle;
+  if (length)
+    *length = bundle.size();
+  return bundle.empty() ? nullptr : bundle.data();
+}
+
+const char *tessera_result_ir(const tessera_result *result, const char *stage) {
+  auto found = result->stages.find(std::string_view(stage));
+  return found == result->stages.end() ? nullptr : found->second.c_str();
+}
+
+const char *tessera_result_report(const tessera_result *result) { return result->report.c_str(); }
+
+uint64_t tessera_result_guarded_count(const tessera_result *result) {
+  return result->compiled.info.guarded.size();
+}
+
+tessera_guarded tessera_result_guarded(const tessera_result *result, uint64_t index) {
+  const std::vector<Guarded> &guarded = result->compiled.info.guarded;
+  if (index >= guarded.size())
+    return {-1, -1};
+  return {int32_t(guarded[index].argument), int32_t(guarded[index].dim)};
+}
+
+uint64_t tessera_result_diagnostic_count(const tessera_result *result) {
+  return result->diagnostics.size();
+}
+
+tessera_diagnostic tessera_result_diagnostic(const tessera_result *result, uint64_t index) {
+  return index < result->diagnostics.size() ? result->diagnostics[index] : tessera_diagnostic{};
+}
+
+const char *tessera_result_text(const tessera_result *result, int32_t colour) {
+  return result->text[colour != 0].c_str();
+}
+
+uint64_t tessera_result_output_count(const tessera_result *result) {
+  return result->outputs.size();
+}
+
+tessera_output tessera_result_output(const tessera_result *result, uint64_t index) {
+  return index < result->outputs.size() ? result->outputs[index].view : tessera_output{};
+}
+
+int32_t tessera_result_is_tuple(const tessera_result *result) {
+  return result->compiled.info.returnsTuple;
+}
+
+uint32_t tessera_abi_version(void) { return TESSERA_ABI_VERSION; }
+
+const char *tessera_version(void) { return TESSERA_VERSION_STRING; }

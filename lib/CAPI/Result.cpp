@@ -1,0 +1,56 @@
+//===- Result.cpp - What a handle of the C ABI holds ----------------------===//
+#include "Result.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace tessera;
+
+static tessera_status statusOf(Outcome outcome) {
+  switch (outcome) {
+  case Outcome::Ok:
+    return TESSERA_OK;
+  case Outcome::Diagnostics:
+    return TESSERA_DIAGNOSTICS;
+  case Outcome::Unsupported:
+    return TESSERA_UNSUPPORTED;
+  case Outcome::BadRequest:
+    return TESSERA_REQUEST;
+  case Outcome::Internal:
+    break;
+  }
+  return TESSERA_INTERNAL;
+}
+
+void tessera_result::addDiagnostic(const Diagnostic &diagnostic) {
+  static constexpr tessera_severity severities[] = {TESSERA_ERROR, TESSERA_WARNING, TESSERA_NOTE};
+  const SourceManager &sources = compiled.diagnostics.sources;
+  tessera_diagnostic flat = {};
+  flat.severity = severities[size_t(diagnostic.severity)];
+  if (diagnostic.range.isValid()) {
+    LineColumn begin = sources.lineColumn(diagnostic.range);
+    LineColumn end = sources.lineColumn(diagnostic.range.atEnd());
+    flat.line = int32_t(begin.line);
+    flat.column = int32_t(begin.column);
+    flat.end_line = int32_t(end.line);
+    flat.end_column = int32_t(end.column);
+    flat.file = strings.emplace_back(sources.buffer(diagnostic.range.file).name()).c_str();
+  }
+  flat.message = strings.emplace_back(diagnostic.message).c_str();
+  diagnostics.push_back(flat);
+  for (const Diagnostic &note : diagnostic.notes)
+    addDiagnostic(note);
+}
+
+void tessera_result::finish() {
+  status = statusOf(compiled.outcome);
+  for (const Diagnostic &diagnostic : compiled.diagnostics.all())
+    addDiagnostic(diagnostic);
+  if (!diagnostics.empty())
+    for (bool colour : {false, true})
+      text[colour] = compiled.diagnostics.render({.color = colour});
+  for (auto &[stage, ir] : compiled.texts)
+    stages.emplace(stageName(stage), std::move(ir));
+  if (!compiled.explanation.empty())
+    stages.emplace("explain", std::move(compiled.explanation));
+  llvm::raw_string_ostream(report) << llvm::json::Value(std::move(compiled.report));
+}

@@ -1,0 +1,66 @@
+//===- Compilation.h - One walk through the stages -------------*- C++ -*-===//
+//
+// Holds the module and the context while a request walks from stage to stage. `Pipeline.cpp` says
+// which passes lead from one stage to the next; this class starts, verifies, times and reports.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_PIPELINE_COMPILATION_H
+#define TESSERA_LIB_PIPELINE_COMPILATION_H
+
+#include "DiagnosticBridge.h"
+#include "tessera/Pipeline/Pipeline.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace tessera {
+
+class Compilation {
+public:
+  Compilation(const CompileRequest &request, CompileResult &result);
+
+  /// Makes the first module: by the frontend, or by parsing IR. False after an error.
+  bool start();
+  /// The stage that the module is in.
+  Stage stage() const { return at; }
+  mlir::ModuleOp getModule() { return *module; }
+
+  /// Runs passes that lead to `next`, then verifies. False after an error.
+  bool advance(Stage next, llvm::function_ref<void(mlir::OpPassManager &)> addPasses);
+  /// The same for a step that is not a pass.
+  bool advance(Stage next, llvm::function_ref<mlir::LogicalResult()> step);
+
+  /// Keeps the module's text if it is wanted.
+  void keepText();
+  bool wantsText(Stage stage) const { return request.texts.count(stage) != 0; }
+
+  /// Adds to a stage's time.
+  void addTime(std::string_view name, double milliseconds);
+  /// Ends the walk with an error of ours.
+  void fail(Outcome outcome, std::string message);
+
+  const CompileRequest &request;
+  CompileResult &result;
+
+private:
+  bool parseIR();
+  bool parseSource();
+  bool failedAt(Stage next);
+
+  mlir::MLIRContext context;
+  DiagnosticBridge bridge;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  Stage at = Stage::Graph;
+  std::vector<std::pair<std::string, double>> times;
+};
+
+/// Calls `body` so that a fault of the compiler (an assertion, a fatal error of LLVM, an invalid
+/// access) comes back as false instead of ending the process.
+bool runProtected(llvm::function_ref<void()> body);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,42 @@
+//===- DiagnosticBridge.h - MLIR's messages among ours ---------*- C++ -*-===//
+//
+// While a bridge lives, what passes, verifiers and the IR parser report on a context is added to a
+// `Diagnostics`, at the place in the source text that the location names.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_PIPELINE_DIAGNOSTICBRIDGE_H
+#define TESSERA_LIB_PIPELINE_DIAGNOSTICBRIDGE_H
+
+#include "tessera/Support/Diagnostics.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace tessera {
+
+class DiagnosticBridge {
+public:
+  DiagnosticBridge(mlir::MLIRContext &context, Diagnostics &diagnostics);
+
+  /// Errors that came through the bridge.
+  size_t errorCount() const { return errors; }
+  /// Messages of errors get this in front, for stages in which an error is the compiler's fault.
+  void setErrorPrefix(std::string text) { prefix = std::move(text); }
+  /// Whether an error said that something is not supported.
+  bool sawUnsupported() const { return unsupported; }
+
+private:
+  mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
+
+  Diagnostics &diagnostics;
+  mlir::ScopedDiagnosticHandler handler;
+  std::string prefix;
+  size_t errors = 0;
+  bool unsupported = false;
+};
+
+/// The bytes that a location names; invalid when it names none of the known sources.
+SourceRange sourceRange(const SourceManager &sources, mlir::Location location);
+
+} // namespace tessera
+
+#endif

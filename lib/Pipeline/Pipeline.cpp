@@ -1,0 +1,147 @@
+//===- Pipeline.cpp - The passes from stage to stage ----------------------===//
+#include "tessera/Pipeline/Pipeline.h"
+
+#include "Backend.h"
+#include "Compilation.h"
+#include "Explain.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
+#include "tessera/Conversion/ScheduleToTile/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+namespace tessera {
+
+using namespace mlir;
+
+namespace {
+
+/// The last stage that a request needs.
+Stage lastStage(const CompileRequest &request) {
+  if (request.code)
+    return Stage::Bundle;
+  Stage last = request.explain ? Stage::Sched : Stage::Graph;
+  return request.texts.empty() ? last : std::max(last, *request.texts.rbegin());
+}
+
+/// The passes that lead to a stage from the one before it.
+void addPasses(OpPassManager &manager, Stage next, const MachineModel &machine) {
+  switch (next) {
+  case Stage::Graph:
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    return;
+  case Stage::Sched:
+    manager.addPass(gir::createGraphDecompose());
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    manager.addPass(createConvertGraphToSchedulePass(machine));
+    return;
+  case Stage::Tile:
+    manager.addPass(createConvertScheduleToTile());
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    manager.addPass(tile::createTileHoist());
+    return;
+  default:
+    llvm_unreachable("no passes lead to this stage");
+  }
+}
+
+/// What the report says about the program.
+void reportProgram(CompileResult &result) {
+  llvm::json::Object symbols;
+  for (const SymbolInfo &symbol : result.info.symbols)
+    symbols[symbol.name] = llvm::json::Object{
+        {"divisor", symbol.divisor}, {"hint", symbol.hint}, {"size", symbol.size}};
+  llvm::json::Array guards;
+  for (const Guard &guard : result.info.guards)
+    guards.push_back(guard.text());
+  result.report["function"] = result.info.function;
+  result.report["class"] = std::move(symbols);
+  result.report["guards"] = std::move(guards);
+}
+
+/// Walks to the last stage that is wanted. False after an error.
+bool walk(Compilation &compilation) {
+  const CompileRequest &request = compilation.request;
+  CompileResult &result = compilation.result;
+  std::optional<Backend> backend = Backend::forTarget(request.target);
+  if (!backend) {
+    compilation.fail(Outcome::Unsupported, "target '" + request.target + "' is not supported, " +
+                                               Backend::supportedTargets());
+    return false;
+  }
+  result.report["target"] = backend->name();
+  if (!compilation.start())
+    return false;
+  Stage last = lastStage(request);
+  if (compilation.stage() == Stage::Graph && !request.isIR &&
+      !compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
+        addPasses(manager, Stage::Graph, backend->machine());
+      }))
+    return false;
+  while (true) {
+    Stage at = compilation.stage();
+    if (at == Stage::Sched) {
+      result.report["kernels"] = reportSchedule(compilation.getModule());
+      if (request.explain)
+        result.explanation = explainSchedule(compilation.getModule());
+    }
+    compilation.keepText();
+    if (at >= last)
+      return true;
+    if (at >= Stage::Tile)
+      break;
+    Stage next = Stage(int(at) + 1);
+    if (!compilation.advance(next, [&](OpPassManager &manager) {
+          addPasses(manager, next, backend->machine());
+        }))
+      return false;
+  }
+  return backend->finish(compilation, last);
+}
+
+/// Calls `body` with a compilation; faults of the compiler become diagnostics.
+void withCompilation(const CompileRequest &request, CompileResult &result,
+                     llvm::function_ref<void(Compilation &)> body) {
+  // The compilation is kept apart: after a fault nothing of it can be trusted, not even to be
+  // destroyed, while the result was only added to.
+  Compilation *compilation = nullptr;
+  bool survived = runProtected([&] {
+    compilation = new Compilation(request, result);
+    body(*compilation);
+    delete compilation;
+  });
+  if (survived)
+    return;
+  result.outcome = Outcome::Internal;
+  result.bundle.clear();
+  result.diagnostics.error({}, "internal compiler error; the program is fine or was not diagnosed");
+}
+
+} // namespace
+
+void compile(const CompileRequest &request, CompileResult &result) {
+  withCompilation(request, result, [&](Compilation &compilation) {
+    walk(compilation);
+    reportProgram(result);
+  });
+}
+
+void withGraph(const CompileRequest &request, CompileResult &result,
+               llvm::function_ref<LogicalResult(ModuleOp)> consume) {
+  withCompilation(request, result, [&](Compilation &compilation) {
+    if (!compilation.start())
+      return;
+    if (compilation.stage() != Stage::Graph)
+      return compilation.fail(Outcome::BadRequest,
+                              "expected source text or IR of stage 'graph', got stage '" +
+                                  std::string(stageName(compilation.stage())) + "'");
+    compilation.advance(Stage::Graph, [&] { return consume(compilation.getModule()); });
+  });
+}
+
+} // namespace tessera

@@ -1,0 +1,25 @@
+"""Small programs for the tests of the command line."""
+
+import math
+
+import tessera as tsr
+from tessera import Tensor
+
+HALF = 0.5
+
+
+@tsr.function
+def scaled(x: Tensor["N"], factor: float):
+    return x * factor + HALF
+
+
+@tsr.function
+def pair(x: Tensor["N", "D"], y: Tensor["N", "D"]):
+    return x + y, (x * y).sum(dim=-1)
+
+
+@tsr.function
+def attention(q: Tensor["S", "D"], k: Tensor["T", "D"], v: Tensor["T", "D"]):
+    s = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    s = tsr.where(tsr.iota(s.shape, dim=-1) <= tsr.iota(s.shape, dim=-2), s, -tsr.inf)
+    return tsr.softmax(s, dim=-1) @ v

@@ -1,0 +1,45 @@
+//===- Commands.h - What the command line asks for ------------------------===//
+//
+// One struct holds the options of all subcommands; each subcommand is one function that returns the
+// exit status: 0, 1 for diagnostics in the program, 2 for wrong usage.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_TOOLS_TESSERA_COMMANDS_H
+#define TESSERA_TOOLS_TESSERA_COMMANDS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+enum ExitStatus { Success = 0, Failure = 1, Usage = 2 };
+
+struct Options {
+  std::string program; // FILE[::FUNCTION]
+  std::vector<std::string> arguments;
+  std::vector<std::string> options; // KEY=VALUE
+  std::string target = "cpu";
+  std::string via = "auto";
+  std::string emit;
+  std::string diagnostics = "text";
+  std::string output;
+
+  // run
+  uint64_t seed = 0;
+  bool check = false;
+  std::string reference; // FILE[::FUNCTION]
+  bool time = false;
+};
+
+int compile(const Options &options);
+int explain(const Options &options);
+int run(const Options &options);
+int devices();
+
+/// Writes "tessera: error: MESSAGE" and returns `Usage`.
+int usageError(const std::string &message);
+
+} // namespace tessera::cli
+
+#endif // TESSERA_TOOLS_TESSERA_COMMANDS_H

@@ -1,0 +1,57 @@
+//===- Compile.cpp - `tessera compile`, `tessera explain`, `tessera devices` ===//
+#include "Program.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace tessera::cli {
+
+/// Writes the text of a stage; what was asked for but not reached is an error.
+static int emitStage(const tessera_result *result, const std::string &stage,
+                     const Options &options) {
+  const char *text = tessera_result_ir(result, stage.c_str());
+  if (!text)
+    return usageError("there is no stage '" + stage + "' for target '" + options.target + "'");
+  return writeOutput(options.output, text, std::strlen(text)) ? Success : Usage;
+}
+
+int compile(const Options &options) {
+  Program program;
+  if (!program.read(options.program, options))
+    return Usage;
+  bool emits = !options.emit.empty() && options.emit != "bundle";
+  if (emits)
+    program.want(options.emit);
+  Result result = program.compile(/*code=*/!emits);
+  showDiagnostics(result.get(), options);
+  tessera_status status = tessera_result_status(result.get());
+  if (status != TESSERA_OK)
+    return exitStatus(status);
+  if (emits)
+    return emitStage(result.get(), options.emit, options);
+  if (options.output.empty())
+    return Success;
+  uint64_t length = 0;
+  const void *bundle = tessera_result_bundle(result.get(), &length);
+  return writeOutput(options.output, bundle, length) ? Success : Usage;
+}
+
+int explain(const Options &options) {
+  Program program;
+  if (!program.read(options.program, options))
+    return Usage;
+  program.want("explain");
+  Result result = program.compile(/*code=*/false);
+  showDiagnostics(result.get(), options);
+  tessera_status status = tessera_result_status(result.get());
+  if (status != TESSERA_OK)
+    return exitStatus(status);
+  return emitStage(result.get(), "explain", options);
+}
+
+int devices() {
+  const char *text = tessera_devices();
+  return writeOutput("-", text, std::strlen(text)) ? Success : Failure;
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,262 @@
+//===- Program.cpp - A program given on the command line ------------------===//
+#include "Program.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <unistd.h>
+
+namespace tessera::cli {
+
+namespace {
+
+bool readAll(FILE *stream, std::string &text) {
+  char buffer[1 << 16];
+  while (size_t count = std::fread(buffer, 1, sizeof buffer, stream))
+    text.append(buffer, count);
+  return !std::ferror(stream);
+}
+
+/// Whether a text from standard input is IR: a program in the language starts with neither.
+bool looksLikeIR(std::string_view text) {
+  size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos)
+    return false;
+  text.remove_prefix(start);
+  for (std::string_view head : {"//", "module", "builtin.module", "func.func", "\"builtin.module\""})
+    if (text.starts_with(head))
+      return true;
+  return false;
+}
+
+/// The class of sizes that share code, as the Python package cuts them (python/ext/Arguments.cpp).
+tessera_dim dimOf(int64_t size) {
+  tessera_dim dim = {};
+  dim.size = size;
+  dim.fixed = size <= 1;
+  dim.divisor = size <= 1 ? 1 : size % 64 == 0 ? 64 : size % 16 == 0 ? 16 : 1;
+  for (int64_t hint : {1, 16, 64, 256, 1024})
+    if (size <= hint) {
+      dim.hint = hint;
+      break;
+    }
+  return dim;
+}
+
+void appendJson(std::string &out, std::string_view text) {
+  out += '"';
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (static_cast<unsigned char>(c) < 0x20) {
+      char buffer[8];
+      std::snprintf(buffer, sizeof buffer, "\\u%04x", unsigned(c));
+      out += buffer;
+    } else
+      out += c;
+  }
+  out += '"';
+}
+
+std::string jsonOf(const tessera_diagnostic &diagnostic) {
+  static const char *const severities[] = {"error", "warning", "note", "remark"};
+  std::string out = "{\"severity\": ";
+  appendJson(out, severities[diagnostic.severity & 3]);
+  out += ", \"file\": ";
+  if (diagnostic.file)
+    appendJson(out, diagnostic.file);
+  else
+    out += "null";
+  char place[160];
+  std::snprintf(place, sizeof place,
+                ", \"line\": %d, \"column\": %d, \"end_line\": %d, \"end_column\": %d",
+                diagnostic.line, diagnostic.column, diagnostic.end_line, diagnostic.end_column);
+  out += place;
+  out += ", \"message\": ";
+  appendJson(out, diagnostic.message ? diagnostic.message : "");
+  return out;
+}
+
+/// An array of diagnostics, each with the notes that belong to it.
+std::string jsonDiagnostics(const tessera_result *result) {
+  std::string out = "[";
+  bool open = false, hasNotes = false;
+  auto close = [&] {
+    if (open)
+      out += "]}";
+    open = hasNotes = false;
+  };
+  for (uint64_t i = 0, n = tessera_result_diagnostic_count(result); i < n; ++i) {
+    tessera_diagnostic diagnostic = tessera_result_diagnostic(result, i);
+    if (diagnostic.severity == TESSERA_NOTE && open) {
+      out += (hasNotes ? ", " : "") + jsonOf(diagnostic) + "}";
+      hasNotes = true;
+      continue;
+    }
+    bool first = !open && out.size() == 1;
+    close();
+    out += (first ? "" : ",\n ") + jsonOf(diagnostic) + ", \"notes\": [";
+    open = true;
+  }
+  close();
+  return out + "]\n";
+}
+
+} // namespace
+
+int usageError(const std::string &message) {
+  std::fprintf(stderr, "tessera: error: %s\n", message.c_str());
+  return Usage;
+}
+
+bool wantsColour(int descriptor) {
+  const char *noColour = std::getenv("NO_COLOR");
+  return isatty(descriptor) && !(noColour && *noColour);
+}
+
+bool writeOutput(const std::string &file, const void *bytes, size_t length) {
+  bool toStandard = file.empty() || file == "-";
+  FILE *stream = toStandard ? stdout : std::fopen(file.c_str(), "wb");
+  bool good = stream && std::fwrite(bytes, 1, length, stream) == length;
+  if (stream && (toStandard ? std::fflush(stream) : std::fclose(stream)) != 0)
+    good = false;
+  if (!good)
+    usageError("cannot write '" + (toStandard ? "-" : file) + "': " + std::strerror(errno));
+  return good;
+}
+
+int exitStatus(tessera_status status) {
+  if (status == TESSERA_OK)
+    return Success;
+  return status == TESSERA_REQUEST ? Usage : Failure;
+}
+
+void showDiagnostics(const tessera_result *result, const Options &options) {
+  if (options.diagnostics == "json")
+    std::fputs(jsonDiagnostics(result).c_str(), stderr);
+  else if (const char *text = tessera_result_text(result, wantsColour(STDERR_FILENO)))
+    std::fputs(text, stderr);
+}
+
+bool Program::readFile() {
+  if (file == "-") {
+    file = "<stdin>";
+    if (readAll(stdin, text))
+      return true;
+    usageError(std::string("cannot read standard input: ") + std::strerror(errno));
+    return false;
+  }
+  FILE *stream = std::fopen(file.c_str(), "rb");
+  bool good = stream && readAll(stream, text);
+  int cause = errno;
+  if (stream)
+    std::fclose(stream);
+  if (!good)
+    usageError("cannot read '" + file + "': " + std::strerror(cause));
+  return good;
+}
+
+bool Program::read(const std::string &program, const Options &given) {
+  size_t separator = program.rfind("::");
+  file = program.substr(0, separator);
+  if (separator != std::string::npos)
+    function = program.substr(separator + 2);
+  target = given.target;
+  for (const std::string &argument : given.arguments) {
+    std::string error;
+    if (!parseArgument(argument, specs.emplace_back(), error)) {
+      usageError("--arg: " + error);
+      return false;
+    }
+    for (size_t i = 0; i + 1 < specs.size(); ++i)
+      if (specs[i].name == specs.back().name) {
+        usageError("--arg: '" + specs[i].name + "' is given twice");
+        return false;
+      }
+  }
+  for (const std::string &option : given.options) {
+    size_t equals = option.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      usageError("--option: expected KEY=VALUE, got '" + option + "'");
+      return false;
+    }
+    options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
+  }
+  if (!readFile())
+    return false;
+  if (file.ends_with(".mlir") || (file == "<stdin>" && looksLikeIR(text)))
+    options.emplace_back("input", "mlir");
+  if (given.via != "auto")
+    options.emplace_back("via", given.via);
+  return true;
+}
+
+tessera_compile_request Program::request(bool code) {
+  dims.clear();
+  argumentStorage.clear();
+  for (const ArgumentSpec &spec : specs) {
+    dims.emplace_back();
+    std::vector<int64_t> strides = spec.strides();
+    tessera_argument argument = {};
+    argument.struct_bytes = sizeof argument;
+    argument.name = spec.name.c_str();
+    argument.kind = spec.kind;
+    argument.dtype = spec.dtype;
+    argument.rank = int32_t(spec.sizes.size());
+    argument.unit_stride_dim = -1;
+    argument.contiguous = 1;
+    for (size_t d = 0; d < spec.sizes.size(); ++d) {
+      dims.back().push_back(dimOf(spec.sizes[d]));
+      if (strides[d] == 1)
+        argument.unit_stride_dim = int32_t(d);
+      argument.contiguous &= spec.steps[d] == 1;
+    }
+    argument.dims = dims.back().data();
+    argument.has_value = spec.kind != TESSERA_ARGUMENT_TENSOR;
+    argument.integer = spec.integer;
+    argument.real = spec.real;
+    argumentStorage.push_back(argument);
+  }
+  optionStorage.clear();
+  for (const auto &[key, value] : options)
+    optionStorage.push_back({key.c_str(), value.c_str()});
+  stageStorage.clear();
+  for (const std::string &stage : stages)
+    stageStorage.push_back(stage.c_str());
+
+  tessera_compile_request request = {};
+  request.struct_bytes = sizeof request;
+  request.source = text.data();
+  request.source_bytes = text.size();
+  request.file = file.c_str();
+  request.first_line = 1;
+  request.function = function.empty() ? nullptr : function.c_str();
+  request.arguments = argumentStorage.data();
+  request.argument_count = argumentStorage.size();
+  request.target = target.c_str();
+  request.options = optionStorage.data();
+  request.option_count = optionStorage.size();
+  request.stages = stageStorage.data();
+  request.stage_count = stageStorage.size();
+  request.no_code = !code;
+  return request;
+}
+
+Result Program::compile(bool code) {
+  tessera_compile_request built = request(code);
+  tessera_result *result = nullptr;
+  tessera_compile(&built, &result);
+  return Result(result);
+}
+
+Result Program::reference(const std::vector<tessera_rt_value> &values) {
+  tessera_compile_request built = request(false);
+  tessera_result *result = nullptr;
+  tessera_reference(&built, values.data(), values.size(), &result);
+  return Result(result);
+}
+
+} // namespace tessera::cli

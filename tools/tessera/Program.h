@@ -1,0 +1,68 @@
+//===- Program.h - A program given on the command line --------------------===//
+//
+// Reads FILE[::FUNCTION], holds the storage behind a tessera_compile_request, and shows what the
+// compiler has to say about it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_TOOLS_TESSERA_PROGRAM_H
+#define TESSERA_TOOLS_TESSERA_PROGRAM_H
+
+#include "ArgumentSpec.h"
+#include "Commands.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+struct ResultRelease {
+  void operator()(tessera_result *result) const { tessera_result_release(result); }
+};
+using Result = std::unique_ptr<tessera_result, ResultRelease>;
+
+class Program {
+public:
+  /// Reads the file and the `--arg`s; false after a message when the usage is wrong.
+  bool read(const std::string &program, const Options &options);
+
+  /// Asks for the text of a stage.
+  void want(const std::string &stage) { stages.push_back(stage); }
+
+  /// Valid until the program changes.
+  tessera_compile_request request(bool code);
+
+  Result compile(bool code);
+  Result reference(const std::vector<tessera_rt_value> &values);
+
+  const std::vector<ArgumentSpec> &arguments() const { return specs; }
+  const std::string &fileName() const { return file; }
+
+private:
+  bool readFile();
+
+  std::string file, function, text, target;
+  std::vector<ArgumentSpec> specs;
+  std::vector<std::vector<tessera_dim>> dims;
+  std::vector<tessera_argument> argumentStorage;
+  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<tessera_option> optionStorage;
+  std::vector<std::string> stages;
+  std::vector<const char *> stageStorage;
+};
+
+/// Writes the diagnostics to standard error, as text or JSON.
+void showDiagnostics(const tessera_result *result, const Options &options);
+
+/// The exit status for a compiler's status.
+int exitStatus(tessera_status status);
+
+/// Whether standard error (or output) is a terminal that wants colour.
+bool wantsColour(int descriptor);
+
+/// Writes to FILE, to standard output for "" and "-"; false after a message.
+bool writeOutput(const std::string &file, const void *bytes, size_t length);
+
+} // namespace tessera::cli
+
+#endif // TESSERA_TOOLS_TESSERA_PROGRAM_H

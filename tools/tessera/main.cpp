@@ -1,0 +1,112 @@
+//===- main.cpp - The command line ----------------------------------------===//
+//
+// Declares the subcommands and their options, and calls the one that was named. CLI11 reads the
+// options and writes the help texts.
+//
+//===----------------------------------------------------------------------===//
+#include "Commands.h"
+#include "tessera-c/tessera.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+using namespace tessera::cli;
+
+namespace {
+
+const char *const programHelp = "FILE or FILE::FUNCTION; .py and .tsr hold programs, .mlir the IR "
+                                "of any stage, - is standard input";
+
+void addProgramOptions(CLI::App &command, Options &options) {
+  command.add_option("program", options.program, programHelp)->required();
+  command
+      .add_option("--arg,-a", options.arguments,
+                  "an argument: q=fp16[2,16,1024,64], a view x=fp32[64,8:-2] (size:step), n=3, "
+                  "scale=0.5, on=true")
+      ->take_all()
+      ->expected(1);
+  command.add_option("--target", options.target, "cpu, or an architecture with features")
+      ->capture_default_str();
+  command.add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
+      ->take_all()
+      ->expected(1);
+  command.add_option("--diagnostics", options.diagnostics, "how messages are written")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+CLI::App *addCompile(CLI::App &app, Options &options) {
+  CLI::App *command = app.add_subcommand("compile", "compile one function; write code or IR");
+  addProgramOptions(*command, options);
+  command->add_option("--emit", options.emit, "write this stage as text; default: the bundle")
+      ->check(CLI::IsMember({"graph", "sched", "tile", "target", "llvm", "asm", "bundle", "ptx",
+                             "tileir", "tileir-bytecode", "cubin", "sass"}));
+  command->add_option("--via", options.via, "the road to NVIDIA's machine code")
+      ->check(CLI::IsMember({"auto", "tileir", "ptx"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", options.output, "the file to write, - for standard output");
+  return command;
+}
+
+CLI::App *addRun(CLI::App &app, Options &options) {
+  CLI::App *command = app.add_subcommand("run", "compile one function and run it on random inputs");
+  addProgramOptions(*command, options);
+  command->add_option("--seed", options.seed, "of the random inputs")->capture_default_str();
+  command->add_flag("--check", options.check, "compare with the float64 reference and its bound");
+  command->add_option("--reference", options.reference,
+                      "check against this program instead: FILE or FILE::FUNCTION");
+  command->add_flag("--time", options.time, "measure the time of a call");
+  return command;
+}
+
+CLI::App *addExplain(CLI::App &app, Options &options) {
+  CLI::App *command = app.add_subcommand("explain", "the scheduler's decisions in words");
+  addProgramOptions(*command, options);
+  command->add_option("-o,--output", options.output, "the file to write, - for standard output");
+  return command;
+}
+
+/// Names that are part of the command line's contract and of no release yet.
+void addPlanned(CLI::App &app, std::map<CLI::App *, std::function<int()>> &commands) {
+  for (const char *name : {"build", "bench", "simulate", "reduce"}) {
+    CLI::App *command = app.add_subcommand(name, "not in this release");
+    command->group("")->allow_extras();
+    commands[command] = [name] {
+      return usageError(std::string("'") + name + "' is not in this release");
+    };
+  }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  CLI::App app("The Tessera tensor compiler", "tessera");
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  app.set_version_flag("--version", std::string("tessera ") + tessera_version());
+  app.set_help_all_flag("--help-all", "print the help of all subcommands and exit");
+
+  std::map<CLI::App *, std::function<int()>> commands;
+  commands[addCompile(app, options)] = [&] { return compile(options); };
+  commands[addRun(app, options)] = [&] { return run(options); };
+  commands[addExplain(app, options)] = [&] { return explain(options); };
+  commands[app.add_subcommand("devices", "what this machine has")] = [] { return devices(); };
+  addPlanned(app, commands);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) { // --help, --version
+    return app.exit(success);
+  } catch (const CLI::Error &error) {
+    std::string message = error.what();
+    usageError(message + "\nrun 'tessera --help' for the usage");
+    return Usage;
+  }
+  for (auto &[command, function] : commands)
+    if (command->parsed())
+      return function();
+  return Usage;
+}
