@@ -84,6 +84,8 @@ static double quotientStepBound(ScalarOp op, Approximation x, Approximation y, d
   if (x.bound == 0 && y.bound == 0 &&
       (!std::isfinite(quotient) || std::fma(-quotient, y.value, x.value) == 0))
     return 0; // a whole quotient, or one that a correct division cannot take for whole
+  if (std::isinf(y.value) && std::fabs(x.value) <= x.bound)
+    return kInfinity; // a whole step lies between the quotients of a negative and a positive x
   double spread = quotientBound(x, y) + 4 * u * std::fabs(quotient);
   bool truncates = op == ScalarOp::FMod;
   auto whole = [&](double q) { return truncates ? std::trunc(q) : std::floor(q); };
@@ -177,21 +179,29 @@ static bool isExactResult(ScalarOp op, const double *x, double value, DType dtyp
   }
 }
 
-/// Whether an infinite result of finite operands is the function's own value there, not an
-/// overflow.
-static bool hasPole(ScalarOp op) {
+/// Whether the result hangs on the sign of a zero, which the order of a sum or a choice of equals
+/// may change.
+static bool dependsOnSignOfZero(ScalarOp op, const double *x, double value) {
   switch (op) {
   case ScalarOp::Div:
   case ScalarOp::FloorDiv:
+    return x[1] == 0 && std::isinf(value);
   case ScalarOp::Reciprocal:
   case ScalarOp::Rsqrt:
-  case ScalarOp::Log:
-  case ScalarOp::Log2:
-  case ScalarOp::Log1p:
-    return true;
+    return x[0] == 0;
+  case ScalarOp::Pow:
+    return x[0] == 0 && std::isinf(value);
+  case ScalarOp::Atan2:
+    return x[0] == 0 && x[1] <= 0;
   default:
     return false;
   }
+}
+
+/// Whether an infinite result of finite operands is the function's own value there, not an
+/// overflow.
+static bool hasPole(ScalarOp op) {
+  return op == ScalarOp::Log || op == ScalarOp::Log2 || op == ScalarOp::Log1p;
 }
 
 static bool mayChangeSign(Approximation x) { return x.bound > 0 && std::fabs(x.value) <= x.bound; }
@@ -208,7 +218,7 @@ static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arit
     isUncertain |= x[i].bound == kInfinity;
   }
   double value = evaluateFloat(op, values);
-  if (isUncertain)
+  if (isUncertain || dependsOnSignOfZero(op, values, value))
     return Approximation::uncertain(value);
   if (!isFinite) {
     // A masked element (weight zero) need not be looked at.
@@ -217,12 +227,13 @@ static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arit
       return Approximation::uncertain(value);
     if ((isProduct || op == ScalarOp::Div) && (mayChangeSign(x[0]) || mayChangeSign(x[1])))
       return Approximation::uncertain(value);
-    if (!std::isfinite(value) || value == 0)
+    if (op == ScalarOp::Pow && !isExact) // 1^nan and inf^0 are finite, their neighbours are not
+      return Approximation::uncertain(value);
+    if (!std::isfinite(value) || (value == 0 && isExact))
       return {value, 0};
   }
   if (!std::isfinite(value)) {
-    bool isCertain =
-        isExact && (std::isnan(value) || hasPole(op) || (op == ScalarOp::Pow && values[0] == 0));
+    bool isCertain = isExact && (std::isnan(value) || hasPole(op));
     if (std::isnan(value) && !isExact && arity == 1) {
       double low = x[0].value - x[0].bound, high = x[0].value + x[0].bound;
       isCertain = std::isnan(evaluateFloat(op, &low)) && std::isnan(evaluateFloat(op, &high));

@@ -62,9 +62,12 @@ static Approximation productRow(const Tensor &x, int64_t begin, int64_t length,
   if (length == 1)
     return x.get(begin);
   double value = 1, bound = 0, above = 1, below = 1;
-  bool isFinite = true;
+  bool isFinite = true, hasKnownSign = true;
   for (int64_t i = begin; i < begin + length; ++i) {
     Approximation term = x.get(i);
+    if (term.bound == kInfinity)
+      return term;
+    hasKnownSign &= term.bound == 0 || std::fabs(term.value) > term.bound;
     double size = std::fabs(term.value);
     isFinite &= std::isfinite(term.value);
     bound = std::fabs(value) * term.bound + size * bound + bound * term.bound;
@@ -74,7 +77,7 @@ static Approximation productRow(const Tensor &x, int64_t begin, int64_t length,
     below *= size == 0 ? 1.0 : std::min(size, 1.0);
   }
   if (!isFinite)
-    return {value, bound < kInfinity || std::isnan(bound) ? 0 : kInfinity};
+    return {value, hasKnownSign ? 0 : kInfinity};
   // Another order may overflow or underflow on its way.
   if (!(bound < kInfinity) || above > rounding.accumulatorMax ||
       (value != 0 && below < rounding.minNormal))

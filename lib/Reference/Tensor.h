@@ -49,8 +49,8 @@ using TensorRef = std::shared_ptr<const Tensor>;
 
 /// How operations with a floating point result type may round.
 struct Rounding {
-  double computeUnit; ///< unit roundoff of the type that it is computed in, twice that for f64,
-                      ///< where the reference itself rounds
+  double computeUnit;    ///< unit roundoff of the type that it is computed in, twice that for f64,
+                         ///< where the reference itself rounds
   double storageUnit;    ///< unit roundoff of a narrower element type, else 0
   double minNormal;      ///< below it errors are absolute
   double underflow;      ///< error there: a subnormal may be rounded or flushed to zero
@@ -60,7 +60,8 @@ struct Rounding {
 
   /// The error of a result of this magnitude that is computed with `units` unit roundoffs.
   double error(double units, double magnitude) const {
-    return units * computeUnit + storageUnit * magnitude +
+    double computed = units * computeUnit;
+    return computed + storageUnit * (magnitude + computed) +
            (magnitude < 4 * minNormal ? underflow : 0);
   }
   /// Constant of a sum or contraction of n terms, times the sum of magnitudes.

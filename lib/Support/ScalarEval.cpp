@@ -181,7 +181,7 @@ double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {
     return 4 * size;
   case ScalarOp::Remainder: // also as x - floor(x / y) * y
   case ScalarOp::FMod:
-    return 3 * (std::fabs(x[0]) + std::fabs(x[1]));
+    return 3 * (std::fabs(x[0]) + (std::isfinite(x[1]) ? std::fabs(x[1]) : 0));
   case ScalarOp::Maximum:
   case ScalarOp::Minimum:
   case ScalarOp::Neg:

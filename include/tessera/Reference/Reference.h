@@ -17,9 +17,9 @@
 //   an explicit cast   rounds value and interval
 //
 // An element is uncertain when its interval crosses a discontinuity (a comparison, floor, a pole),
-// when a finite computation may overflow, or when a masked element (0 * inf, 0 * nan) may or may
-// not be looked at. Such elements are left out of comparisons and counted. Uncertainty is carried
-// on like an infinite bound.
+// when it hangs on the sign of a zero, when a finite computation may overflow, or when a masked
+// element (0 * inf, 0 * nan) may or may not be looked at. Such elements are left out of comparisons
+// and counted. Uncertainty is carried on like an infinite bound.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_REFERENCE_REFERENCE_H
