@@ -1,0 +1,173 @@
+"""What a benchmark is, and how contenders are timed against each other.
+
+Contenders take turns in short bursts within one process, so that whatever else the machine does
+falls on all of them alike. A round gives one time per contender, and a ratio is the median over the
+rounds of (peer's time / ours in the same round), with a distribution-free confidence interval.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Iterable
+
+import numpy as np
+
+OURS = "tessera"
+UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+_BURST = 4e-3  # seconds of calls in a row; a longer call stands alone
+_REST = 1e-3  # between contenders: lets the other's thread pool fall asleep
+_WARM_UP = 0.05
+
+
+@dataclass(frozen=True)
+class Target:
+    """The ratio that is aimed at, against the fastest of some contenders."""
+
+    label: str
+    contenders: tuple[str, ...]
+    ratio: float
+
+
+@dataclass
+class Prepared:
+    """A case with its arrays: the calls to time, and a check that returns what is wrong, or None."""
+
+    calls: dict[str, Callable[[], object]]
+    check: Callable[[], str | None]
+
+
+@dataclass
+class Case:
+    """One row of the table. `prepare` makes its arrays; it runs only when the case is selected."""
+
+    group: str
+    name: str
+    prepare: Callable[[], Prepared]
+    targets: tuple[Target, ...]
+    flops: float = 0.0
+    bytes: float = 0.0
+    quick: bool = True  # part of a --quick run
+
+    @property
+    def title(self) -> str:
+        return f"{self.group} {self.name}"
+
+
+@dataclass
+class Timing:
+    """Times of one case, in seconds: per contender, one value per round."""
+
+    rounds: dict[str, list[float]]
+    best: dict[str, float]
+
+    def median(self, contender: str) -> float:
+        return statistics.median(self.rounds[contender])
+
+    def ratio(self, contender: str) -> tuple[float, float, float]:
+        """Median of peer / ours over the rounds, and the ends of its 95 % confidence interval."""
+        ratios = sorted(p / o for p, o in zip(self.rounds[contender], self.rounds[OURS]))
+        low, high = _median_interval(len(ratios))
+        return statistics.median(ratios), ratios[low], ratios[high]
+
+    def best_ratio(self, contender: str) -> float:
+        """The same of the fastest rounds: what remains when the machine is busy otherwise."""
+        return self.best[contender] / self.best[OURS]
+
+
+def _median_interval(count: int) -> tuple[int, int]:
+    """Positions in sorted samples that enclose the median with 95 % probability."""
+    tail, low = 0.0, 0
+    for k in range(count // 2):
+        tail += math.comb(count, k) * 0.5**count
+        if tail > 0.025:
+            break
+        low = k + 1
+    low = max(low - 1, 0)
+    return low, count - 1 - low
+
+
+def measure(calls: dict[str, Callable[[], object]], seconds: float, least: int = 7) -> Timing:
+    """Times contenders in turns for about `seconds` in all, in at least `least` rounds."""
+    lengths = {}
+    for name, call in calls.items():
+        end = time.perf_counter() + _WARM_UP
+        fastest = math.inf
+        while True:
+            start = time.perf_counter()
+            call()
+            now = time.perf_counter()
+            fastest = min(fastest, now - start)
+            if now >= end:
+                break
+        lengths[name] = max(1, min(1000, int(_BURST / fastest)))
+
+    rounds: dict[str, list[float]] = {name: [] for name in calls}
+    best = dict.fromkeys(calls, math.inf)
+    names = list(calls)
+    end = time.perf_counter() + seconds
+    while len(rounds[OURS]) < least or time.perf_counter() < end:
+        for name in names:
+            times = _burst(calls[name], lengths[name])
+            rounds[name].append(statistics.median(times))
+            best[name] = min(best[name], *times) if len(times) > 1 else min(best[name], times[0])
+        names.append(names.pop(0))  # nobody always follows the same one
+    return Timing(rounds, best)
+
+
+def _burst(call: Callable[[], object], length: int) -> list[float]:
+    time.sleep(_REST)
+    if length > 1:
+        call()
+    times = []
+    for _ in range(length):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+# -- numerics -------------------------------------------------------------------------------------
+
+
+def gamma(count: float, unit: float = UNIT_ROUNDOFF["float32"]) -> float:
+    """The relative error of `count` roundings in a row."""
+    return count * unit / (1 - count * unit)
+
+
+def compare(found: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> str | None:
+    """None when `found` is within `bound` of `expected` everywhere, else what is wrong."""
+    if found.shape != expected.shape:
+        return f"expected shape {expected.shape}, found {found.shape}"
+    rounding = UNIT_ROUNDOFF[str(found.dtype)] if str(found.dtype) != "float32" else 0.0
+    subnormal = 2.0**-25 if found.dtype == np.float16 else 1e-30
+    limit = bound + rounding * np.abs(expected) + subnormal
+    error = np.abs(found.astype(np.float64) - expected)
+    wrong = ~(error <= limit)
+    if not wrong.any():
+        return None
+    worst = np.unravel_index(np.nanargmax(np.where(wrong, error / limit, 0)), error.shape)
+    return (
+        f"{wrong.sum()} of {wrong.size} elements are wrong; at {tuple(map(int, worst))}: expected "
+        f"{expected[worst]:.6g} within {limit[worst]:.2g}, found {float(found[worst]):.6g}"
+    )
+
+
+@dataclass
+class Figure:
+    """A single measured quantity, such as a latency or a growth of memory."""
+
+    group: str
+    name: str
+    unit: str
+    limit: float | None  # pass when at most this; None: shown only
+
+    measure: Callable[[], float | Iterable[float]] = field(repr=False)
+    quick: bool = True
+
+    @property
+    def title(self) -> str:
+        return f"{self.group} {self.name}"

@@ -1,0 +1,103 @@
+"""What a user waits for beside the work: a process's first call, a call on small arrays, new lengths.
+
+Processes are timed in turns with `python -c "import numpy"`, and what is shown is the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import tessera as tsr
+from harness import Figure
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+FIRST_CALL = [sys.executable, str(PROGRAMS / "first_call.py")]
+IMPORT_NUMPY = [sys.executable, "-c", "import numpy"]
+
+
+def _seconds(command: list[str], cache: str) -> float:
+    environment = dict(os.environ, TESSERA_CACHE=cache)
+    start = time.perf_counter()
+    subprocess.run(command, env=environment, check=True)
+    return time.perf_counter() - start
+
+
+def first_call(cached: bool, rounds: int = 9) -> list[float]:
+    """Milliseconds beyond importing NumPy, one value per round."""
+    with tempfile.TemporaryDirectory(prefix="tessera-bench-") as scratch:
+        _seconds(FIRST_CALL, f"{scratch}/warm")
+        _seconds(IMPORT_NUMPY, scratch)
+        found = []
+        for number in range(rounds):
+            base = _seconds(IMPORT_NUMPY, scratch)
+            cache = f"{scratch}/warm" if cached else f"{scratch}/cold-{number}"
+            found.append((_seconds(FIRST_CALL, cache) - base) * 1e3)
+        return found
+
+
+@tsr.function
+def small(x, y, z):
+    return x * 0.5 + y * z
+
+
+def small_call(rounds: int = 200, length: int = 200) -> list[float]:
+    """Microseconds of one call on arrays of 16 elements, where the work itself is nanoseconds."""
+    arrays = [np.ones((2, 8), np.float32) for _ in range(3)]
+    small(*arrays)
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(length):
+            small(*arrays)
+        found.append((time.perf_counter() - start) / length * 1e6)
+    # Rounds in which another process ran say nothing about the call.
+    return sorted(found)[: max(9, rounds // 4)]
+
+
+def new_lengths(lengths: range) -> float:
+    """How many times attention is compiled for all these lengths."""
+    from kernels.attention import causal as function
+
+    before = len(function.specializations())
+    for length in lengths:
+        q = np.ones((1, 2, length, 48), np.float32)  # a width that no other benchmark uses
+        function(q, q, q)
+    return float(len(function.specializations()) - before)
+
+
+def figures() -> list[Figure]:
+    return [
+        Figure("latency", "first call, no cache", "ms", 400.0, lambda: first_call(cached=False)),
+        Figure("latency", "first call, from the cache", "ms", 60.0, lambda: first_call(cached=True)),
+        Figure("latency", "call on small arrays", "us", 5.0, small_call),
+        Figure("latency", "compilations, lengths 512 528 ... 1520", "", 1.0,
+               lambda: new_lengths(range(512, 1536, 16))),
+        Figure("latency", "compilations, lengths 601 602 ... 663", "", None,
+               lambda: new_lengths(range(601, 664))),
+    ]  # fmt: skip
+
+
+def memory_figures() -> list[Figure]:
+    def growth() -> float:
+        with tempfile.TemporaryDirectory(prefix="tessera-bench-") as scratch:
+            environment = dict(os.environ, TESSERA_CACHE=scratch)
+            command = [sys.executable, str(PROGRAMS / "long_attention.py")]
+            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+            return float(done.stdout)
+
+    title = "attention S=32768 D=64, compiling included"
+    return [Figure("memory", title, "MiB", 100.0, growth)]
+
+
+def summary(values: float | list[float]) -> tuple[float, float, float]:
+    """Median, least, greatest."""
+    if isinstance(values, (int, float)):
+        return values, values, values
+    return statistics.median(values), min(values), max(values)

@@ -1,0 +1,1 @@
+"""The libraries that Tessera is compared with. Each is used if it is installed."""
