@@ -115,6 +115,38 @@ def test_several_results():
     same(result[0], x + np.float32(1))
 
 
+def test_results_that_are_one_value():
+    @tsr.function
+    def twice(x):
+        y = x + 1.0
+        return y, y
+
+    @tsr.function
+    def given(x):
+        return x
+
+    @tsr.function
+    def given_twice(x):
+        return x, x.T, x
+
+    @tsr.function
+    def nothing_computed(x):
+        return tsr.zeros((2, 3)), tsr.ones(x.shape)
+
+    x = values(5, 7)
+    for result in twice(x):
+        same(result, x + np.float32(1))
+    same(given(x), x)
+    assert not np.shares_memory(given(x), x)
+    first, second, third = given_twice(x)
+    same(first, x)
+    same(second, x.T)
+    same(third, x)
+    zeros, ones = nothing_computed(x)
+    same(zeros, np.zeros((2, 3), np.float32))
+    same(ones, np.ones((5, 7), np.float32))
+
+
 def test_out():
     x, y = values(6, 8), values(6, 8, seed=1)
     expected = x * np.float32(2) + y

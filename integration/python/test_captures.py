@@ -187,6 +187,6 @@ def test_modules_and_aliases():
 
     @tsr.function
     def use(x):
-        return larger(x, 0.0) * root(16.0) * math.pi / math.pi
+        return larger(x, 0.0) * (root(16.0) + math.floor(math.e) - 2)
 
     check(use(X), 4)

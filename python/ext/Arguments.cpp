@@ -4,20 +4,6 @@
 
 namespace tessera::python {
 
-SizeClass SizeClass::of(int64_t size) {
-  if (size < 0) // not known: a type without an array
-    return {0xff, false, 1, 0};
-  if (size <= 1)
-    return {static_cast<uint8_t>(size), true, size ? size : 1, size};
-  static constexpr int64_t divisors[] = {1, 16, 64};
-  static constexpr int64_t hints[] = {16, 64, 256, 1024, 0};
-  uint8_t divisor = size % 64 == 0 ? 2 : size % 16 == 0 ? 1 : 0;
-  uint8_t hint = 0;
-  while (hints[hint] && size > hints[hint])
-    ++hint;
-  return {static_cast<uint8_t>(2 + 3 * hint + divisor), false, divisors[divisor], hints[hint]};
-}
-
 Arguments::~Arguments() {
   for (unsigned i = 0; i < bufferCount; ++i)
     PyBuffer_Release(&buffers[i]);
@@ -230,7 +216,7 @@ std::string_view Arguments::key(unsigned missing) {
       keyText.push_back(static_cast<char>(tensor.ndim));
       keyText.push_back(static_cast<char>(layout.contiguous ? 127 : layout.unitDim));
       for (int32_t d = 0; d < tensor.ndim; ++d)
-        keyText.push_back(static_cast<char>(SizeClass::of(tensor.sizes[d]).code));
+        keyText.push_back(static_cast<char>(tessera_rt_classify_size(tensor.sizes[d]).code));
     }
   }
   keyText.push_back(static_cast<char>(missing));
@@ -258,10 +244,10 @@ PyObject *Arguments::describe() const {
       if (!dims)
         return nullptr;
       for (int32_t d = 0; d < tensor.ndim; ++d) {
-        SizeClass size = SizeClass::of(tensor.sizes[d]);
+        tessera_rt_size_class size = tessera_rt_classify_size(tensor.sizes[d]);
         PyObject *dim = Py_BuildValue("(LLLi)", static_cast<long long>(tensor.sizes[d]),
                                       static_cast<long long>(size.divisor),
-                                      static_cast<long long>(size.hint), int(size.fixed));
+                                      static_cast<long long>(size.bound), int(size.fixed));
         if (!dim || PyTuple_SetItem(dims.get(), d, dim) != 0)
           return nullptr;
       }

@@ -2,7 +2,7 @@
 //
 // Sizes are run-time values, but code is compiled for a class of them: 0 and 1 exactly, else by
 // what divides the size and by how large it is. Two calls whose arguments have the same key (types,
-// ranks, classes, layouts) share a specialisation. The table of classes is SizeClass::of, and is
+// ranks, classes, layouts) share a specialisation. The table of classes is tessera_rt_classify_size, and is
 // nowhere else.
 //
 //===----------------------------------------------------------------------===//
@@ -16,15 +16,6 @@
 #include <string_view>
 
 namespace tessera::python {
-
-struct SizeClass {
-  uint8_t code;    // 0: size 0, 1: size 1, above: the class
-  bool fixed;      // the size itself is part of the class
-  int64_t divisor; // of every size of the class
-  int64_t hint;    // largest size of the class; 0: none
-
-  static SizeClass of(int64_t size);
-};
 
 /// A parameter's annotation, as far as a scalar is concerned.
 enum class ParameterKind : char { Any = 'a', Tensor = 't', Int = 'i', Float = 'f', Bool = 'b' };

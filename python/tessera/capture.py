@@ -8,7 +8,6 @@ changed.
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import linecache
 import sys
@@ -183,8 +182,7 @@ class Resolver:
             if not isinstance(value, (types.ModuleType, Operation, DType)):
                 self.watches.append((variables, root, value))
             return value
-        if hasattr(builtins, root):
-            return getattr(builtins, root)
+        # Python's own functions (range, len, …) are the compiler's to know.
         raise Unbound(sorted({*free, *(name for name in variables if not name.startswith("_"))}))
 
     def _answer(self, value: Any, scope: str, name: str) -> dict:

@@ -55,6 +55,9 @@ class Function(_tessera.Function):
     def __repr__(self) -> str:
         return f"<tessera function {self.__qualname__}>"
 
+    def __reduce__(self) -> str:
+        return self.__qualname__  # by name, as Python's own functions
+
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
         """A method: one bound function per object, kept by the object where that is possible."""
         if instance is None:

@@ -118,6 +118,20 @@ TESSERA_RT_API const char *tessera_rt_last_error(void);
 TESSERA_RT_API const char *tessera_rt_host_target(void);
 /// @}
 
+/// \name Classes of sizes
+/// @{
+/// Sizes that share code. A compiled function serves every size of the classes it was compiled for.
+typedef struct tessera_rt_size_class {
+  int64_t divisor; ///< divides every size of the class
+  int64_t bound;   ///< the largest size of the class; 0: none
+  int32_t fixed;   ///< the class holds this one size only
+  uint8_t code;    ///< differs between classes
+} tessera_rt_size_class;
+
+/// The class of a size; of "not known" where it is negative.
+TESSERA_RT_API tessera_rt_size_class tessera_rt_classify_size(int64_t size);
+/// @}
+
 /// \name Modules
 /// @{
 /// Loads a bundle from memory; the bytes are copied. Only images that this machine can run are
@@ -193,7 +207,7 @@ typedef struct tessera_rt_metrics {
   uint64_t launches;          ///< kernels launched with a grid that is not empty
   uint64_t parallel_launches; ///< those that used the pool
   uint64_t temporary_bytes;   ///< temporaries handed out, in total
-  uint64_t memory_in_use;     ///< bytes of temporaries in use now
+  uint64_t memory_in_use;     ///< bytes of temporaries and of threads' scratch memory in use now
   uint64_t memory_peak;       ///< the most that was ever in use
   uint64_t memory_cached;     ///< bytes kept for reuse
 } tessera_rt_metrics;

@@ -42,6 +42,7 @@ public:
 
   mlir::LogicalResult run() {
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
+    separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
     for (;;) {
@@ -59,6 +60,19 @@ public:
   }
 
 private:
+  /// Each result is memory of its own: a value that is returned again is returned as a copy.
+  static void separateResults(mlir::func::ReturnOp terminator) {
+    mlir::OpBuilder builder(terminator);
+    llvm::SmallPtrSet<mlir::Value, 4> seen;
+    for (mlir::OpOperand &operand : terminator->getOpOperands()) {
+      mlir::Value value = operand.get();
+      if (seen.insert(value).second)
+        continue;
+      auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(value).getRank()));
+      operand.set(gir::TransposeOp::create(builder, value.getLoc(), value, order));
+    }
+  }
+
   /// Stores the value, or what elementwise work directly on it leaves.
   bool store(const Cut &cut) {
     mlir::Value value = cut.value;
@@ -139,7 +153,12 @@ private:
       for (mlir::NamedAttribute entry : symbols)
         kernel.pool->reserve(entry.getName().str());
     reserveSizes(*kernel.pool);
-    Puller puller(*kernel.pool, stored);
+    // What this kernel stores itself it need not read back.
+    llvm::SetVector<mlir::Value> inMemory = stored;
+    for (const Root &root : kernel.roots)
+      if (root.dim < 0)
+        inMemory.remove(root.stored);
+    Puller puller(*kernel.pool, inMemory);
     std::vector<std::string> shared;
     for (Root &root : kernel.roots) {
       KernelOutput output;
@@ -149,7 +168,7 @@ private:
       bool asRoot = source == root.stored;
       bool flat = false;
       while (auto reshape = source.getDefiningOp<gir::ReshapeOp>()) {
-        if (!asRoot && stored.contains(source))
+        if (!asRoot && inMemory.contains(source))
           break;
         if (root.dim >= 0)
           break;
@@ -256,15 +275,16 @@ private:
       // Moving this kernel up to an earlier one must not overtake what it reads.
       std::set<void *> mine = loadsOf(*kernel);
       for (size_t i = groups.size(); i-- > 0 && !merged;) {
+        if (auto joined = join(*groups[i], *kernel)) {
+          groups[i] = std::move(joined);
+          merged = true;
+          break;
+        }
         bool reads = false;
         for (const Root &root : groups[i]->roots)
           reads |= mine.count(root.stored.getAsOpaquePointer()) != 0;
         if (reads)
           break;
-        if (auto joined = join(*groups[i], *kernel)) {
-          groups[i] = std::move(joined);
-          merged = true;
-        }
       }
       if (!merged) {
         auto copy = std::make_unique<Kernel>();

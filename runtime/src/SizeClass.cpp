@@ -1,0 +1,37 @@
+//===- SizeClass.cpp - Which sizes share code ------------------------------===//
+//
+// Small sizes decide tile shapes, so their classes are narrow; large ones only matter by what divides them. A class that
+// holds a single size makes it a constant of the program (0 and 1, and usual widths such as 64 and 128).
+//
+//===----------------------------------------------------------------------===//
+#include "tessera_rt.h"
+
+#include <iterator>
+
+namespace {
+constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 4096, 0};
+
+constexpr int64_t divisorOf(int64_t size) { return size % 64 == 0 ? 64 : size % 16 == 0 ? 16 : 1; }
+
+/// Whether one size alone lies in (low, high] and has this divisor.
+constexpr bool isSingle(int64_t low, int64_t high, int64_t divisor) {
+  int count = 0;
+  for (int64_t size = (low / divisor + 1) * divisor; size <= high && count < 2; size += divisor)
+    count += divisorOf(size) == divisor;
+  return count == 1;
+}
+} // namespace
+
+tessera_rt_size_class tessera_rt_classify_size(int64_t size) {
+  if (size < 0)
+    return {1, 0, 0, 0xff};
+  if (size <= 1)
+    return {size ? size : 1, size, 1, static_cast<uint8_t>(size)};
+  int64_t divisor = divisorOf(size);
+  unsigned range = 0;
+  while (bounds[range] && size > bounds[range])
+    ++range;
+  int64_t low = range ? bounds[range - 1] : 1, high = bounds[range];
+  unsigned rank = divisor == 64 ? 2 : divisor == 16 ? 1 : 0;
+  return {divisor, high, high && isSingle(low, high, divisor), static_cast<uint8_t>(2 + 3 * range + rank)};
+}
