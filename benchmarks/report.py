@@ -12,7 +12,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 _COLOURS = {"green": "32", "red": "31", "dim": "2", "bold": "1"}
 COLUMNS = [
-    ("benchmark", -38), ("ms", 9), ("rate", 11), ("against", -14), ("ms", 9),
+    ("benchmark", -46), ("ms", 9), ("rate", 11), ("against", -14), ("ms", 9),
     ("ratio", 6), ("95 % interval", -13), ("best", 6), ("target", 7), ("", -5),
 ]  # fmt: skip
 

@@ -21,7 +21,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-sys.path.append(str(HERE.parent / "build" / "python"))
+PACKAGE = HERE.parent / "build" / "python"  # where the tree's Python environment is not the one that runs this
+sys.path.append(str(PACKAGE))
 
 import report  # noqa: E402
 
@@ -160,6 +161,7 @@ def run_threads(arguments: argparse.Namespace, threads: int, table: report.Table
     command += ["--only", *arguments.only] if arguments.only else []
     names = ("TESSERA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = dict(os.environ, **{name: str(threads) for name in names})
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(PACKAGE)]))
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     group = None
     for text in worker.stdout:
