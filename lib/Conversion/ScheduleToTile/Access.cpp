@@ -1,8 +1,9 @@
 //===- Access.cpp - Views that loads and stores need ----------------------===//
 //
-// The address is a polynomial over dimensions, sizes and strides. Every mod(z, H) over dimensions is written as
-// z - H*floordiv(z, H); in an address that does not really divide, the divisions then cancel, since polynomials
-// are canonical. What remains must be linear in the dimensions; its coefficients are the view's strides.
+// The address is a polynomial over dimensions, sizes and strides. Every mod(z, H) over dimensions
+// is written as z - H*floordiv(z, H); in an address that does not really divide, the divisions then
+// cancel, since polynomials are canonical. What remains must be linear in the dimensions; its
+// coefficients are the view's strides.
 //
 //===----------------------------------------------------------------------===//
 #include "Access.h"
@@ -28,9 +29,7 @@ static std::vector<SymExpr> termsOf(SymExpr e) {
   return e.kind() == SymExpr::Kind::Add ? e.operands() : std::vector<SymExpr>{e};
 }
 
-static bool mentionsDims(sched::KernelOp kernel, SymExpr e) {
-  return !kernel.getDimsIn(e).empty();
-}
+static bool mentionsDims(sched::KernelOp kernel, SymExpr e) { return !kernel.getDimsIn(e).empty(); }
 
 /// floordiv with nested divisions joined: floordiv(floordiv(a, b), c) = floordiv(a, b*c).
 static SymExpr joinedFloorDiv(SymExpr a, SymExpr b) {
@@ -61,7 +60,8 @@ static SymExpr expandMods(sched::KernelOp kernel, SymExpr e) {
   }
 }
 
-/// The dimension and coefficient of a linear term; no dimension if the term has none; nothing if it is not linear.
+/// The dimension and coefficient of a linear term; no dimension if the term has none; nothing if it
+/// is not linear.
 static std::optional<std::pair<StringAttr, SymExpr>> linearTerm(sched::KernelOp kernel,
                                                                 SymExpr term) {
   StringAttr dim;
@@ -98,8 +98,7 @@ SmallVector<SymExpr> tessera::getHostStrides(Value tensor) {
     return strides;
   auto unit = func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), gir::kUnitStrideAttr);
   for (unsigned k = 0; k < type.getRank(); ++k)
-    strides[k] = unit && unit.getInt() == k ? SymExpr(1)
-                                            : SymExpr::symbol("$" + std::to_string(k));
+    strides[k] = unit && unit.getInt() == k ? SymExpr(1) : SymExpr::symbol("$" + std::to_string(k));
   return strides;
 }
 
@@ -129,7 +128,9 @@ FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, 
   Access access;
   access.dims = kernel.getDimsIn(expressions);
   access.strides.assign(access.dims.size(), SymExpr(0));
-  auto position = [&](StringAttr dim) { return llvm::find(access.dims, dim) - access.dims.begin(); };
+  auto position = [&](StringAttr dim) {
+    return llvm::find(access.dims, dim) - access.dims.begin();
+  };
   for (SymExpr term : termsOf(address)) {
     auto linear = linearTerm(kernel, term);
     if (!linear)

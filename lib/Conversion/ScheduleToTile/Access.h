@@ -20,7 +20,8 @@ struct Access {
   llvm::SmallVector<mlir::StringAttr> dims; ///< in declaration order
   SymExpr offset;
   llvm::SmallVector<SymExpr> sizes, strides; ///< one per dimension
-  /// Dimensions along which the tensor ends before the dimension does; reads there give the padding.
+  /// Dimensions along which the tensor ends before the dimension does; reads there give the
+  /// padding.
   llvm::SmallVector<mlir::StringAttr> limited;
 
   tile::OperandViewAttr getOperandView(mlir::MLIRContext *context) const;
@@ -30,8 +31,8 @@ struct Access {
 /// The strides of a tensor on the host side, `$k` where only the call knows stride `k`.
 llvm::SmallVector<SymExpr> getHostStrides(mlir::Value tensor);
 
-/// The access of a `sched.load` or `sched.store` (its tensor on the host side is `tensor`); reports an error if the
-/// address is not affine.
+/// The access of a `sched.load` or `sched.store` (its tensor on the host side is `tensor`); reports
+/// an error if the address is not affine.
 mlir::FailureOr<Access> analyseAccess(mlir::Operation *op, sched::KernelOp kernel,
                                       mlir::Value tensor, mlir::ArrayAttr index);
 

@@ -1,8 +1,8 @@
 //===- EmitIndex.cpp - Sizes, coordinates and index tiles -----------------===//
 //
-// Expressions over sizes alone are computed by the launch and passed as arguments; coordinates join them as `index`
-// arithmetic; along axes of a tile they become integer tiles. A scalar summand is folded into the start of a
-// `tile.iota`, so that the common `i + T - S` costs nothing.
+// Expressions over sizes alone are computed by the launch and passed as arguments; coordinates join
+// them as `index` arithmetic; along axes of a tile they become integer tiles. A scalar summand is
+// folded into the start of a `tile.iota`, so that the common `i + T - S` costs nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -37,9 +37,8 @@ static sched::DimAttr boundDim(sched::KernelOp kernel, StringRef symbol) {
 bool Emitter::isSizeOnly(SymExpr e) {
   std::set<std::string> symbols;
   e.collectSymbols(symbols);
-  return llvm::none_of(symbols, [&](StringRef symbol) {
-    return kernel.getDim(symbol) || boundDim(kernel, symbol);
-  });
+  return llvm::none_of(
+      symbols, [&](StringRef symbol) { return kernel.getDim(symbol) || boundDim(kernel, symbol); });
 }
 
 /// Splits `e` = operand ∘ operand ∘ … into the part over sizes alone and the rest.
@@ -211,8 +210,8 @@ Value Emitter::emitEdge(ArrayRef<StringAttr> dims, const Order &order) {
         return known;
       Type element = builder.getI64Type();
       Value index = emitIota(dim, 0, element);
-      Value size = fold<tile::SplatOp>(tileType({dim}, element),
-                                       emitScalar(kernel.getDim(dim).getSize()));
+      Value size =
+          fold<tile::SplatOp>(tileType({dim}, element), emitScalar(kernel.getDim(dim).getSize()));
       return top().edges[dim] = map(ScalarOp::Lt, {index, size});
     });
     edge = broadcast(edge, {dim}, order);

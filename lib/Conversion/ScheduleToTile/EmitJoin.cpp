@@ -1,8 +1,9 @@
 //===- EmitJoin.cpp - Reductions and contractions of blocks ---------------===//
 //
-// A product summed over an axis that both factors have is a `tile.mma` when each factor has an axis of its own;
-// several axes of one kind are flattened into one. Everything else is computed elementwise and reduced. Where a block may
-// reach beyond a size, what is joined there must be the monoid's unit.
+// A product summed over an axis that both factors have is a `tile.mma` when each factor has an axis
+// of its own; several axes of one kind are flattened into one. Everything else is computed
+// elementwise and reduced. Where a block may reach beyond a size, what is joined there must be the
+// monoid's unit.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -14,7 +15,9 @@ static ArrayRef<StringAttr> dimsOf(Value value) {
   return cast<sched::ValType>(value.getType()).getDims();
 }
 
-static Type elementOf(Value value) { return cast<sched::ValType>(value.getType()).getElementType(); }
+static Type elementOf(Value value) {
+  return cast<sched::ValType>(value.getType()).getElementType();
+}
 
 Type Emitter::accumulatorType(ReduceOp kind, ValueRange values, Type result) {
   if (kind != ReduceOp::Sum && kind != ReduceOp::Prod)
@@ -41,8 +44,9 @@ Value Emitter::identity(ReduceOp kind, const Order &order, Type element) {
     return constant(order, element, isMax ? -infinity : infinity);
   unsigned width = element.getIntOrFloatBitWidth();
   bool isUnsigned = element.isUnsignedInteger() || width == 1;
-  APInt value = isUnsigned ? (isMax ? APInt::getMinValue(width) : APInt::getMaxValue(width))
-                           : (isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
+  APInt value = isUnsigned
+                    ? (isMax ? APInt::getMinValue(width) : APInt::getMaxValue(width))
+                    : (isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
   return create<tile::ConstantOp>(tileType(order, element), IntegerAttr::get(element, value));
 }
 
@@ -54,8 +58,9 @@ SmallVector<StringAttr> Emitter::raggedAmong(ArrayRef<StringAttr> dims) {
   return ragged;
 }
 
-/// Whether the value's elements beyond the size of `dim` are zero as they are: loads are padded with zeros, weights
-/// are powers of an exponent that is -inf there, and some operations keep zeros.
+/// Whether the value's elements beyond the size of `dim` are zero as they are: loads are padded
+/// with zeros, weights are powers of an exponent that is -inf there, and some operations keep
+/// zeros.
 bool Emitter::isZeroAtEdge(Value value, StringAttr dim) {
   Operation *op = value.getDefiningOp();
   if (!cast<sched::ValType>(value.getType()).hasDim(dim))
@@ -91,7 +96,8 @@ bool Emitter::isZeroAtEdge(Value value, StringAttr dim) {
   }
 }
 
-/// The value as it is joined: its elements beyond a ragged dimension that it has are the unit of `kind`.
+/// The value as it is joined: its elements beyond a ragged dimension that it has are the unit of
+/// `kind`.
 Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
                            ArrayRef<StringAttr> reduced) {
   Value tile = emitTile(value, order);
@@ -116,9 +122,8 @@ Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
 // One block
 //===----------------------------------------------------------------------===//
 
-std::optional<Emitter::Matrix> Emitter::asMatrixProduct(ValueRange values,
-                                                        ArrayRef<StringAttr> reduced,
-                                                        const Order &order) {
+std::optional<Emitter::Matrix>
+Emitter::asMatrixProduct(ValueRange values, ArrayRef<StringAttr> reduced, const Order &order) {
   if (values.size() != 2 || elementOf(values[0]).isInteger(1))
     return std::nullopt;
   Matrix product{values[0], values[1], {}, {}, {}};
@@ -182,8 +187,8 @@ Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> r
     return llvm::any_of(values, [&](Value v) { return llvm::is_contained(dimsOf(v), dim); });
   });
   if (!uncounted.empty())
-    block = map(ScalarOp::Where,
-                {emitEdge(uncounted, axes), block, identity(kind, axes, accumulator)});
+    block =
+        map(ScalarOp::Where, {emitEdge(uncounted, axes), block, identity(kind, axes, accumulator)});
   SmallVector<int64_t> positions;
   for (auto [i, dim] : llvm::enumerate(axes))
     if (llvm::is_contained(reduced, dim))
@@ -208,7 +213,8 @@ Value Emitter::generateReduce(sched::ReduceOp op, const Order &order) {
   if (looped.empty())
     return cast(emitJoin(kind, op.getValues(), reduced, order, accumulator, {}), result);
 
-  // Zero padding is all that a product of loads needs at the edge; other work is kept out of the whole blocks.
+  // Zero padding is all that a product of loads needs at the edge; other work is kept out of the
+  // whole blocks.
   bool isPlain = llvm::all_of(op.getValues(), [&](Value value) {
     return llvm::all_of(looped, [&](StringAttr dim) { return isZeroAtEdge(value, dim); });
   });

@@ -1,8 +1,8 @@
 //===- EmitStream.cpp - Streams: loops that carry gauges and states -------===//
 //
-// The blocks along the last stream dimension are cut into a head with masks, a middle in which no mask has any effect, and
-// a tail with masks. All three are the same body; only what `sched.mask` and the edges become differs. Segments that
-// are empty for all sizes are not written.
+// The blocks along the last stream dimension are cut into a head with masks, a middle in which no
+// mask has any effect, and a tail with masks. All three are the same body; only what `sched.mask`
+// and the edges become differs. Segments that are empty for all sizes are not written.
 //
 // Passes.td states the arithmetic of gauges.
 //
@@ -60,7 +60,8 @@ bool Emitter::mayBeMinusInf(Value value, bool full) {
   }
 }
 
-/// The reference for a gauge: 0 for rows in which nothing has been seen, so that no difference of infinities is taken.
+/// The reference for a gauge: 0 for rows in which nothing has been seen, so that no difference of
+/// infinities is taken.
 Value Emitter::guard(Value gauge) {
   auto type = llvm::cast<RankedTensorType>(gauge.getType());
   Value nothing = create<tile::ConstantOp>(type, -kInfinity);
@@ -156,7 +157,8 @@ Values Emitter::emitBlock(sched::StreamOp op) {
 // Segments
 //===----------------------------------------------------------------------===//
 
-/// Whether the stream only sums products of loads: zero padding is then all that its edge needs, and one loop does.
+/// Whether the stream only sums products of loads: zero padding is then all that its edge needs,
+/// and one loop does.
 bool Emitter::isPaddedProduct(sched::StreamOp op) {
   SmallVector<StringAttr> over(op.getOver().getAsRange<StringAttr>());
   return llvm::all_of(op.getBody().front(), [&](Operation &member) {
@@ -186,13 +188,14 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   if (op.getBody().front().getOps<sched::MaskOp>().empty())
     std::tie(fullLo, fullHi) = std::pair(SymExpr(0), size);
 
-  // Block numbers of the live range, and inside it of the full range; what is known to hold needs no clamping.
+  // Block numbers of the live range, and inside it of the full range; what is known to hold needs
+  // no clamping.
   auto atLeast = [](SymExpr a, SymExpr b) { return isNonNegative(a - b); };
   SymExpr first = atLeast(0, lo) ? SymExpr(0) : lo.floorDiv(tile);
   SymExpr end = atLeast(hi, size) ? blocks : hi.ceilDiv(tile);
   SymExpr fullFirst = atLeast(0, fullLo) ? SymExpr(0) : fullLo.ceilDiv(tile);
-  SymExpr fullEnd = atLeast(fullHi, size) ? size.floorDiv(tile)
-                                          : SymExpr::min(fullHi, size).floorDiv(tile);
+  SymExpr fullEnd =
+      atLeast(fullHi, size) ? size.floorDiv(tile) : SymExpr::min(fullHi, size).floorDiv(tile);
   bool hasFull = !atLeast(fullLo, fullHi) && !isPaddedProduct(op);
   bool hasHead = hasFull && !(atLeast(0, fullFirst) || fullFirst == first);
   bool hasTail = hasFull && !(atLeast(fullHi, size) && !ragged);
@@ -263,7 +266,8 @@ void Emitter::emitStream(sched::StreamOp op) {
     Type element = valType(result).getElementType();
     if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       ReduceOp kind = accumulate.getReduceOp();
-      inits.push_back(identity(kind, order, accumulatorType(kind, accumulate.getValues(), element)));
+      inits.push_back(
+          identity(kind, order, accumulatorType(kind, accumulate.getValues(), element)));
     } else {
       inits.push_back(constant(order, element, -kInfinity));
     }
@@ -278,6 +282,7 @@ void Emitter::emitStream(sched::StreamOp op) {
   auto yield = llvm::cast<sched::YieldOp>(op.getBody().front().getTerminator());
   for (auto [result, state] : llvm::zip(op.getStates(), yield.getStates())) {
     Value final = states[llvm::find(members, state.getDefiningOp()) - members.begin()];
-    top().tiles[result].push_back({getOrder(result), cast(final, valType(result).getElementType())});
+    top().tiles[result].push_back(
+        {getOrder(result), cast(final, valType(result).getElementType())});
   }
 }

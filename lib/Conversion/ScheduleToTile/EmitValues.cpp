@@ -1,8 +1,9 @@
 //===- EmitValues.cpp - Tiles of scheduled values -------------------------===//
 //
-// A value is asked for in an order. If it exists in that order it is reused; if it exists in another it is transposed,
-// or written again where that costs no more. What depends on no loop is written before it, but repetition along
-// new axes happens where it is used, since a repeated tile is cheap to make and dear to keep.
+// A value is asked for in an order. If it exists in that order it is reused; if it exists in
+// another it is transposed, or written again where that costs no more. What depends on no loop is
+// written before it, but repetition along new axes happens where it is used, since a repeated tile
+// is cheap to make and dear to keep.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -57,8 +58,9 @@ bool Emitter::isCheap(Value value, unsigned depth) {
   if (isa<sched::LoadOp, sched::ConstantOp, sched::IndexOp>(op))
     return true;
   auto mapOp = dyn_cast<sched::MapOp>(op);
-  bool isSimple = mapOp && (mapOp.getScalarOp() == ScalarOp::Add || mapOp.getScalarOp() == ScalarOp::Sub ||
-                            mapOp.getScalarOp() == ScalarOp::Mul || mapOp.getScalarOp() == ScalarOp::Neg);
+  bool isSimple =
+      mapOp && (mapOp.getScalarOp() == ScalarOp::Add || mapOp.getScalarOp() == ScalarOp::Sub ||
+                mapOp.getScalarOp() == ScalarOp::Mul || mapOp.getScalarOp() == ScalarOp::Neg);
   if (depth >= 2 || !(isSimple || isa<sched::CastOp>(op)))
     return false;
   return llvm::all_of(op->getOperands(), [&](Value v) { return isCheap(v, depth + 1); });
@@ -156,7 +158,8 @@ Value Emitter::generateLoad(sched::LoadOp op, const Order &order) {
   for (StringAttr dim : order)
     dims.push_back(llvm::find(access.dims, dim) - access.dims.begin());
   TypedAttr zero = pad ? builder.getZeroAttr(element) : TypedAttr();
-  return create<tile::LoadOp>(tileType(order, element), getView(access, tensor), coords, dims, zero);
+  return create<tile::LoadOp>(tileType(order, element), getView(access, tensor), coords, dims,
+                              zero);
 }
 
 void Emitter::emitStore(sched::StoreOp op) {

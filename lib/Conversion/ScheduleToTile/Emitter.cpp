@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace tessera;
 
-/// The bit of a dependence that says: on the states of the open stream. Dimensions use the bits below.
+/// The bit of a dependence that says: on the states of the open stream. Dimensions use the bits
+/// below.
 static constexpr unsigned kStreamBit = 63;
 
 Emitter::Emitter(sched::KernelOp kernel, tile::KernelOp target, const SizeFacts &facts,
@@ -28,7 +29,8 @@ LogicalResult Emitter::check() {
     if (isa<sched::LoadOp, sched::StoreOp>(op)) {
       bool isLoad = isa<sched::LoadOp>(op);
       Value tensor = op->getOperand(isLoad ? 0 : 1);
-      ArrayAttr index = isLoad ? cast<sched::LoadOp>(op).getIndex() : cast<sched::StoreOp>(op).getIndex();
+      ArrayAttr index =
+          isLoad ? cast<sched::LoadOp>(op).getIndex() : cast<sched::StoreOp>(op).getIndex();
       FailureOr<Access> access = analyseAccess(op, kernel, hostTensor(tensor), index);
       if (failed(access))
         return WalkResult::interrupt();
@@ -40,7 +42,8 @@ LogicalResult Emitter::check() {
     // A state lives across blocks, so its inner dimensions must be whole.
     for (sched::DimAttr dim : kernel.getDims().getAsRange<sched::DimAttr>()) {
       uint64_t bit = getDimBits(dim.getName());
-      bool depends = llvm::any_of(op->getOperands(), [&](Value v) { return getDependence(v) & bit; });
+      bool depends =
+          llvm::any_of(op->getOperands(), [&](Value v) { return getDependence(v) & bit; });
       if (depends && dim.isInner() && !fits(dim)) {
         op->emitOpError() << "expected the tile of inner dimension '" << dim.getName().getValue()
                           << "' to cover its size " << dim.getSize().str() << ", got "
@@ -77,7 +80,11 @@ static std::string ssaName(StringRef text) {
       name += c;
     else if (!name.empty() && name.back() != '_')
       name += '_';
-    if (StringRef sign = c == '-' ? "minus_" : c == '+' ? "plus_" : c == '*' ? "times_" : ""; !sign.empty())
+    if (StringRef sign = c == '-'   ? "minus_"
+                         : c == '+' ? "plus_"
+                         : c == '*' ? "times_"
+                                    : "";
+        !sign.empty())
       name += sign;
   }
   while (!name.empty() && name.back() == '_')
@@ -133,12 +140,20 @@ void Emitter::emitLaunch(OpBuilder &hostBuilder) {
 
   SmallVector<Value> tensors, scalarTensors;
   SmallVector<Attribute> viewAttrs;
-  SmallVector<StringRef> grid;
   SmallVector<std::string> texts;
-  for (StringAttr name : kernel.getOrder().getAsRange<StringAttr>())
-    texts.push_back(kernel.getDim(name).getSize().ceilDiv(tileOf(name)).str());
-  if (texts.empty())
-    texts.push_back("1");
+  SmallVector<SymExpr> programs;
+  for (StringAttr name : getGridOrder()) {
+    SymExpr count = kernel.getDim(name).getSize().ceilDiv(tileOf(name));
+    if (programs.size() < kMaxGridRank)
+      programs.push_back(count);
+    else
+      programs.back() = programs.back() * count;
+  }
+  if (programs.empty())
+    programs.push_back(1);
+  target.setGridRank(programs.size());
+  for (SymExpr count : programs)
+    texts.push_back(count.str());
   ArrayAttr gridAttr = builder.getStrArrayAttr(SmallVector<StringRef>(texts.begin(), texts.end()));
   for (ViewArgument &view : views) {
     tensors.push_back(view.tensor);
@@ -204,9 +219,7 @@ Values Emitter::emitLoops(ArrayRef<StringAttr> dims, bool peel, ValueRange inits
   if (dims.empty())
     return body(inits);
   sched::DimAttr dim = kernel.getDim(dims.front());
-  auto inside = [&](ValueRange values) {
-    return emitLoops(dims.drop_front(), peel, values, body);
-  };
+  auto inside = [&](ValueRange values) { return emitLoops(dims.drop_front(), peel, values, body); };
   Value blocks = emitScalar(dim.getSize().ceilDiv(dim.getTile()));
   bool ragged = mayBeRagged(dim);
   if (!ragged || !peel || dims.size() > 1)
@@ -235,8 +248,8 @@ bool Emitter::isRagged(StringAttr dim) {
   return scope && llvm::is_contained(scope->ragged, dim);
 }
 
-/// Whether one block covers the dimension, which then needs no loop. A coordinate of a dimension of tile size 1 has no
-/// edge to mask, so it is left to a loop unless its size is known.
+/// Whether one block covers the dimension, which then needs no loop. A coordinate of a dimension of
+/// tile size 1 has no edge to mask, so it is left to a loop unless its size is known.
 bool Emitter::fits(sched::DimAttr dim) {
   if (dim.getTile() == 1)
     return dim.getSize().isConstant(1);
@@ -341,13 +354,35 @@ RankedTensorType Emitter::tileType(const Order &order, Type element) {
 // The body
 //===----------------------------------------------------------------------===//
 
+/// The parallel dimensions that take more than one program, first varying fastest.
+SmallVector<StringAttr> Emitter::getGridOrder() {
+  SmallVector<StringAttr> order(kernel.getOrder().getAsRange<StringAttr>());
+  llvm::erase_if(order, [&](StringAttr name) { return fits(kernel.getDim(name)); });
+  return order;
+}
+
+/// Tile coordinates from program ids; the last id counts through all dimensions from the last grid dimension on.
+void Emitter::emitCoordinates() {
+  SmallVector<StringAttr> order = getGridOrder();
+  Value rest;
+  for (auto [i, name] : llvm::enumerate(order)) {
+    if (i < kMaxGridRank)
+      rest = create<tile::ProgramIdOp>(builder.getIndexType(), i);
+    Value coordinate = rest;
+    if (i + 1 >= kMaxGridRank && i + 1 < order.size()) {
+      Value count = emitScalar(kernel.getDim(name).getSize().ceilDiv(tileOf(name)));
+      coordinate = create<arith::RemUIOp>(rest, count);
+      rest = create<arith::DivUIOp>(rest, count);
+    }
+    top().coords[name] = coordinate;
+  }
+}
+
 void Emitter::emit() {
   Scope scope;
   scope.block = &target.getBody().front();
   scopes.push_back(&scope);
-  for (auto [i, name] : llvm::enumerate(kernel.getOrder().getAsRange<StringAttr>()))
-    if (!fits(kernel.getDim(name)))
-      scope.coords[name] = create<tile::ProgramIdOp>(builder.getIndexType(), i);
+  emitCoordinates();
   for (sched::DimAttr dim : kernel.getDims().getAsRange<sched::DimAttr>()) {
     if (!dim.isStream() && fits(dim))
       scope.coords[dim.getName()] = getConstant(0);

@@ -1,12 +1,13 @@
 //===- Emitter.h - Writes one kernel as a program on tiles -----*- C++ -*-===//
 //
-// Emission is by demand: stores and streams ask for the tiles they need, and a value is written where all that it
-// depends on is first known. The open loops form a stack of scopes; each scope binds coordinates of dimensions and
-// remembers the tiles written in it. A value belongs to the outermost scope that binds everything it depends on, so that
-// loop-invariant work comes out before its loop.
+// Emission is by demand: stores and streams ask for the tiles they need, and a value is written
+// where all that it depends on is first known. The open loops form a stack of scopes; each scope
+// binds coordinates of dimensions and remembers the tiles written in it. A value belongs to the
+// outermost scope that binds everything it depends on, so that loop-invariant work comes out before
+// its loop.
 //
-// A tile's axes are an ordered list of dimensions ("order"), those of tile size above 1. The same value can exist in
-// several orders, and repeated along further dimensions.
+// A tile's axes are an ordered list of dimensions ("order"), those of tile size above 1. The same
+// value can exist in several orders, and repeated along further dimensions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CONVERSION_SCHEDULETOTILE_EMITTER_H
@@ -21,6 +22,9 @@ namespace tessera {
 using Order = llvm::SmallVector<mlir::StringAttr, 4>;
 using Values = llvm::SmallVector<mlir::Value>;
 
+/// Machines count programs along up to three dimensions; more are folded into the last.
+inline constexpr size_t kMaxGridRank = 3;
+
 /// A gauge in one block: before it, and the reference that weights and states are brought to.
 struct GaugeStep {
   mlir::Value next;      ///< the gauge after the block
@@ -32,10 +36,12 @@ struct GaugeStep {
 struct Scope {
   mlir::Block *block = nullptr;
   mlir::Operation *child = nullptr; ///< the open loop below; what is written comes before it
-  llvm::DenseMap<mlir::StringAttr, mlir::Value> coords; ///< block coordinates of the dimensions bound here
-  llvm::SmallVector<mlir::StringAttr> ragged; ///< of these, the ones whose block may reach beyond the size
-  sched::StreamOp stream = {};                ///< set in the innermost loop of a stream
-  bool full = false;                          ///< no mask has any effect in this loop
+  llvm::DenseMap<mlir::StringAttr, mlir::Value>
+      coords; ///< block coordinates of the dimensions bound here
+  llvm::SmallVector<mlir::StringAttr>
+      ragged;                  ///< of these, the ones whose block may reach beyond the size
+  sched::StreamOp stream = {}; ///< set in the innermost loop of a stream
+  bool full = false;           ///< no mask has any effect in this loop
 
   struct Tile {
     Order order;
@@ -115,6 +121,8 @@ private:
   mlir::Value getStart(mlir::StringAttr dim);
   bool isSizeOnly(SymExpr e);
   mlir::Value emitScalar(SymExpr e);
+  llvm::SmallVector<mlir::StringAttr> getGridOrder();
+  void emitCoordinates();
   mlir::Value emitIota(mlir::StringAttr dim, SymExpr offset, mlir::Type element);
   mlir::Value emitIndex(SymExpr e, mlir::Type element, const Order &order);
   mlir::Value emitIndexSum(SymExpr e, mlir::Type element, const Order &order);
@@ -146,7 +154,8 @@ private:
   std::optional<Matrix> asMatrixProduct(mlir::ValueRange values,
                                         llvm::ArrayRef<mlir::StringAttr> reduced,
                                         const Order &order);
-  /// Joins one block: `state` (nothing yet if null) with `values` over `reduced`, as a tile in `order`.
+  /// Joins one block: `state` (nothing yet if null) with `values` over `reduced`, as a tile in
+  /// `order`.
   mlir::Value emitJoin(ReduceOp kind, mlir::ValueRange values,
                        llvm::ArrayRef<mlir::StringAttr> reduced, const Order &order,
                        mlir::Type accumulator, mlir::Value state);

@@ -1,6 +1,7 @@
 //===- ScheduleToTile.cpp - The pass convert-sched-to-tile ----------------===//
 //
-// Walks the functions of a module and replaces every scheduled kernel; Emitter writes the kernel itself.
+// Walks the functions of a module and replaces every scheduled kernel; Emitter writes the kernel
+// itself.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Conversion/ScheduleToTile/Passes.h"

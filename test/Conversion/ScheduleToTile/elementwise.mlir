@@ -16,7 +16,7 @@
 // CHECK-NEXT: %[[Y:.*]] = tile.map mul(%[[X]], %[[A]])
 // CHECK-NEXT: tile.store %[[Y]], %out[%pid0] dims [0] bounded
 // CHECK-NEXT: tile.return
-func.func @scale(%x: !gir.tensor<S, f32> {gir.name = "x"}, %a: !gir.tensor<f32> {gir.name = "a", gir.scalar})
+func.func @scale(%x: !gir.tensor<S, f32> {gir.name = "x"}, %a: !gir.tensor<f32> {gir.name = "a", gir.scalar = "float"})
     -> !gir.tensor<S, f32> {
   %r = sched.kernel @scale_k(%X = %x : !gir.tensor<S, f32>, %A = %a : !gir.tensor<f32>) -> (%o : !gir.tensor<S, f32>)
       dims [parallel i = S tile 1024] order [i] {

@@ -1,7 +1,7 @@
 //===- ScheduleOps.cpp - Textual form and helpers of the operations -------===//
 //
-// A kernel is printed with its arguments named in its head, as loops are, so that the text is read and
-// edited from top to bottom; lists of dimensions are plain names.
+// A kernel is printed with its arguments named in its head, as loops are, so that the text is read
+// and edited from top to bottom; lists of dimensions are plain names.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"

@@ -1,8 +1,8 @@
 //===- ScheduleVerify.cpp - What a valid schedule is ----------------------===//
 //
-// A value's dimensions follow from its operands: their union, less what is reduced, in the order in which the
-// kernel declares them. States must be relative to the gauge that they name, since only then may the loop
-// re-base them. Messages say what was expected and what was found.
+// A value's dimensions follow from its operands: their union, less what is reduced, in the order in
+// which the kernel declares them. States must be relative to the gauge that they name, since only
+// then may the loop re-base them. Messages say what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/ScalarTypes.h"
@@ -100,8 +100,8 @@ LogicalResult KernelOp::verify() {
   }
   for (StringAttr name : parallel)
     if (!ordered.contains(name))
-      return emitOpError() << "expected every parallel dimension in the order, '"
-                           << name.getValue() << "' is missing";
+      return emitOpError() << "expected every parallel dimension in the order, '" << name.getValue()
+                           << "' is missing";
 
   SmallVector<Type> expected(getInputs().getTypes());
   llvm::append_range(expected, getOutputs().getTypes());
@@ -119,11 +119,11 @@ LogicalResult KernelOp::verify() {
     if (input < 0 || input >= int64_t(getInputs().size()))
       return emitOpError() << "expected the number of an input or -1 in 'into', got " << input;
     if (getInputs()[input].getType() != getOutputs()[i].getType())
-      return emitOpError() << "expected input " << input << " of type "
-                           << getOutputs()[i].getType() << ", got " << getInputs()[input].getType();
+      return emitOpError() << "expected input " << input << " of type " << getOutputs()[i].getType()
+                           << ", got " << getInputs()[input].getType();
     if (!getInputArgument(input).use_empty())
-      return emitOpError() << "expected no load of input " << input
-                           << ", which result " << i << " is stored into";
+      return emitOpError() << "expected no load of input " << input << ", which result " << i
+                           << " is stored into";
   }
   return success();
 }
@@ -152,8 +152,7 @@ LogicalResult StreamOp::verify() {
       return emitOpError() << "expected '" << name.getValue() << "' to have the role stream, got "
                            << dim.getRole().getValue();
     if (llvm::is_contained(getOver().getValue().take_front(i), name))
-      return emitOpError() << "expected distinct dimensions, got '" << name.getValue()
-                           << "' twice";
+      return emitOpError() << "expected distinct dimensions, got '" << name.getValue() << "' twice";
   }
   if (!(getLag().convertToDouble() >= 0))
     return emitOpError() << "expected a lag of at least 0, got " << getLag().convertToDouble();
@@ -288,7 +287,8 @@ LogicalResult AccumulateOp::verify() {
     return failure();
   for (Operation *user : getResult().getUsers())
     if (!isa<YieldOp>(user)) {
-      InFlightDiagnostic diagnostic = emitOpError("expected a state to be used by sched.yield only");
+      InFlightDiagnostic diagnostic =
+          emitOpError("expected a state to be used by sched.yield only");
       diagnostic.attachNote(user->getLoc()) << "used here; the stream's result is the final state";
       return diagnostic;
     }
@@ -306,8 +306,8 @@ LogicalResult AccumulateOp::verify() {
   if (!gauge || gauge->getParentOp() != *stream)
     return emitOpError("expected a sched.gauge of this stream after 'rel'");
   if (getReduceOp() != tessera::ReduceOp::Sum || !isa<FloatType>(element))
-    return emitOpError() << "expected a floating point 'sum' relative to a gauge, got '" << getKind()
-                         << "' of " << element;
+    return emitOpError() << "expected a floating point 'sum' relative to a gauge, got '"
+                         << getKind() << "' of " << element;
   if (weights.empty())
     return emitOpError("expected values made from weights of the gauge, got none");
   for (WeighOp weigh : weights)
@@ -334,9 +334,10 @@ static FailureOr<SmallVector<StringAttr>> verifyIndex(Operation *op, KernelOp ke
   if (failed(expressions))
     return failure();
   if (expressions->size() != tensor.getRank() && expressions->size() != 1)
-    return op->emitOpError() << "expected " << tensor.getRank()
-                             << " index expressions, one for each dimension, or one row-major element number, got "
-                             << expressions->size();
+    return op->emitOpError()
+           << "expected " << tensor.getRank()
+           << " index expressions, one for each dimension, or one row-major element number, got "
+           << expressions->size();
   return kernel.getDimsIn(*expressions);
 }
 

@@ -11,14 +11,15 @@ def Schedule_Dialect : Dialect {
   let cppNamespace = "::tessera::sched";
   let summary = "the partition into kernels, and every decision in it";
   let description = [{
-    A function is a sequence of `sched.kernel`s on graph tensors. Inside a kernel, iteration dimensions have names, and a
-    value is a function of some of them: `!sched.val<[i, n], f32>`. Operations combine values over the union of
-    their dimensions, so there is no broadcasting, no transposing and no reshaping; how a tensor is laid out appears only
-    in the index expressions of `sched.load` and `sched.store`.
+    A function is a sequence of `sched.kernel`s on graph tensors. Inside a kernel, iteration
+    dimensions have names, and a value is a function of some of them: `!sched.val<[i, n], f32>`.
+    Operations combine values over the union of their dimensions, so there is no broadcasting, no
+    transposing and no reshaping; how a tensor is laid out appears only in the index expressions of
+    `sched.load` and `sched.store`.
 
-    A dimension is `parallel` (cut into tiles over the grid), `stream` (walked block by block by a `sched.stream`) or
-    `inner` (reduced inside a block). Its `tile` is the block size. Everything the compiler decided is written in this
-    text, and the text can be edited and compiled.
+    A dimension is `parallel` (cut into tiles over the grid), `stream` (walked block by block by a
+    `sched.stream`) or `inner` (reduced inside a block). Its `tile` is the block size. Everything
+    the compiler decided is written in this text, and the text can be edited and compiled.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -29,7 +30,12 @@ def Schedule_Dialect : Dialect {
 def Schedule_ValType : TypeDef<Schedule_Dialect, "Val"> {
   let mnemonic = "val";
   let summary = "a scalar for every point of some iteration dimensions";
-  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims, "::mlir::Type":$elementType);
+  let description = [{
+    `!sched.val<[i, n], f32>`: dimensions of the kernel in the order of their declaration, then the
+    element type; `!sched.val<[], f32>` is one number.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims,
+                        "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -41,10 +47,12 @@ def Schedule_DimAttr : AttrDef<Schedule_Dialect, "Dim"> {
   let mnemonic = "dim";
   let summary = "an iteration dimension: name, size, role and tile size";
   let description = [{
-    `#sched.dim<parallel i = S tile 64>`; the role is parallel, stream or inner. The size is an integer, a plain name,
-    or any other size expression in quotes: `#sched.dim<inner k = "2*D" tile 32>`.
+    `#sched.dim<parallel i = S tile 64>`; the role is parallel, stream or inner. The size is an
+    integer, a plain name, or any other size expression in quotes: `#sched.dim<inner k = "2*D" tile
+    32>`.
   }];
-  let parameters = (ins "::mlir::StringAttr":$name, "::tessera::SymExpr":$size, "::mlir::StringAttr":$role, "int64_t":$tile);
+  let parameters = (ins "::mlir::StringAttr":$name, "::tessera::SymExpr":$size,
+                        "::mlir::StringAttr":$role, "int64_t":$tile);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

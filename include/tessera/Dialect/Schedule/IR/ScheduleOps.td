@@ -9,10 +9,12 @@ include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-class Schedule_Op<string mnemonic, list<Trait> traits = []> : Op<Schedule_Dialect, mnemonic, traits> {
+class Schedule_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Schedule_Dialect, mnemonic, traits> {
   let hasVerifier = 1;
 }
-class Schedule_PureOp<string mnemonic, list<Trait> traits = []> : Schedule_Op<mnemonic, !listconcat([Pure], traits)>;
+class Schedule_PureOp<string mnemonic, list<Trait> traits = []>
+    : Schedule_Op<mnemonic, !listconcat([Pure], traits)>;
 
 //===----------------------------------------------------------------------===//
 // Structure
@@ -22,30 +24,34 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one kernel: a grid of programs over the parallel dimensions";
   let description = [{
-    The block's arguments are the inputs, then the results (to be stored into). `dims` declares every iteration
-    dimension; the dimensions of a value's type are listed in that order. Grid dimensions follow `order`, first varying
-    fastest. Other attributes stand in `attributes {…}` before the body. Among them, `into` has an entry for every result:
-    -1 for a fresh tensor, or the number of an input that this kernel does not read and in which the result is stored;
-    what is not stored keeps its value.
+    The block's arguments are the inputs, then the results (to be stored into). `dims` declares
+    every iteration dimension; the dimensions of a value's type are listed in that order. Grid
+    dimensions follow `order`, first varying fastest.
+
+    Other attributes stand in `attributes {…}` before the body. Among them, `into` has an entry for
+    every result: -1 for a fresh tensor, or the number of an input that this kernel does not read
+    and in which the result is stored; what is not stored keeps its value.
 
     ```mlir
-    %r = sched.kernel @double(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
+    %r = sched.kernel @negate(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
         dims [parallel i = S tile 1024] order [i] {
       %0 = sched.load %in["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
-      %1 = sched.map add(%0, %0) : (!sched.val<[i], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+      %1 = sched.map neg(%0) : (!sched.val<[i], f32>) -> !sched.val<[i], f32>
       sched.store %1, %out["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs, ArrayAttr:$dims,
-                       StrArrayAttr:$order, OptionalAttr<DenseI64ArrayAttr>:$into);
+  let arguments = (ins SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs,
+                       ArrayAttr:$dims, StrArrayAttr:$order,
+                       OptionalAttr<DenseI64ArrayAttr>:$into);
   let results = (outs Variadic<Graph_TensorType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
   let builders = [
-    OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::StringAttr":$name, "::mlir::ValueRange":$inputs,
-                   "::mlir::ArrayAttr":$dims, "::mlir::ArrayAttr":$order), [{
+    OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::StringAttr":$name,
+                   "::mlir::ValueRange":$inputs, "::mlir::ArrayAttr":$dims,
+                   "::mlir::ArrayAttr":$order), [{
       build($_builder, $_state, outputs, name, inputs, dims, order, /*into=*/nullptr);
     }]>
   ];
@@ -55,33 +61,60 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
     /// Its place in the declaration.
     unsigned getDimPosition(::llvm::StringRef name);
     /// The declared dimensions among the symbols of an expression, in declaration order.
-    ::llvm::SmallVector<::mlir::StringAttr> getDimsIn(::llvm::ArrayRef<::tessera::SymExpr> expressions);
+    ::llvm::SmallVector<::mlir::StringAttr>
+    getDimsIn(::llvm::ArrayRef<::tessera::SymExpr> expressions);
     ::mlir::BlockArgument getInputArgument(unsigned i) { return getBody().getArgument(i); }
-    ::mlir::BlockArgument getOutputArgument(unsigned i) { return getBody().getArgument(getInputs().size() + i); }
+    ::mlir::BlockArgument getOutputArgument(unsigned i) {
+      return getBody().getArgument(getInputs().size() + i);
+    }
   }];
 }
 
 def Schedule_StreamOp : Schedule_Op<"stream", [SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "walks the stream dimensions block by block, carrying states";
   let description = [{
-    The body computes one block and ends by yielding its states (`sched.gauge`, `sched.accumulate`); the results are the
-    states after the last block. Along the last of `over` only indices in `live` are visited, and inside `full` no
-    `sched.mask` is evaluated. Bounds are expressions over sizes and over `i.lo` and `i.hi`, the first and
-    last index of this program's tile along the parallel dimension `i`. `lag` lets a gauge stay behind the running
-    maximum by that many powers of two.
+    The body computes one block and ends by yielding its states (`sched.gauge`,
+    `sched.accumulate`); the results are the states after the last block. A stream without states
+    stores. Along the last of `over` only indices in `live` are visited, and inside `full` no
+    `sched.mask` has any effect. Both are a first index and an end, expressions over sizes and over
+    `i.lo` and `i.hi`, the first and last index of this program's tile along the parallel dimension
+    `i`. `lag` lets a gauge stay behind the running maximum by that many powers of two.
+
+    ```mlir
+    %sum = sched.stream over [n] live ["0", "i.hi + 1"] full ["0", "i.lo + 1"] lag 0.0
+        -> !sched.val<[i], f32> {
+      %0 = sched.load %in["i", "n"] : !gir.tensor<S, S, f32> -> !sched.val<[i, n], f32>
+      %1 = sched.index "i - n" : !sched.val<[i, n], i64>
+      %zero = sched.constant 0 : i64 : !sched.val<[], i64>
+      %2 = sched.map ge(%1, %zero)
+         : (!sched.val<[i, n], i64>, !sched.val<[], i64>) -> !sched.val<[i, n], i1>
+      %3 = sched.mask %2, %0 else 0.0 : f32
+         : (!sched.val<[i, n], i1>, !sched.val<[i, n], f32>) -> !sched.val<[i, n], f32>
+      %4 = sched.accumulate sum(%3) : (!sched.val<[i, n], f32>) -> !sched.val<[i], f32>
+      sched.yield %4 : !sched.val<[i], f32>
+    }
+    ```
   }];
   let arguments = (ins StrArrayAttr:$over, StrArrayAttr:$live, StrArrayAttr:$full, F64Attr:$lag);
   let results = (outs Variadic<Schedule_ValType>:$states);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `over` custom<Names>($over) `live` $live `full` $full `lag` custom<PlainFloat>($lag) attr-dict-with-keyword
-    (`->` type($states)^)? $body
+    `over` custom<Names>($over) `live` $live `full` $full `lag` custom<PlainFloat>($lag)
+    attr-dict-with-keyword (`->` type($states)^)? $body
   }];
   let hasRegionVerifier = 1;
 }
 
 def Schedule_YieldOp : Schedule_Op<"yield", [Pure, Terminator, HasParent<"StreamOp">]> {
   let summary = "the states of a stream";
+  let description = [{
+    Ends the body of a `sched.stream`. Its operands are gauges and accumulations of that stream and
+    become its results; without operands it is not written.
+
+    ```mlir
+    sched.yield %g, %sum : !sched.val<[i], f32>, !sched.val<[i], f32>
+    ```
+  }];
   let arguments = (ins Variadic<Schedule_ValType>:$states);
   let assemblyFormat = "($states^ `:` type($states))? attr-dict";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange{}); }]>];
@@ -94,8 +127,13 @@ def Schedule_YieldOp : Schedule_Op<"yield", [Pure, Terminator, HasParent<"Stream
 def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
   let summary = "the running reference of an exponent: its maximum so far along the stream";
   let description = [{
-    In powers of two. Weights and states that name a gauge are relative to it; when it moves from g to g', states are
-    multiplied by 2^(g - g').
+    In powers of two. Weights and states that name a gauge are relative to it; when it moves from g
+    to g', states are multiplied by 2^(g - g'). Inside the body the result is the gauge after the
+    current block.
+
+    ```mlir
+    %g = sched.gauge %u : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+    ```
   }];
   let arguments = (ins Schedule_ValType:$exponent);
   let results = (outs Schedule_ValType:$result);
@@ -104,6 +142,15 @@ def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
 
 def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
   let summary = "2^(exponent - gauge), 0 where the exponent is -inf";
+  let description = [{
+    The gauge is a `sched.gauge` of the same stream, or, in a later pass, the final gauge that an
+    earlier stream gave.
+
+    ```mlir
+    %w = sched.weigh %u rel %g
+       : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
+    ```
+  }];
   let arguments = (ins Schedule_ValType:$exponent, Schedule_ValType:$gauge);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = "$exponent `rel` $gauge attr-dict `:` functional-type(operands, $result)";
@@ -112,13 +159,22 @@ def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
 def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegments]> {
   let summary = "joins a block's values, or products of values, into a state";
   let description = [{
-    With two values their product is summed (a contraction). Dimensions of the stream are joined with `kind`. With
-    `rel`, the values are weights of that gauge, and so is the state. The result's element type is the accumulator's.
+    With two values their product is summed (a contraction). Dimensions of the stream are joined
+    with `kind`. With `rel`, the values are made from weights of that gauge, and the state is
+    relative to it. The result's element type is the accumulator's. Only `sched.yield` uses a state.
+
+    ```mlir
+    %a = sched.accumulate sum(%w, %v) rel %g
+       : (!sched.val<[i, n], f32>, !sched.val<[n, d], f32>, !sched.val<[i], f32>)
+         -> !sched.val<[i, d], f32>
+    ```
   }];
-  let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$values, Optional<Schedule_ValType>:$gauge);
+  let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$values,
+                       Optional<Schedule_ValType>:$gauge);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = [{
-    custom<Keyword>($kind) `(` $values `)` (`rel` $gauge^)? attr-dict `:` functional-type(operands, $result)
+    custom<Keyword>($kind) `(` $values `)` (`rel` $gauge^)? attr-dict
+    `:` functional-type(operands, $result)
   }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
@@ -132,8 +188,13 @@ def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegme
 def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "the tensor's element at an index";
   let description = [{
-    The index is affine in the dimensions: one size expression per tensor dimension, or a single one that is the
-    row-major element number of a contiguous tensor.
+    The index is affine in the dimensions: one size expression per tensor dimension, or a single one
+    that is the row-major element number of a contiguous tensor. Where an index along one dimension
+    runs past the tensor's end, the element is 0.
+
+    ```mlir
+    %0 = sched.load %in["b", "2*i + 1"] : !gir.tensor<B, S, f32> -> !sched.val<[b, i], f32>
+    ```
   }];
   let arguments = (ins Graph_TensorType:$tensor, StrArrayAttr:$index);
   let results = (outs Schedule_ValType:$result);
@@ -142,12 +203,25 @@ def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
 
 def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a value into a result at an index";
+  let description = [{
+    The index is as in `sched.load` and has every dimension of the value; along further dimensions
+    the value is repeated.
+
+    ```mlir
+    sched.store %0, %out["i", "n"] : !sched.val<[i], f32>, !gir.tensor<S, T, f32>
+    ```
+  }];
   let arguments = (ins Schedule_ValType:$value, Graph_TensorType:$tensor, StrArrayAttr:$index);
   let assemblyFormat = "$value `,` $tensor `` $index attr-dict `:` type($value) `,` type($tensor)";
 }
 
 def Schedule_ConstantOp : Schedule_PureOp<"constant", [ConstantLike]> {
   let summary = "a number";
+  let description = [{
+    ```mlir
+    %0 = sched.constant 1.0 : f32 : !sched.val<[], f32>
+    ```
+  }];
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
@@ -156,6 +230,11 @@ def Schedule_ConstantOp : Schedule_PureOp<"constant", [ConstantLike]> {
 
 def Schedule_IndexOp : Schedule_PureOp<"index"> {
   let summary = "a size expression over iteration dimensions and sizes, as an integer";
+  let description = [{
+    ```mlir
+    %0 = sched.index "i + T - S" : !sched.val<[i], i64>
+    ```
+  }];
   let arguments = (ins StrAttr:$expression);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = "$expression attr-dict `:` type($result)";
@@ -163,9 +242,19 @@ def Schedule_IndexOp : Schedule_PureOp<"index"> {
 
 def Schedule_MapOp : Schedule_PureOp<"map"> {
   let summary = "an elementwise operation over the union of the operands' dimensions";
+  let description = [{
+    `kind` is an operation of the scalar vocabulary (ScalarOps.def).
+
+    ```mlir
+    %2 = sched.map mul(%0, %1)
+       : (!sched.val<[i], f32>, !sched.val<[n], f32>) -> !sched.val<[i, n], f32>
+    ```
+  }];
   let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$inputs);
   let results = (outs Schedule_ValType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = [{
+    custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)
+  }];
   let extraClassDeclaration = [{
     ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
   }];
@@ -173,13 +262,30 @@ def Schedule_MapOp : Schedule_PureOp<"map"> {
 
 def Schedule_MaskOp : Schedule_PureOp<"mask"> {
   let summary = "the value where the condition holds, else the given number; full blocks skip it";
-  let arguments = (ins Schedule_ValType:$condition, Schedule_ValType:$value, TypedAttrInterface:$otherwise);
+  let description = [{
+    As `sched.map where`, but inside the `full` range of its stream the condition is known to hold
+    and is not computed.
+
+    ```mlir
+    %1 = sched.mask %live, %0 else 0xFF800000 : f32
+       : (!sched.val<[i, n], i1>, !sched.val<[i, n], f32>) -> !sched.val<[i, n], f32>
+    ```
+  }];
+  let arguments = (ins Schedule_ValType:$condition, Schedule_ValType:$value,
+                       TypedAttrInterface:$otherwise);
   let results = (outs Schedule_ValType:$result);
-  let assemblyFormat = "$condition `,` $value `else` $otherwise attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat = [{
+    $condition `,` $value `else` $otherwise attr-dict `:` functional-type(operands, $result)
+  }];
 }
 
 def Schedule_CastOp : Schedule_PureOp<"cast"> {
   let summary = "conversion of the element type, as `gir.cast`";
+  let description = [{
+    ```mlir
+    %1 = sched.cast %0 : !sched.val<[i], bf16> -> !sched.val<[i], f32>
+    ```
+  }];
   let arguments = (ins Schedule_ValType:$input);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -187,11 +293,20 @@ def Schedule_CastOp : Schedule_PureOp<"cast"> {
 
 def Schedule_ReduceOp : Schedule_PureOp<"reduce"> {
   let summary = "reduction over inner dimensions, inside a block";
-  let description = [{ With two values their product is summed (a contraction). }];
+  let description = [{
+    With two values their product is summed (a contraction). Sums and products are joined in the
+    accumulation type of the elements, then converted to the result's element type.
+
+    ```mlir
+    %s = sched.reduce sum(%q, %k) over [d]
+       : (!sched.val<[i, d], f32>, !sched.val<[n, d], f32>) -> !sched.val<[i, n], f32>
+    ```
+  }];
   let arguments = (ins StrAttr:$kind, Variadic<Schedule_ValType>:$values, StrArrayAttr:$over);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = [{
-    custom<Keyword>($kind) `(` $values `)` `over` custom<Names>($over) attr-dict `:` functional-type($values, $result)
+    custom<Keyword>($kind) `(` $values `)` `over` custom<Names>($over) attr-dict `:`
+    functional-type($values, $result)
   }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
