@@ -45,7 +45,7 @@ typedef enum tessera_status {
 typedef struct tessera_dim {
   int64_t size;
   int64_t divisor; ///< a known divisor of the size, at least 1
-  int64_t hint;    ///< an upper bound of the sizes to be expected, for the cost model; 0: none
+  int64_t hint;    ///< an upper bound of the sizes to be served; 0: none
   int32_t fixed;   ///< the size is part of the specialisation
   int32_t reserved;
 } tessera_dim;

@@ -1,6 +1,8 @@
 //===- Program.cpp - A program given on the command line ------------------===//
 #include "Program.h"
 
+#include "tessera_rt.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -32,17 +34,14 @@ bool looksLikeIR(std::string_view text) {
   return false;
 }
 
-/// The class of sizes that share code, as the Python package cuts them (python/ext/Arguments.cpp).
+/// A dimension of the class of sizes that share code with this one.
 tessera_dim dimOf(int64_t size) {
+  tessera_rt_size_class sizes = tessera_rt_classify_size(size);
   tessera_dim dim = {};
   dim.size = size;
-  dim.fixed = size <= 1;
-  dim.divisor = size <= 1 ? 1 : size % 64 == 0 ? 64 : size % 16 == 0 ? 16 : 1;
-  for (int64_t hint : {1, 16, 64, 256, 1024})
-    if (size <= hint) {
-      dim.hint = hint;
-      break;
-    }
+  dim.fixed = sizes.fixed;
+  dim.divisor = sizes.divisor;
+  dim.hint = sizes.bound;
   return dim;
 }
 

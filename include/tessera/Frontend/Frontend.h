@@ -168,7 +168,7 @@ struct SymbolInfo {
   int64_t divisor = 1;
   /// The value at hand, if it is known.
   std::optional<int64_t> size;
-  /// An upper bound to be expected, 0 if there is none.
+  /// An upper bound of the sizes that are compiled for, 0 if there is none.
   int64_t hint = 0;
   /// The least value: 2 for sizes (0 and 1 are specialised), INT64_MIN for int arguments.
   int64_t min = 2;

@@ -85,12 +85,17 @@ void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorT
     SymExpr actual = SymExpr::symbol((name + ".stride." + Twine(d)).str());
     SymExpr counts = SymExpr::max(SymExpr::min(type.getDim(d), 2) - 1, 0);
     SymExpr difference = (actual - expected) * counts;
-    guard(difference, "eq", 0, "expected another stride in dimension " + Twine(d) + " of '" + name + "'");
+    if (!difference.isConstant(0))
+      guard(difference, "eq", 0, "expected another stride in dimension " + Twine(d) + " of '" + name + "'");
   };
-  if (auto unit = function.getArgAttrOfType<IntegerAttr>(index, gir::kUnitStrideAttr))
-    expectStride(unit.getInt(), 1);
-  if (!function.getArgAttr(index, gir::kContiguousAttr))
+  // Nor is any stride of a tensor without elements.
+  if (llvm::any_of(type.getShape(), [](SymExpr size) { return size.isConstant(0); }))
     return;
+  if (!function.getArgAttr(index, gir::kContiguousAttr)) {
+    if (auto unit = function.getArgAttrOfType<IntegerAttr>(index, gir::kUnitStrideAttr))
+      expectStride(unit.getInt(), 1);
+    return;
+  }
   SymExpr stride = 1;
   for (unsigned d = type.getRank(); d-- > 0;) {
     expectStride(d, stride);
@@ -109,6 +114,8 @@ void HostConverter::addFactGuards() {
       };
       if (auto divisor = fact("divisor"); divisor && *divisor > 1)
         guard(symbol, "multiple", *divisor, "expected a multiple of {1} as size '" + entry.getName().strref() + "', got {0}");
+      if (auto most = fact("max"))
+        guard(symbol, "le", *most, "expected at most {1} as size '" + entry.getName().strref() + "', got {0}");
       if (auto least = fact("min"); least && *least > 0)
         guard(symbol, "ge", *least, "expected at least {1} as size '" + entry.getName().strref() + "', got {0}");
     }

@@ -440,6 +440,8 @@ void Attempt::finish(mlir::func::FuncOp func) {
     int64_t hint = symbol.info.hint ? symbol.info.hint : symbol.info.size.value_or(0);
     if (hint > 0)
       fact("hint", hint);
+    if (symbol.info.hint > 0)
+      fact("max", symbol.info.hint);
     if (symbol.info.min != std::numeric_limits<int64_t>::min())
       fact("min", symbol.info.min);
     symbols.push_back(builder.getNamedAttr(symbol.info.name, builder.getDictionaryAttr(facts)));
