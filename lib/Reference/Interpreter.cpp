@@ -178,6 +178,10 @@ LogicalResult Interpreter::bindArguments(func::FuncOp function, ArrayRef<HostTen
     for (auto [size, actual] : llvm::zip_equal(type.getShape(), argument.sizes))
       if (size.isSymbol())
         symbols.try_emplace(size.symbolName(), actual);
+    // An integer that the caller passes may also be a size.
+    auto name = function.getArgAttrOfType<StringAttr>(parameter.getArgNumber(), gir::kNameAttr);
+    if (name && type.getRank() == 0 && type.getElementType().isInteger(64))
+      symbols.try_emplace(name, readHostTensor(argument)->integers[0]);
   }
   for (auto [parameter, argument] : llvm::zip_equal(function.getArguments(), arguments)) {
     auto type = cast<gir::TensorType>(parameter.getType());

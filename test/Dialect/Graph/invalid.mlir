@@ -313,3 +313,38 @@ func.func @f(%x: !gir.tensor<B, S, f32>, %w: !gir.tensor<B, f32>) {
   %0 = gir.rms_norm %x rank 1 eps 1.0e-05 scale %w : (!gir.tensor<B, S, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, S, f32>
   return
 }
+
+// -----
+
+// expected-error @below {{expected a dimension below 1 as gir.unit_stride, got 1 : i64}}
+func.func private @f(!gir.tensor<B, f32> {gir.unit_stride = 1 : i64})
+
+// -----
+
+// expected-error @below {{expected a string as gir.name, got 3 : i64}}
+func.func private @f(!gir.tensor<B, f32> {gir.name = 3 : i64})
+
+// -----
+
+// expected-error @below {{expected "int", "float" or "bool" as gir.scalar, got "complex"}}
+func.func private @f(!gir.tensor<f32> {gir.scalar = "complex"})
+
+// -----
+
+// expected-error @below {{expected a scalar as argument 0, got '!gir.tensor<B, f32>'}}
+func.func private @f(!gir.tensor<B, f32> {gir.scalar = "float"})
+
+// -----
+
+// expected-error @below {{expected integers divisor, hint, min or max about size S, got colour = "red"}}
+func.func private @f() attributes {gir.symbols = {S = {colour = "red"}}}
+
+// -----
+
+// expected-error @below {{expected a divisor of at least 1 for size S, got 0}}
+func.func private @f() attributes {gir.symbols = {S = {divisor = 0 : i64}}}
+
+// -----
+
+// expected-error @below {{expected an equality of two size expressions, got "S < T"}}
+func.func private @f() attributes {gir.guards = ["S < T"]}

@@ -98,3 +98,12 @@ func.func @composites(%x: !gir.tensor<B, S, f32>, %w: !gir.tensor<S, f32>) -> !g
   %8 = gir.var %7 dims [1] correction 1.0 : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
   return %8 : !gir.tensor<B, f32>
 }
+
+// CHECK-LABEL: func private @attributes
+// CHECK-SAME: {gir.contiguous, gir.name = "x", gir.unit_stride = 1 : i64}
+// CHECK-SAME: {gir.name = "scale", gir.scalar = "float"}
+// CHECK-SAME: gir.guards = ["T == 2*S"]
+// CHECK-SAME: gir.symbols = {S = {divisor = 64 : i64, hint = 4096 : i64, min = 2 : i64}}
+func.func private @attributes(!gir.tensor<S, T, f32> {gir.contiguous, gir.name = "x", gir.unit_stride = 1 : i64},
+    !gir.tensor<f32> {gir.name = "scale", gir.scalar = "float"})
+    attributes {gir.guards = ["T == 2*S"], gir.symbols = {S = {divisor = 64, hint = 4096, min = 2}}, gir.numerics = {matmul = "tf32"}}

@@ -57,6 +57,8 @@ llvm::SmallVector<SymExpr> reshapeIndex(llvm::ArrayRef<SymExpr> from, llvm::Arra
 inline constexpr llvm::StringLiteral kNameAttr = "gir.name";
 inline constexpr llvm::StringLiteral kUnitStrideAttr = "gir.unit_stride";
 inline constexpr llvm::StringLiteral kContiguousAttr = "gir.contiguous";
+inline constexpr llvm::StringLiteral kScalarAttr = "gir.scalar";
+inline constexpr llvm::StringLiteral kNumericsAttr = "gir.numerics";
 inline constexpr llvm::StringLiteral kSymbolsAttr = "gir.symbols";
 inline constexpr llvm::StringLiteral kGuardsAttr = "gir.guards";
 

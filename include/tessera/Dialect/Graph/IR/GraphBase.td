@@ -10,18 +10,29 @@ def Graph_Dialect : Dialect {
   let cppNamespace = "::tessera::gir";
   let summary = "whole tensors: types, symbolic shapes, numerics, effects";
   let description = [{
-    Graph IR states a program as mathematics on whole tensors. Dimensions are symbolic: the same name is the same
-    size, and an operation's verifier compares sizes as expressions. Broadcasting is explicit, so every elementwise
-    operation has operands of one shape. Composite operations (`gir.softmax`, `gir.layer_norm`, …) keep the user's
-    words until `gir-decompose` rewrites them; after it every operation is a map, a view, a reduction or a
-    contraction, and describes itself through one interface (`GraphOpInterface`).
+    Graph IR states a program as mathematics on whole tensors. Dimensions are symbolic: the same
+    name is the same size, and an operation's verifier compares sizes as expressions. Broadcasting
+    is explicit, so every elementwise operation has operands of one shape. Composite operations
+    (`gir.softmax`, `gir.layer_norm`, …) keep the user's words until `gir-decompose` rewrites
+    them; after it every operation is a map, a view, a reduction or a contraction, and describes
+    itself through one interface (`GraphOpInterface`).
 
-    A function is a `func.func` whose arguments carry `gir.name` (the parameter's name), `gir.unit_stride` (the
-    dimension whose stride is one) and `gir.contiguous`; the function carries `gir.symbols` (facts about sizes:
-    `divisor`, `hint`, `min`) and `gir.guards` (equalities that hold for this specialisation).
+    A function is a `func.func`. Its arguments may carry
+    - `gir.name`: the parameter's name;
+    - `gir.scalar`: `"int"`, `"float"` or `"bool"` for a rank-0 tensor that the caller passes as a
+      number;
+    - `gir.unit_stride`: the dimension whose stride is one;
+    - `gir.contiguous`: elements lie in row-major order.
+
+    The function may carry
+    - `gir.symbols`: facts about sizes, `{S = {divisor = 64, hint = 4096, min = 2}}`;
+    - `gir.guards`: equalities that hold in this specialisation, `["S == T"]`;
+    - `gir.numerics`: the user's numerics policy.
   }];
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
@@ -29,13 +40,16 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
   let mnemonic = "tensor";
   let summary = "a tensor with symbolic dimensions";
   let description = [{
-    `!gir.tensor<B, S, 64, f32>`: dimensions, then the element type. A dimension is an integer, a name that begins
-    with a capital letter, or any other size expression in quotes: `!gir.tensor<"S + T", "x.0", f32>`.
-    Element types are f64 f32 bf16 f16 i64 i32 i16 i8 ui8 and i1 (bool).
+    `!gir.tensor<B, S, 64, f32>`: dimensions, then the element type. A dimension is an integer, a
+    name that begins with a capital letter, or any other size expression in quotes:
+    `!gir.tensor<"S + T", "x.0", f32>`. Element types are f64 f32 bf16 f16 i64 i32 i16 i8 ui8 and
+    i1 (bool).
   }];
-  let parameters = (ins ArrayRefParameter<"::tessera::SymExpr">:$shape, "::mlir::Type":$elementType);
+  let parameters = (ins ArrayRefParameter<"::tessera::SymExpr">:$shape,
+                        "::mlir::Type":$elementType);
   let builders = [
-    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<::tessera::SymExpr>":$shape, "::mlir::Type":$elementType), [{
+    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<::tessera::SymExpr>":$shape,
+                                        "::mlir::Type":$elementType), [{
       return $_get(elementType.getContext(), shape, elementType);
     }]>
   ];
@@ -46,7 +60,9 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
     ::tessera::SymExpr getDim(unsigned i) const { return getShape()[i]; }
     ::tessera::SymExpr getNumElements() const;
     TensorType withElementType(::mlir::Type type) const { return get(getShape(), type); }
-    TensorType withShape(::llvm::ArrayRef<::tessera::SymExpr> shape) const { return get(shape, getElementType()); }
+    TensorType withShape(::llvm::ArrayRef<::tessera::SymExpr> shape) const {
+      return get(shape, getElementType());
+    }
     bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
     bool isBool() const { return getElementType().isInteger(1); }
   }];

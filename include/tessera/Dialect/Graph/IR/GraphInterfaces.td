@@ -7,32 +7,33 @@ include "mlir/IR/OpBase.td"
 def GraphOpInterface : OpInterface<"GraphOpInterface"> {
   let cppNamespace = "::tessera::gir";
   let description = [{
-    What the scheduler knows of an operation: the space it iterates over, how each point of it indexes the operands,
-    how it reduces, and what happens at a point. An operation that implements it is scheduled, fused, executed by
-    the reference interpreter and compiled for every target; nothing else of it is looked at.
+    What the scheduler knows of an operation: the space it iterates over, how each point of it
+    indexes the operands, how it reduces, and what happens at a point. An operation that implements
+    it is scheduled, fused, executed by the reference interpreter and compiled for every target;
+    nothing else of it is looked at.
 
-    Index expressions are `SymExpr`s over the iteration dimensions, written as the symbols of `iterationSymbol(i)`,
-    and over sizes. The result is indexed by the parallel dimensions in order.
+    Index expressions are `SymExpr`s over the iteration dimensions, written as the symbols of
+    `iterationSymbol(i)`, and over sizes. The result is indexed by the parallel dimensions in order.
   }];
   let methods = [
-    InterfaceMethod<"Sizes of the parallel dimensions (the result's shape), then of the reduced ones.",
+    InterfaceMethod<"Sizes of the parallel dimensions (the result's shape), then of the reduced.",
       "::llvm::SmallVector<::tessera::SymExpr>", "getIterationSizes">,
-    InterfaceMethod<"How many trailing iteration dimensions are reduced.", "unsigned", "getNumReduced", (ins), [{}],
-      [{ return 0; }]>,
+    InterfaceMethod<"How many trailing iteration dimensions are reduced.", "unsigned",
+      "getNumReduced", (ins), [{}], [{ return 0; }]>,
     InterfaceMethod<"The index of an operand's element at an iteration point.",
       "::llvm::SmallVector<::tessera::SymExpr>", "getOperandIndex", (ins "unsigned":$operand)>,
-    InterfaceMethod<"What is computed at a point from the operands' elements.", "::tessera::gir::ScalarBody",
-      "getScalarBody">,
-    InterfaceMethod<"The monoid of the reduced dimensions.", "std::optional<::tessera::ReduceOp>", "getReduction",
-      (ins), [{}], [{ return std::nullopt; }]>,
+    InterfaceMethod<"What is computed at a point from the operands' elements.",
+      "::tessera::gir::ScalarBody", "getScalarBody">,
+    InterfaceMethod<"The monoid of the reduced dimensions.", "std::optional<::tessera::ReduceOp>",
+      "getReduction", (ins), [{}], [{ return std::nullopt; }]>,
   ];
 }
 
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::tessera::gir";
   let description = [{
-    A composite keeps the user's word for a computation (`gir.softmax`) until `gir-decompose` rewrites it into
-    operations that implement `GraphOpInterface`.
+    A composite keeps the user's word for a computation (`gir.softmax`) until `gir-decompose`
+    rewrites it into operations that implement `GraphOpInterface`.
   }];
   let methods = [
     InterfaceMethod<"Builds the equivalent operations and returns the replacement of the result.",

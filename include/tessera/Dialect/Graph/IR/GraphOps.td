@@ -7,7 +7,8 @@ include "tessera/Dialect/Graph/IR/GraphInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mnemonic, !listconcat([Pure], traits)> {
+class Graph_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Graph_Dialect, mnemonic, !listconcat([Pure], traits)> {
   let hasVerifier = 1;
 }
 
@@ -87,8 +88,9 @@ def Graph_IotaOp : Graph_BasicOp<"iota"> {
 def Graph_MapOp : Graph_BasicOp<"map"> {
   let summary = "an elementwise operation";
   let description = [{
-    Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. All operands
-    have the result's shape; element types follow the operation's type rule.
+    Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal
+    indices. All operands have the result's shape; element types follow the operation's type
+    rule.
 
     ```mlir
     %2 = gir.map add(%0, %1) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
@@ -113,9 +115,10 @@ def Graph_MapOp : Graph_BasicOp<"map"> {
 def Graph_CastOp : Graph_BasicOp<"cast"> {
   let summary = "conversion of the element type";
   let description = [{
-    Rounds to nearest even between floating point types, truncates towards zero from floating point to integers,
-    and tests for non-zero when the result is bool. An `explicit` cast is the user's own and always rounds; others
-    were made by promotion and may be carried in a wider type inside a kernel.
+    Rounds to nearest even between floating point types, truncates towards zero from floating
+    point to integers, and tests for non-zero when the result is bool. An `explicit` cast is the
+    user's own and always rounds; others were made by promotion and may be carried in a wider
+    type inside a kernel.
 
     ```mlir
     %1 = gir.cast %0 : !gir.tensor<B, bf16> -> !gir.tensor<B, f32>
@@ -128,7 +131,8 @@ def Graph_CastOp : Graph_BasicOp<"cast"> {
     `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
   }];
   let builders = [
-    OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType, CArg<"bool", "false">:$isExplicit)>
+    OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType,
+                   CArg<"bool", "false">:$isExplicit)>
   ];
   let hasFolder = 1;
 }
@@ -140,8 +144,8 @@ def Graph_CastOp : Graph_BasicOp<"cast"> {
 def Graph_BroadcastOp : Graph_BasicOp<"broadcast"> {
   let summary = "repetition along new or unit dimensions";
   let description = [{
-    Operand dimension `i` becomes result dimension `dims[i]` (strictly increasing); it has that size, or size 1 and
-    is repeated. Result dimensions that are not named are new.
+    Operand dimension `i` becomes result dimension `dims[i]` (strictly increasing); it has that
+    size, or size 1 and is repeated. Result dimensions that are not named are new.
 
     ```mlir
     %1 = gir.broadcast %0 dims [1] : !gir.tensor<D, f32> -> !gir.tensor<S, D, f32>
@@ -203,11 +207,13 @@ def Graph_ReshapeOp : Graph_BasicOp<"reshape"> {
 def Graph_SliceOp : Graph_BasicOp<"slice"> {
   let summary = "a regular part of a tensor";
   let description = [{
-    Result element `i` of each dimension is operand element `starts + i * steps`. Starts are size expressions, steps
-    are non-zero integers; a negative step walks backwards from its start.
+    Result element `i` of each dimension is operand element `starts + i * steps`. Starts are
+    size expressions, steps are non-zero integers; a negative step walks backwards from its
+    start.
 
     ```mlir
-    %1 = gir.slice %0 starts ["0", "S - 1"] steps [1, -1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, f32>
+    %1 = gir.slice %0 starts ["0", "S - 1"] steps [1, -1]
+       : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, f32>
     ```
   }];
   let arguments = (ins Graph_TensorType:$input, StrArrayAttr:$starts, DenseI64ArrayAttr:$steps);
@@ -218,7 +224,8 @@ def Graph_SliceOp : Graph_BasicOp<"slice"> {
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<::tessera::SymExpr>":$starts,
-                   "::llvm::ArrayRef<int64_t>":$steps, "::llvm::ArrayRef<::tessera::SymExpr>":$sizes)>
+                   "::llvm::ArrayRef<int64_t>":$steps,
+                   "::llvm::ArrayRef<::tessera::SymExpr>":$sizes)>
   ];
   let extraClassDeclaration = [{
     ::tessera::SymExpr getStart(unsigned dim);
@@ -230,7 +237,8 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
   let summary = "tensors joined along a dimension";
   let description = [{
     ```mlir
-    %2 = gir.concat 0 (%0, %1) : (!gir.tensor<S, f32>, !gir.tensor<T, f32>) -> !gir.tensor<"S + T", f32>
+    %2 = gir.concat 0 (%0, %1)
+       : (!gir.tensor<S, f32>, !gir.tensor<T, f32>) -> !gir.tensor<"S + T", f32>
     ```
   }];
   let arguments = (ins I64Attr:$dim, Variadic<Graph_TensorType>:$inputs);
@@ -252,8 +260,8 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
 def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
   let summary = "reduction over dimensions";
   let description = [{
-    Joins the elements along `dims` (sorted) with the monoid `kind`: sum prod max min any all. The result has the
-    other dimensions. 16-bit floating point sums are accumulated in f32.
+    Joins the elements along `dims` (sorted) with the monoid `kind`: sum prod max min any all.
+    The result has the other dimensions. 16-bit floating point sums are accumulated in f32.
 
     ```mlir
     %1 = gir.reduce max %0 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
@@ -266,7 +274,8 @@ def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
     `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
   }];
   let builders = [
-    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims)>
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input,
+                   "::llvm::ArrayRef<int64_t>":$dims)>
   ];
   let hasFolder = 1;
   let extraClassDeclaration = [{
@@ -277,9 +286,9 @@ def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
 def Graph_ContractOp : Graph_ReductionOp<"contract"> {
   let summary = "sum of products over shared dimensions";
   let description = [{
-    Generalised matrix multiplication. Dimensions `lhs_batch[i]` and `rhs_batch[i]` are one batch dimension, and
-    `lhs_contract[i]` and `rhs_contract[i]` are summed over. The result has the batch dimensions, then the remaining
-    dimensions of `lhs`, then those of `rhs`, in order.
+    Generalised matrix multiplication. Dimensions `lhs_batch[i]` and `rhs_batch[i]` are one
+    batch dimension, and `lhs_contract[i]` and `rhs_contract[i]` are summed over. The result has
+    the batch dimensions, then the remaining dimensions of `lhs`, then those of `rhs`, in order.
 
     ```mlir
     %2 = gir.contract %q, %k batch [0] x [0] over [2] x [2]
@@ -295,8 +304,10 @@ def Graph_ContractOp : Graph_ReductionOp<"contract"> {
     `:` functional-type(operands, $result)
   }];
   let builders = [
-    OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::llvm::ArrayRef<int64_t>":$lhsBatch,
-                   "::llvm::ArrayRef<int64_t>":$rhsBatch, "::llvm::ArrayRef<int64_t>":$lhsContract,
+    OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+                   "::llvm::ArrayRef<int64_t>":$lhsBatch,
+                   "::llvm::ArrayRef<int64_t>":$rhsBatch,
+                   "::llvm::ArrayRef<int64_t>":$lhsContract,
                    "::llvm::ArrayRef<int64_t>":$rhsContract)>
   ];
 }
@@ -386,19 +397,21 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm",
     [AttrSizedOperandSegments, DeclareOpInterfaceMethods<CompositeOpInterface>]> {
   let summary = "(x - mean) / sqrt(var + eps) over the last dimensions, scaled and shifted";
   let description = [{
-    Normalises over the last `rank` dimensions; `scale` and `shift`, where given, have those dimensions.
+    Normalises over the last `rank` dimensions; `scale` and `shift`, where given, have those
+    dimensions.
 
     ```mlir
     %1 = gir.layer_norm %x rank 1 eps 1.0e-05 scale %w shift %b
-       : (!gir.tensor<B, D, f32>, !gir.tensor<D, f32>, !gir.tensor<D, f32>) -> !gir.tensor<B, D, f32>
+       : (!gir.tensor<B, D, f32>, !gir.tensor<D, f32>, !gir.tensor<D, f32>)
+         -> !gir.tensor<B, D, f32>
     ```
   }];
-  let arguments = (ins Graph_TensorType:$input, Optional<Graph_TensorType>:$scale, Optional<Graph_TensorType>:$shift,
-                       I64Attr:$rank, F64Attr:$eps);
+  let arguments = (ins Graph_TensorType:$input, Optional<Graph_TensorType>:$scale,
+                       Optional<Graph_TensorType>:$shift, I64Attr:$rank, F64Attr:$eps);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = [{
-    $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)? (`shift` $shift^)? attr-dict
-    `:` functional-type(operands, $result)
+    $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)?
+    (`shift` $shift^)? attr-dict `:` functional-type(operands, $result)
   }];
 }
 
@@ -410,11 +423,12 @@ def Graph_RmsNormOp : Graph_CompositeOp<"rms_norm"> {
        : (!gir.tensor<B, D, f32>, !gir.tensor<D, f32>) -> !gir.tensor<B, D, f32>
     ```
   }];
-  let arguments = (ins Graph_TensorType:$input, Optional<Graph_TensorType>:$scale, I64Attr:$rank, F64Attr:$eps);
+  let arguments = (ins Graph_TensorType:$input, Optional<Graph_TensorType>:$scale, I64Attr:$rank,
+                       F64Attr:$eps);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = [{
-    $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)? attr-dict
-    `:` functional-type(operands, $result)
+    $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)?
+    attr-dict `:` functional-type(operands, $result)
   }];
 }
 

@@ -7,10 +7,10 @@ include "mlir/Pass/PassBase.td"
 def GraphDecompose : Pass<"gir-decompose"> {
   let summary = "rewrite composite operations into maps, views, reductions and contractions";
   let description = [{
-    Replaces every operation of `CompositeOpInterface` by the operations that define it, so that what follows sees
-    plain mathematics and no name of a model's layer. Composites of 16-bit tensors are computed in f32 between two
-    casts that promotion may later drop inside a kernel. Locations are kept: every new operation carries the
-    composite's.
+    Replaces every operation of `CompositeOpInterface` by the operations that define it, so that
+    what follows sees plain mathematics and no name of a model's layer. Composites of 16-bit
+    tensors are computed in f32 between two casts that promotion may later drop inside a kernel.
+    Locations are kept: every new operation carries the composite's.
 
     Before:
     ```mlir
@@ -25,7 +25,8 @@ def GraphDecompose : Pass<"gir-decompose"> {
     %5 = gir.map div(%1, %4) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
     ```
 
-    The pass cannot fail. It leaves the new operations as they are written; `canonicalize` and `cse` tidy them.
+    The pass cannot fail. It leaves the new operations as they are written; `canonicalize` and
+    `cse` tidy them.
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
