@@ -157,7 +157,12 @@ Value Emitter::mulI(Value x, Value y) {
     return y;
   return LLVM::MulOp::create(b, x, y);
 }
-Value Emitter::minI(Value x, Value y) { return LLVM::SMinOp::create(b, x, y); }
+Value Emitter::minI(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return *cx < *cy ? x : y;
+  return LLVM::SMinOp::create(b, x, y);
+}
 Value Emitter::maxI(Value x, Value y) { return LLVM::SMaxOp::create(b, x, y); }
 Value Emitter::cmp(LLVM::ICmpPredicate predicate, Value x, Value y) { return LLVM::ICmpOp::create(b, predicate, x, y); }
 Value Emitter::andI(Value x, Value y) {

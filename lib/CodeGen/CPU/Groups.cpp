@@ -94,32 +94,24 @@ void KernelEmitter::emitNest(const Item &item) {
       fill(Ix(i), 0);
   }
 
-  // At an edge, rows that no store wants are not visited.
-  SmallVector<Value> limits(item.shape.size());
-  bool onlyStores = llvm::all_of(item.roots, [](const Root &root) { return root.kind == Root::Store; });
-  if (atEdge && onlyStores)
+  // Rows and columns that nobody wants are not visited.
+  SmallVector<Extent> wanted(item.shape.size());
+  for (const Root &root : item.roots)
     for (size_t d = 0; d < item.shape.size(); ++d)
-      for (auto [i, root] : llvm::enumerate(item.roots)) {
-        Value valid = accesses.find(root.op)->second.valid[d];
-        if (!valid || (i > 0 && !limits[d])) {
-          limits[d] = Value();
-          break;
-        }
-        limits[d] = limits[d] ? e.maxI(limits[d], valid) : valid;
-      }
+      wanted[d].join(extents->of(root.value, d));
 
   SmallVector<Ix, 4> index;
   std::function<void(size_t)> nest = [&](size_t d) {
     if (d + 1 >= item.shape.size())
-      return emitRow(item, index);
+      return emitRow(item, index, wanted);
     if (item.shape[d] == 1) {
       index.push_back(Ix(0));
       nest(d + 1);
       index.pop_back();
       return;
     }
-    Value limit = limits[d] ? limits[d] : e.integer(item.shape[d]);
-    e.loop(e.integer(0), limit, 1, [&](Value i) {
+    // A bound on K is rounded up to whole steps of the contraction.
+    e.loop(e.integer(0), limit(wanted[d], item.shape[d], Extents::contractionStep), 1, [&](Value i) {
       MemoScope scope(*this);
       index.push_back(Ix(i));
       nest(d + 1);
@@ -130,7 +122,7 @@ void KernelEmitter::emitNest(const Item &item) {
 }
 
 /// One row: all vectors along the last dimension, then the reductions of the row.
-void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index) {
+void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef<Extent> wanted) {
   SmallVector<const Root *> reductions;
   for (const Root &root : item.roots)
     if (root.kind == Root::Reduce && (item.shape.empty() || reducesLast(root)))
@@ -171,8 +163,9 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index) {
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
       for (const Root *root : reductions)
         inits.push_back(e.unit(opOf(root), elementOf(root), lanes));
-    SmallVector<Value> results = e.loop(
-        e.integer(0), e.integer(steps * lanes), unrollLoop * lanes, inits, [&](Value i, ValueRange carried) {
+    Value end = e.minI(limit(wanted.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
+    SmallVector<Value> results =
+        e.loop(e.integer(0), end, unrollLoop * lanes, inits, [&](Value i, ValueRange carried) {
           MemoScope scope(*this);
           SmallVector<Value> next;
           for (int64_t slot = 0; slot < unrollLoop; ++slot) {

@@ -17,6 +17,7 @@ LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
 FailureOr<target::KernelOp> KernelEmitter::run() {
   if (mlir::failed(plan.build()))
     return failure();
+  extents = std::make_unique<Extents>(kernel);
   auto config = target::KernelConfigAttr::get(kernel.getContext(), kernel.getGridRank(), countWords(kernel),
                                               plan.scratchBytes());
   result = target::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), config);
@@ -260,28 +261,29 @@ void KernelEmitter::emitIf(scf::IfOp op) {
     scalars[op.getResult(i)] = value;
 }
 
-void KernelEmitter::emitAccess(Operation *op) {
-  Value tileValue, viewValue;
-  OperandRange coords = op->getOperands();
+namespace {
+/// What loads and stores have in common.
+struct AccessOp {
+  Value tile, view;
+  OperandRange coords;
   ArrayRef<int64_t> dims;
   bool isChecked;
-  if (auto load = dyn_cast<tile::LoadOp>(op)) {
-    tileValue = load.getResult();
-    viewValue = load.getView();
-    coords = load.getCoords();
-    dims = load.getDims();
-    isChecked = bool(load.getPadAttr());
-  } else {
+
+  static AccessOp of(Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return {load.getResult(), load.getView(), load.getCoords(), load.getDims(), bool(load.getPadAttr())};
     auto store = cast<tile::StoreOp>(op);
-    tileValue = store.getValue();
-    viewValue = store.getView();
-    coords = store.getCoords();
-    dims = store.getDims();
-    isChecked = store.getBounded();
+    return {store.getValue(), store.getView(), store.getCoords(), store.getDims(), store.getBounded()};
   }
-  const View &view = views[viewValue];
-  auto viewType = cast<tile::ViewType>(viewValue.getType());
-  ArrayRef<int64_t> shape = Plan::shapeOf(tileValue);
+  tile::ViewType viewType() const { return cast<tile::ViewType>(view.getType()); }
+};
+} // namespace
+
+void KernelEmitter::emitAccess(Operation *op) {
+  AccessOp it = AccessOp::of(op);
+  const View &view = views[it.view];
+  tile::ViewType viewType = it.viewType();
+  ArrayRef<int64_t> shape = Plan::shapeOf(it.tile);
   int64_t bytes = Emitter::byteWidth(viewType.getElementType());
   auto strideOf = [&](int64_t d) -> Ix {
     int64_t stride = viewType.getStrides()[d];
@@ -290,23 +292,62 @@ void KernelEmitter::emitAccess(Operation *op) {
   Access access;
   access.scope = view.scope;
   Ix offset = 0;
-  for (auto [d, coord] : llvm::enumerate(coords)) {
-    auto it = llvm::find(dims, int64_t(d));
-    int64_t size = it == dims.end() ? 1 : shape[it - dims.begin()];
+  for (auto [d, coord] : llvm::enumerate(it.coords)) {
+    auto found = llvm::find(it.dims, int64_t(d));
+    int64_t size = found == it.dims.end() ? 1 : shape[found - it.dims.begin()];
     offset = e.add(offset, e.mul(e.mul(Ix(scalars.lookup(coord)), size), strideOf(d)));
   }
   access.base = e.address(view.base, offset);
-  for (auto [t, d] : llvm::enumerate(dims)) {
+  for (auto [t, d] : llvm::enumerate(it.dims)) {
     access.strides.push_back(strideOf(d));
-    if (!isChecked || !Plan::mayCross(viewType, dims, shape, t)) {
+    if (!it.isChecked || !Plan::mayCross(viewType, it.dims, shape, t)) {
       access.valid.push_back(Value());
       continue;
     }
-    Value left = e.subI(view.sizes[d], e.mulI(scalars.lookup(coords[d]), e.integer(shape[t])));
-    Value valid = e.maxI(e.minI(left, e.integer(shape[t])), e.integer(0));
+    Value valid = validElements({op, unsigned(t)});
     access.valid.push_back(valid);
-    Value isFull = e.cmp(ICmpPredicate::sge, left, e.integer(shape[t]));
+    Value isFull = e.cmp(ICmpPredicate::sge, valid, e.integer(shape[t]));
     access.full = access.full ? e.andI(access.full, isFull) : isFull;
   }
   accesses[op] = access;
+}
+
+Value KernelEmitter::validElements(const Extent::Bound &bound) {
+  if (auto known = accesses.find(bound.access); known != accesses.end())
+    if (Value valid = known->second.valid[bound.dim])
+      return valid;
+  AccessOp it = AccessOp::of(bound.access);
+  int64_t dim = it.dims[bound.dim], size = Plan::shapeOf(it.tile)[bound.dim];
+  Value coord = scalars.lookup(it.coords[dim]);
+  if (!coord)
+    return Value();
+  Value left = e.subI(views[it.view].sizes[dim], e.mulI(coord, e.integer(size)));
+  return e.maxI(e.minI(left, e.integer(size)), e.integer(0));
+}
+
+Value KernelEmitter::limit(const Extent &extent, int64_t size, int64_t step) {
+  Value most;
+  for (const Extent::Bound &bound : extent.bounds) {
+    Value valid = extent.all ? Value() : validElements(bound);
+    if (!valid)
+      return e.integer(size);
+    most = most ? e.maxI(most, valid) : valid;
+  }
+  if (extent.all || !most)
+    return e.integer(size);
+  if (step > 1) {
+    most = e.addI(most, e.integer(step - 1));
+    most = e.subI(most, LLVM::URemOp::create(e.b, most, e.integer(step)));
+  }
+  return e.minI(most, e.integer(size));
+}
+
+Value KernelEmitter::contractionLimit(tile::MmaOp op) {
+  int64_t size = Plan::shapeOf(op.getRhs())[0];
+  std::optional<Extent::Bound> bound = Extents::contracted(op);
+  if (!bound)
+    return e.integer(size);
+  Extent extent;
+  extent.bounds.push_back(*bound);
+  return limit(extent, size, Extents::contractionStep);
 }

@@ -9,6 +9,7 @@
 #define TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
 
 #include "Emitter.h"
+#include "Extents.h"
 #include "Plan.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Target/IR/Target.h"
@@ -47,6 +48,11 @@ private:
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
   void emitAccess(mlir::Operation *op);
+  /// The valid elements of an access along a tile dimension; null if its coordinates are not known yet.
+  Value validElements(const Extent::Bound &bound);
+  /// How many elements are wanted along a dimension, rounded up to `step` and at most `size`; `size` if all are.
+  Value limit(const Extent &extent, int64_t size, int64_t step);
+  Value contractionLimit(tile::MmaOp op);
   mlir::LogicalResult fail(mlir::Operation *op, llvm::StringRef why);
 
   // Evaluate.cpp
@@ -65,7 +71,7 @@ private:
   // Groups.cpp
   void emitGroup(const Item &item);
   void emitNest(const Item &item);
-  void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index);
+  void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index, llvm::ArrayRef<Extent> wanted);
   llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators);
   void emitStore(tile::StoreOp op, Value value, const Position &at);
   void storeReduced(const Root &root, Value value, llvm::ArrayRef<Ix> index);
@@ -81,7 +87,7 @@ private:
   // Mma.cpp
   void emitMma(tile::MmaOp op);
   void emitBlockedMma(tile::MmaOp op);
-  void emitMicroKernel(tile::MmaOp op, int64_t rows, int64_t vectors, Ix row, Ix column, Ix panelOffset);
+  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
 
@@ -96,6 +102,7 @@ private:
   const CpuDescription &cpu;
   mlir::OpBuilder &builder;
   Plan plan;
+  std::unique_ptr<Extents> extents;
   Emitter e;
   target::KernelOp result;
   Value scratch;

@@ -40,26 +40,42 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = rhs.shape[1];
   int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
   int64_t rows = chooseMicroTile(cpu, m).rows, wholeRows = m / rows * rows;
+  Value rowEnd = limit(extents->of(op, 0), m, 1), columnEnd = limit(extents->of(op, 1), n, 1);
+  Value depth = contractionLimit(op);
+  // What is left over is skipped when it is not wanted.
+  auto rest = [&](Value wanted, int64_t size, int64_t covered, function_ref<void()> body) {
+    if (size == covered)
+      return;
+    auto scoped = [&] {
+      MemoScope scope(*this);
+      body();
+    };
+    if (!covered)
+      return scoped();
+    e.branch(e.cmp(LLVM::ICmpPredicate::sgt, wanted, e.integer(covered)), scoped, nullptr);
+  };
   auto columnOfBlocks = [&](Ix column, Ix panelStart, int64_t vectors) {
     if (wholeRows)
-      e.loop(e.integer(0), e.integer(wholeRows), rows, [&](Value row) {
+      e.loop(e.integer(0), e.minI(rowEnd, e.integer(wholeRows)), rows, [&](Value row) {
         MemoScope scope(*this);
-        emitMicroKernel(op, rows, vectors, Ix(row), column, panelStart);
+        emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
       });
-    if (m > wholeRows)
-      emitMicroKernel(op, m - wholeRows, vectors, Ix(wholeRows), column, panelStart);
+    rest(rowEnd, m, wholeRows,
+         [&] { emitMicroKernel(op, {m - wholeRows, vectors}, Ix(wholeRows), column, panelStart, depth); });
   };
   int64_t panels = n / rhs.panel, panelBytes = k * rhs.panel * bytes;
   if (panels)
-    e.loop(e.integer(0), e.integer(panels), 1, [&](Value panel) {
+    e.loop(e.integer(0), e.minI(columnEnd, e.integer(panels * rhs.panel)), rhs.panel, [&](Value column) {
       MemoScope scope(*this);
-      columnOfBlocks(e.mul(Ix(panel), rhs.panel), e.mul(Ix(panel), panelBytes), rhs.panel / lanes);
+      columnOfBlocks(Ix(column), e.mul(Ix(column), k * bytes), rhs.panel / lanes);
     });
-  if (n % rhs.panel)
+  rest(columnEnd, n, panels * rhs.panel, [&] {
     columnOfBlocks(Ix(panels * rhs.panel), Ix(panels * panelBytes), llvm::divideCeil(n % rhs.panel, lanes));
+  });
 }
 
-void KernelEmitter::emitMicroKernel(tile::MmaOp op, int64_t rows, int64_t vectors, Ix row, Ix column, Ix panelStart) {
+void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth) {
+  auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
   int64_t k = rhs.shape[0], n = rhs.shape[1];
   int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
@@ -96,10 +112,11 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, int64_t rows, int64_t vector
         sums[i * vectors + v] = e.mulAdd(spread, columns[v], sums[i * vectors + v]);
     }
   };
-  constexpr int64_t unroll = 4;
+  constexpr int64_t unroll = Extents::contractionStep;
   int64_t whole = k / unroll * unroll;
   if (whole)
-    accumulators = e.loop(e.integer(0), e.integer(whole), unroll, accumulators, [&](Value at, ValueRange carried) {
+    accumulators = e.loop(e.integer(0), whole == k ? depth : e.integer(whole), unroll, accumulators,
+                          [&](Value at, ValueRange carried) {
       SmallVector<Value> sums(carried.begin(), carried.end());
       Value lhsAt = e.address(lhsBase, e.mul(Ix(at), bytes));
       Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
@@ -121,6 +138,7 @@ void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
   int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
   int64_t most = std::max<int64_t>((cpu.vectorRegisters - 8) / m, 1);
+  Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, 1);
   auto strip = [&](Ix column, int64_t vectors, int64_t width) {
     auto positionOf = [&](Ix rowIndex, int64_t v) {
       Position at;
@@ -133,7 +151,7 @@ void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
     for (int64_t i = 0; i < m; ++i)
       for (int64_t v = 0; v < vectors; ++v)
         sums.push_back(evaluate(op.getAcc(), positionOf(Ix(i), v)));
-    sums = e.loop(e.integer(0), e.integer(k), 1, sums, [&](Value at, ValueRange carried) {
+    sums = e.loop(e.integer(0), depth, 1, sums, [&](Value at, ValueRange carried) {
       MemoScope scope(*this);
       SmallVector<Value> next(carried.begin(), carried.end());
       for (int64_t v = 0; v < vectors; ++v) {
@@ -152,7 +170,7 @@ void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   int64_t whole = n / lanes, step = std::min(whole, most);
   int64_t covered = step ? whole / step * step : 0;
   if (covered)
-    e.loop(e.integer(0), e.integer(covered * lanes), step * lanes, [&](Value column) {
+    e.loop(e.integer(0), e.minI(columnEnd, e.integer(covered * lanes)), step * lanes, [&](Value column) {
       MemoScope scope(*this);
       strip(Ix(column), step, lanes);
     });
@@ -169,6 +187,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
   int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
   int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
   int64_t most = m == 1 ? 8 : 4;
+  Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, 1);
   auto strip = [&](Ix column, int64_t count) {
     auto step = [&](Ix at, int64_t width, MutableArrayRef<Value> sums) {
       SmallVector<Value> rows;
@@ -195,7 +214,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
     int64_t whole = k / lanes * lanes;
     SmallVector<Value> sums = zeros(lanes), totals;
     if (whole)
-      sums = e.loop(e.integer(0), e.integer(whole), lanes, sums, [&](Value at, ValueRange carried) {
+      sums = e.loop(e.integer(0), e.minI(depth, e.integer(whole)), lanes, sums, [&](Value at, ValueRange carried) {
         MemoScope scope(*this);
         SmallVector<Value> next(carried.begin(), carried.end());
         step(Ix(at), lanes, next);
@@ -218,7 +237,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
       }
   };
   int64_t step = std::min(n, most), whole = n / step * step;
-  e.loop(e.integer(0), e.integer(whole), step, [&](Value column) {
+  e.loop(e.integer(0), e.minI(columnEnd, e.integer(whole)), step, [&](Value column) {
     MemoScope scope(*this);
     strip(Ix(column), step);
   });

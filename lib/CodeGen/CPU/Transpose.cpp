@@ -99,8 +99,10 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, Buffer &dest) {
   };
   auto sweep = [&](ArrayRef<Ix> index, Ix row, int64_t rows) {
     int64_t whole = shape[unit] / w * w;
-    if (whole)
-      e.loop(e.integer(0), e.integer(whole), w, [&](Value start) { block(index, Ix(start), w, row, rows); });
+    if (whole) {
+      Value end = e.minI(limit(extents->of(load, unit), shape[unit], Extents::contractionStep), e.integer(whole));
+      e.loop(e.integer(0), end, w, [&](Value start) { block(index, Ix(start), w, row, rows); });
+    }
     if (shape[unit] > whole)
       block(index, Ix(whole), shape[unit] - whole, row, rows);
   };
@@ -109,8 +111,10 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, Buffer &dest) {
   std::function<void(int)> nest = [&](int d) {
     if (d == int(shape.size())) {
       int64_t whole = shape[last] / lanes * lanes;
-      if (whole)
-        e.loop(e.integer(0), e.integer(whole), lanes, [&](Value row) { sweep(index, Ix(row), lanes); });
+      if (whole) {
+        Value end = e.minI(limit(extents->of(load, last), shape[last], lanes), e.integer(whole));
+        e.loop(e.integer(0), end, lanes, [&](Value row) { sweep(index, Ix(row), lanes); });
+      }
       if (shape[last] > whole)
         sweep(index, Ix(whole), shape[last] - whole);
       return;

@@ -1,0 +1,163 @@
+//===- Extents.cpp - How much of a tile is wanted -------------------------===//
+#include "Extents.h"
+#include "Plan.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+
+static constexpr size_t mostBounds = 4;
+
+bool Extent::join(const Extent &other) {
+  if (all)
+    return false;
+  if (other.all || bounds.size() + other.bounds.size() > 2 * mostBounds) {
+    all = true;
+    return true;
+  }
+  bool changed = false;
+  for (const Bound &bound : other.bounds)
+    if (!llvm::is_contained(bounds, bound)) {
+      bounds.push_back(bound);
+      changed = true;
+    }
+  if (bounds.size() > mostBounds)
+    all = true;
+  return changed;
+}
+
+static Extent everything() {
+  Extent extent;
+  extent.all = true;
+  return extent;
+}
+
+static Extent boundedBy(Operation *access, unsigned dim) {
+  Extent extent;
+  extent.bounds.push_back({access, dim});
+  return extent;
+}
+
+Extents::Extents(tile::KernelOp kernel) {
+  // Loops carry wants backwards; the lattice is low, so a few sweeps are enough.
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    SmallVector<Operation *> order;
+    kernel.walk([&](Operation *op) { order.push_back(op); });
+    for (Operation *op : llvm::reverse(order))
+      changed |= visit(op);
+  }
+}
+
+const Extent &Extents::of(Value tile, unsigned dim) const {
+  static const Extent all = everything();
+  auto it = extents.find(tile);
+  return it == extents.end() ? all : it->second[dim];
+}
+
+bool Extents::want(Value tile, unsigned dim, const Extent &extent) {
+  auto &mine = extents[tile];
+  mine.resize(Plan::shapeOf(tile).size());
+  return mine[dim].join(extent);
+}
+
+std::optional<Extent::Bound> Extents::contracted(tile::MmaOp op) {
+  if (Plan::shapeOf(op.getRhs())[0] % contractionStep)
+    return std::nullopt;
+  for (unsigned operand : {1u, 0u}) {
+    Value value = op->getOperand(operand);
+    while (auto cast = value.getDefiningOp<tile::CastOp>())
+      value = cast.getInput();
+    auto load = value.getDefiningOp<tile::LoadOp>();
+    if (!load || !load.getPadAttr())
+      continue;
+    auto real = dyn_cast<FloatAttr>(load.getPadAttr());
+    auto integer = dyn_cast<IntegerAttr>(load.getPadAttr());
+    bool isZero = real ? real.getValue().isZero() : integer && integer.getValue().isZero();
+    unsigned dim = operand == 1 ? 0 : 1;
+    if (isZero && Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(value), dim))
+      return Extent::Bound{load, dim};
+  }
+  return std::nullopt;
+}
+
+bool Extents::visit(Operation *op) {
+  bool changed = false;
+  auto rank = [](Value value) { return unsigned(Plan::shapeOf(value).size()); };
+  auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
+  auto wanted = [&](Value value, unsigned dim) -> Extent {
+    auto it = extents.find(value);
+    return it == extents.end() ? Extent() : it->second[dim];
+  };
+  auto wantAll = [&](Value value) {
+    extents[value].resize(rank(value));
+    for (unsigned d = 0; d < rank(value); ++d)
+      changed |= want(value, d, everything());
+  };
+  auto wantSame = [&](Value value, Value like) {
+    extents[value].resize(rank(value));
+    for (unsigned d = 0; d < rank(value); ++d)
+      changed |= want(value, d, wanted(like, d));
+  };
+  if (auto store = dyn_cast<tile::StoreOp>(op)) {
+    ArrayRef<int64_t> shape = Plan::shapeOf(store.getValue());
+    extents[store.getValue()].resize(shape.size());
+    for (unsigned d = 0; d < shape.size(); ++d) {
+      bool crosses = store.getBounded() && Plan::mayCross(store.getView().getType(), store.getDims(), shape, d);
+      changed |= want(store.getValue(), d, crosses ? boundedBy(op, d) : everything());
+    }
+  } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
+    for (Value operand : op->getOperands())
+      wantSame(operand, op->getResult(0));
+  } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    ArrayRef<int64_t> from = Plan::shapeOf(broadcast.getInput()), to = broadcast.getType().getShape();
+    extents[broadcast.getInput()].resize(from.size());
+    for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
+      changed |= want(broadcast.getInput(), i, from[i] == to[dim] ? wanted(broadcast, dim) : everything());
+  } else if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
+    extents[transpose.getInput()].resize(rank(transpose.getInput()));
+    for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+      changed |= want(transpose.getInput(), dim, wanted(transpose, i));
+  } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+    unsigned kept = 0;
+    extents[reduce.getInput()].resize(rank(reduce.getInput()));
+    for (unsigned d = 0; d < rank(reduce.getInput()); ++d)
+      changed |= want(reduce.getInput(), d,
+                      llvm::is_contained(reduce.getDims(), int64_t(d)) ? everything() : wanted(reduce, kept++));
+  } else if (auto mma = dyn_cast<tile::MmaOp>(op)) {
+    Extent inner = everything();
+    if (std::optional<Extent::Bound> bound = contracted(mma))
+      inner = boundedBy(bound->access, bound->dim);
+    extents[mma.getLhs()].resize(2);
+    extents[mma.getRhs()].resize(2);
+    changed |= want(mma.getLhs(), 0, wanted(mma, 0));
+    changed |= want(mma.getLhs(), 1, inner);
+    changed |= want(mma.getRhs(), 0, inner);
+    changed |= want(mma.getRhs(), 1, wanted(mma, 1));
+    wantSame(mma.getAcc(), mma);
+  } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    auto yield = loop.getBody()->getTerminator();
+    for (auto [result, argument, init, next] :
+         llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getInitArgs(), yield->getOperands())) {
+      if (!isTile(result))
+        continue;
+      // All four are kept in one buffer: what is wanted of one is wanted of each.
+      wantSame(argument, result);
+      wantSame(next, argument);
+      wantSame(init, argument);
+      wantSame(result, argument);
+    }
+  } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (Region &region : branch->getRegions())
+      if (!region.empty())
+        for (auto [result, value] : llvm::zip(branch.getResults(), region.front().getTerminator()->getOperands()))
+          if (isTile(result))
+            wantSame(value, result);
+  } else if (!isa<scf::YieldOp>(op)) {
+    for (Value operand : op->getOperands())
+      if (isTile(operand))
+        wantAll(operand);
+  }
+  return changed;
+}
