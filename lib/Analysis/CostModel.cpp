@@ -91,7 +91,7 @@ private:
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name))
-          dim->tile = bounded(*dim, c.inner ? 256 : 128);
+          dim->tile = bounded(*dim, 256);
       if (!c.inner)
         for (const std::string &name : {c.columns.back()})
           if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
@@ -104,9 +104,9 @@ private:
           continue;
         Dim *dim = find(side->back());
         if (dim && dim->role == Dim::Stream)
-          dim->tile = bounded(*dim, 128);
+          dim->tile = bounded(*dim, 256);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
-          dim->tile = bounded(*dim, 64);
+          dim->tile = bounded(*dim, 128);
           row = dim;
         }
       }

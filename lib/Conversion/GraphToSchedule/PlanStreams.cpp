@@ -384,6 +384,8 @@ private:
       return sep.valueOf(e);
     if (!sep.hasR(e))
       return e;
+    if (e->kind == ExprNode::Cast)
+      return pool.cast(resolveStored(e->args[0], sep), e->type, e->isExplicit, e->loc);
     auto terms = sep.separateSum(e);
     if (terms && terms->size() == 1 && !terms->front().beta.isZero()) {
       SeparatedTerm &t = terms->front();
