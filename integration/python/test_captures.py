@@ -190,3 +190,24 @@ def test_modules_and_aliases():
         return larger(x, 0.0) * (root(16.0) + math.floor(math.e) - 2)
 
     check(use(X), 4)
+
+
+@tsr.function
+def itself(x):
+    return itself(x) + 1.0
+
+
+@tsr.function
+def first_of_two(x):
+    return second_of_two(x) + 1.0
+
+
+@tsr.function
+def second_of_two(x):
+    return first_of_two(x) * 2.0
+
+
+@pytest.mark.parametrize("function", [itself, first_of_two])
+def test_recursion_is_an_error(function):
+    with pytest.raises(tsr.CompileError, match="recursion is not supported"):
+        function(X)

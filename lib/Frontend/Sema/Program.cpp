@@ -217,7 +217,7 @@ std::optional<Value> FileScope::lookup(Interpreter &in, const std::string &name,
 std::optional<Value> FileScope::attribute(Interpreter &in, const std::string &path,
                                           SourceRange range, std::vector<std::string> &) {
   return Value(in.error(range, "'" + path + "' is not known without running the file")
-                   .help("assign a number to a module-level name"));
+                   .help("assign a number to a module-level name, or pass it as an argument"));
 }
 
 std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &name, Binding &binding,
@@ -256,6 +256,9 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
     here.name = name;
     Frame frame;
     frame.function = &here;
+    frame.callSite = range;
+    frame.caller = in.frame;
+    frame.isConstant = true;
     Frame *caller = in.frame;
     Emitter *emitter = in.emitter;
     in.frame = &frame;
@@ -321,9 +324,8 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
     value = fromConstant(answer.constant, path);
     break;
   case Resolution::Function: {
-    Scope *scope = program.addScope(std::make_unique<ResolverScope>(program, answer.scope));
     value = Value::of(Value::Function);
-    value->function = program.parseFunction(answer.source, answer.text, scope);
+    value->function = program.resolvedFunction(answer.scope, answer.source, answer.text);
     if (!value->function)
       return Value::error();
     break;
@@ -395,6 +397,15 @@ UserFunction *Program::parseFunction(const SourceText &source, const std::string
   return nullptr;
 }
 
+UserFunction *Program::resolvedFunction(const std::string &id, const SourceText &source,
+                                        const std::string &name) {
+  UserFunction *&function = resolved[id];
+  if (!function)
+    function =
+        parseFunction(source, name, addScope(std::make_unique<ResolverScope>(*this, id)));
+  return function;
+}
+
 /// The text of a decorator's option; empty for what has none.
 static std::string optionText(const Expr *expr) {
   if (const auto *text = expr->as<StringExpr>())
@@ -412,10 +423,9 @@ static std::string optionText(const Expr *expr) {
 
 UserFunction *Program::load() {
   if (request.resolver) {
-    Scope *scope = addScope(std::make_unique<ResolverScope>(*this, ""));
     size_t dot = request.function.rfind('.');
     std::string name = dot == std::string::npos ? request.function : request.function.substr(dot + 1);
-    return parseFunction(request.source, name, scope);
+    return resolvedFunction("", request.source, name);
   }
   const Module *module = parse(request.source, /*snippet=*/false);
   if (!module)

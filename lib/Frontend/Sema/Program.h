@@ -49,6 +49,9 @@ public:
 
   /// Parses a text that holds one function, and gives it.
   UserFunction *parseFunction(const SourceText &source, const std::string &name, Scope *scope);
+  /// The function that the resolver calls `id`: one and the same, however it is reached.
+  UserFunction *resolvedFunction(const std::string &id, const SourceText &source,
+                                 const std::string &name);
   UserFunction *addFunction(const ast::FunctionStmt *def, Scope *scope, std::string name);
   void capture(const std::string &scope, const std::string &path, const Constant &value);
   Scope *addScope(std::unique_ptr<Scope> scope);
@@ -64,6 +67,7 @@ private:
   std::vector<std::unique_ptr<ast::Module>> modules;
   std::vector<std::unique_ptr<Scope>> scopes;
   std::vector<std::unique_ptr<UserFunction>> functions;
+  std::map<std::string, UserFunction *> resolved; // by the resolver's ids
 };
 
 /// The scope of a whole file.
