@@ -247,18 +247,27 @@ def erfcx(x):
     return mp.exp(x * x) * mp.erfc(x)
 
 
-def erfcx_form(a):
-    """(1 + 2 x) erfcx(x) as a function of q = (x - a) / (x + a)."""
-    return lambda x: (1 + 2 * x) * erfcx(x)
-
-
-def relative(f):
-    return lambda x: 1 / f(x)
-
-
 def tail_weight(f, power):  # relative to f when the tail is scaled by x^power
     return lambda x: abs(x**power / f(x)) if x else mpf(0)
 
+
+# What each entry approximates, and where.
+FORMS = {
+    "Exp2": "2^x, |x| <= 1/2",
+    "Exp": "(exp(x) - 1 - x) / x^2, |x| <= ln(2) / 2",
+    "Log": "(log(1 + x) - x + x^2 / 2) / x^3, 1 + x in [sqrt(1/2), sqrt(2)]",
+    "Atanh": "(2 atanh(s) - 2 s) / s^3 in s^2, s = x / (2 + x) for the same x",
+    "AtanhLong": "(2 atanh(s) - 2 s - 2/3 s^3) / s^5 in s^2",
+    "AtanhShort": "as Atanh, for f32 powers",
+    "Sin": "(sin(x) - x) / x^3 in x^2, |x| <= pi/4",
+    "Cos": "(cos(x) - 1 + x^2 / 2) / x^4 in x^2, |x| <= pi/4",
+    "Atan": "(atan(x) - x) / x^3 in x^2, on [0, 1] (f32), [0, tan(pi/8)] (f64)",
+    "Asin": "(asin(x) - x) / x^3 in x^2, |x| <= 1/2",
+    "ErfSmall": "erf(x) / x - 1 in x^2, |x| <= 1",
+    "ErfTail": "-log2(erfc(x)), x in [1, 4]",
+    "Erfcx": "(1 + 2 x) exp(x^2) erfc(x) in (x - 4) / (x + 4), up to where erfc is 0",
+    "Erf": "erf(x) / x in x^2, up to where erf is 1, relative to 1",
+}
 
 EPS = mpf("1e-8")
 TABLE = {
@@ -278,7 +287,7 @@ TABLE = {
         lambda s: series(0, lambda k: mpf(2) / (2 * k + 5), s * s),
         tail_weight(lambda s: 2 * mp.atanh(s), 5),
         square,
-        (None, 9),
+        (None, 7),
         EPS,
         S_MAX,
     ),
@@ -295,28 +304,28 @@ TABLE = {
     ),
     "Asin": (odd_tail(mp.asin), tail_weight(mp.asin, 3), square, (5, 12), EPS, mpf("0.5")),
     "ErfSmall": (
-        per_x(mp.erf, 2 / mp.sqrt(mp.pi)),
+        lambda x: mp.erf(x) / x - 1,
         tail_weight(mp.erf, 1),
         square,
-        (None, 14),
+        (7, 14),
         EPS,
         mpf(1),
     ),
+    "ErfTail": (
+        lambda x: -mp.log(mp.erfc(x), 2),
+        lambda x: mp.erfc(x) * mp.log(2) / mp.erf(x),
+        plain,
+        (6, None),
+        mpf(1),
+        mpf("4"),
+    ),
     "Erfcx": (
-        erfcx_form(4),
+        lambda x: (1 + 2 * x) * erfcx(x),
         lambda x: 1 / ((1 + 2 * x) * erfcx(x)),
         lambda x: (x - 4) / (x + 4),
         (12, 24),
         mpf(0),
         (mpf("10.1"), mpf("27.3")),
-    ),
-    "Tanh": (
-        per_x(mp.tanh, mpf(1)),
-        tail_weight(mp.tanh, 1),
-        square,
-        ((4, 5), None),
-        EPS,
-        mpf("9.02"),
     ),
     "Erf": (
         per_x(mp.erf, 2 / mp.sqrt(mp.pi)),
@@ -340,18 +349,19 @@ def main(names):
     for name, (f, weight, var, sizes, lo, hi) in TABLE.items():
         if names and name not in names:
             continue
+        print(f"\n// {FORMS[name]}")
         for i, (suffix, rounding) in enumerate((("F32", to_f32), ("F64", to_f64))):
             size, end = sizes[i], hi[i] if isinstance(hi, tuple) else hi
             if size is None:
                 continue
             if isinstance(size, tuple):
                 p, q, error = fit_rational(f, weight, var, *size, lo, end, rounding)
-                print(f"// {name} {suffix}: 2^{float(mp.log(error, 2)):.1f}")
+                print(f"// {suffix}: 2^{float(mp.log(error, 2)):.1f}")
                 emit(name + "Numerator", suffix, p)
                 emit(name + "Denominator", suffix, q)
             else:
                 p, error = fit_polynomial(f, weight, var, list(range(size)), lo, end, rounding)
-                print(f"// {name} {suffix}: 2^{float(mp.log(error, 2)):.1f}")
+                print(f"// {suffix}: 2^{float(mp.log(error, 2)):.1f}")
                 emit(name, suffix, p)
             sys.stdout.flush()
 

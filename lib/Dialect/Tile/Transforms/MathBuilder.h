@@ -34,6 +34,7 @@ public:
   }
   /// The constant that suits this term's type: one for f32, one for f64.
   Term pick(double f32, double f64) const { return number(isF64() ? f64 : f32); }
+  double choose(double f32, double f64) const { return isF64() ? f64 : f32; }
 
   Term map(ScalarOp op, llvm::ArrayRef<Term> others = {}) const {
     llvm::SmallVector<mlir::Value> inputs{value};
@@ -98,11 +99,16 @@ inline Term round(Term a) { return a.map(ScalarOp::Round); }
 inline Term trunc(Term a) { return a.map(ScalarOp::Trunc); }
 inline Term maximum(Term a, Term b) { return a.map(ScalarOp::Maximum, {b}); }
 inline Term minimum(Term a, Term b) { return a.map(ScalarOp::Minimum, {b}); }
-inline Term clamp(Term a, Term low, Term high) { return minimum(maximum(a, low), high); }
 inline Term scaleb(Term a, Term exponent) { return a.map(ScalarOp::ScaleB, {exponent}); }
 inline Term where(Term condition, Term a, Term b) { return condition.map(ScalarOp::Where, {a, b}); }
 inline Term where(Term condition, Term a, double b) { return where(condition, a, a.number(b)); }
 inline Term where(Term condition, double a, Term b) { return where(condition, b.number(a), b); }
+
+/// Bounds by numbers. Nan stays, as with maximum and minimum, but a choice is one instruction where a
+/// maximum that cares for nan is three.
+inline Term atLeast(Term a, double low) { return where(a < low, low, a); }
+inline Term atMost(Term a, double high) { return where(a > high, high, a); }
+inline Term clamp(Term a, double low, double high) { return atMost(atLeast(a, low), high); }
 
 /// c0 + c1 x + c2 x² + …, by Horner's rule.
 template <typename Number> Term horner(Term x, llvm::ArrayRef<Number> coefficients) {

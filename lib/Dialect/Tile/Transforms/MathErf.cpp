@@ -12,30 +12,35 @@ using namespace tessera::tile;
 
 /// erfc of a >= 0.
 static Term erfcPositive(Term a) {
-  Term t = minimum(a, a.pick(10.1, 27.3)); // beyond it the result is 0
+  Term t = atMost(a, a.choose(10.1f, 27.3)); // beyond it the result is 0
   auto [p, n] = expMinusSquare(t);
   Term scaled = polynomial((t - 4.0) / (t + 4.0), kErfcxF32, kErfcxF64);
   return scaleb(p * (scaled / fma(t, 2.0, t.number(1))), n);
 }
 
-Term tile::expandErfc(Term x) {
-  Term tail = erfcPositive(abs(x));
-  return where(x < 0.0, 2.0 - tail, tail);
+/// erf on |x| <= 1.
+static Term erfSmall(Term x) {
+  return fma(x, polynomial(x * x, kErfSmallF32, kErfSmallF64), x);
 }
 
-/// An odd quotient of polynomials for f32; at the bound it is 1 to the last bit.
-static Term erfF32(Term x) {
-  x = clamp(x, x.number(-3.92f), x.number(3.92f));
-  Term z = x * x;
-  return x * horner<float>(z, kErfNumeratorF32) / horner<float>(z, kErfDenominatorF32);
+Term tile::expandErfc(Term x) {
+  Term a = abs(x), tail = erfcPositive(a);
+  return where(a < 0.5, 1.0 - erfSmall(x), where(x < 0.0, 2.0 - tail, tail));
 }
 
 Term tile::expandErf(Term x) {
-  if (!x.isF64())
-    return erfF32(x);
   Term a = abs(x);
-  Term small = x * horner<double>(x * x, kErfSmallF64);
-  return where(a < 1.0, small, copySign(1.0 - erfcPositive(a), x));
+  // In f32 only the leading bits of erfc matter above 1, and its logarithm is a short polynomial.
+  Term large = x.isF64() ? 1.0 - erfcPositive(a)
+                         : 1.0 - exp2InRange(-horner<float>(atMost(a, 4), kErfTailF32));
+  return where(a < 1.0, erfSmall(x), copySign(large, x));
+}
+
+/// erf in f32 with an error relative to 1: an odd quotient of polynomials, 1 at its bound.
+static Term erfAbsolute(Term x) {
+  x = clamp(x, -3.92f, 3.92f);
+  Term z = x * x;
+  return x * horner<float>(z, kErfNumeratorF32) / horner<float>(z, kErfDenominatorF32);
 }
 
 Term tile::expandGeluErf(Term x) {
@@ -43,5 +48,5 @@ Term tile::expandGeluErf(Term x) {
   if (x.isF64())
     return half * expandErfc(-y);
   // x (1 + erf(x / sqrt 2)) / 2: accurate relative to |x|.
-  return fma(half, erfF32(y), half);
+  return fma(half, erfAbsolute(y), half);
 }

@@ -30,11 +30,11 @@ static Term expm1Reduced(Term r) {
 }
 
 /// Bounds beyond which exp is 0 or infinite, so that n stays small.
-static Term clampExp(Term x) { return clamp(x, x.pick(-105, -746), x.pick(89, 710)); }
+static Term clampExp(Term x) { return clamp(x, x.choose(-105, -746), x.choose(89, 710)); }
 
 /// exp(x) for x <= 0: no overflow to guard against.
 static Term expNegative(Term x) {
-  auto [n, r] = reduce(maximum(x, x.pick(-105, -746)));
+  auto [n, r] = reduce(atLeast(x, x.choose(-105, -746)));
   return scaleb(expm1Reduced(r) + 1.0, n);
 }
 
@@ -43,19 +43,22 @@ Term tile::expandExp(Term x) {
   return scaleb(expm1Reduced(r) + 1.0, n);
 }
 
-Term tile::exp2Sum(Term high, Term low) {
+Term tile::exp2InRange(Term x) {
+  Term n = round(x);
+  return scaleb(polynomial(x - n, kExp2F32, kExp2F64), n);
+}
+
+Term tile::exp2InRange(Term high, Term low) {
   Term n = round(high);
   return scaleb(polynomial((high - n) + low, kExp2F32, kExp2F64), n);
 }
 
 Term tile::expandExp2(Term x) {
-  x = clamp(x, x.pick(-151, -1076), x.pick(129, 1025));
-  Term n = round(x);
-  return scaleb(polynomial(x - n, kExp2F32, kExp2F64), n);
+  return exp2InRange(clamp(x, x.choose(-151, -1076), x.choose(129, 1025)));
 }
 
 Term tile::expandExpm1(Term x) {
-  auto [n, r] = reduce(clamp(x, x.pick(-20, -40), x.pick(89, 710)));
+  auto [n, r] = reduce(clamp(x, x.choose(-20, -40), x.choose(89, 710)));
   Term p = expm1Reduced(r);
   // 2^n p + (2^n - 1), halved so that 2^n cannot overflow before the result does.
   Term half = scaleb(x.number(0.5), n);
@@ -65,7 +68,7 @@ Term tile::expandExpm1(Term x) {
 
 Term tile::expandSinh(Term x) {
   Term a = abs(x);
-  auto [n, r] = reduce(minimum(a, x.pick(89.5, 710.6)));
+  auto [n, r] = reduce(atMost(a, x.choose(89.5, 710.6)));
   Term quarter = scaleb(x.number(0.25), n);
   Term h = fma(quarter, expm1Reduced(r), quarter - 0.25);
   h = h + h; // (exp(a) - 1) / 2
@@ -74,22 +77,18 @@ Term tile::expandSinh(Term x) {
 }
 
 Term tile::expandCosh(Term x) {
-  auto [n, r] = reduce(minimum(abs(x), x.pick(89.5, 710.6)));
+  auto [n, r] = reduce(atMost(abs(x), x.choose(89.5, 710.6)));
   Term half = scaleb(expm1Reduced(r) + 1.0, n - 1.0);
   return half + 0.25 / half;
 }
 
 Term tile::expandTanh(Term x) {
-  if (!x.isF64()) {
-    // An odd quotient of polynomials; at the bound it is 1 to the last bit.
-    x = clamp(x, x.number(-9.01f), x.number(9.01f));
-    Term z = x * x;
-    return x * horner<float>(z, kTanhNumeratorF32) / horner<float>(z, kTanhDenominatorF32);
-  }
-  auto [n, r] = reduce(clamp(x + x, x.number(-40), x.number(40)));
-  Term p = expm1Reduced(r), power = scaleb(x.number(1), n);
-  Term t = where(n == 0.0, p, fma(power, p, power - 1.0)); // exp(2x) - 1
-  return where(abs(x) < 0x1p-28, x, t / (t + 2.0));
+  // With t = exp(2x) - 1, tanh(x) = t / (t + 2).
+  double bound = x.choose(20, 40);
+  auto [n, r] = reduce(clamp(x + x, -bound, bound));
+  Term power = scaleb(x.number(1), n);
+  Term t = fma(power, expm1Reduced(r), power - 1.0);
+  return keepZero(x, t / (t + 2.0));
 }
 
 /// `numerator` / (1 + exp(-a)) for a >= 0, and the same times exp(-a) where `negative`.

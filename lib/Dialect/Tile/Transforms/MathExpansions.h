@@ -23,8 +23,9 @@ Term expandSilu(Term x);
 Term expandGeluTanh(Term x);
 /// exp(-x²) as p · 2^n (p first), the square kept to twice the precision; x in [0, 10.2] (27.3).
 std::pair<Term, Term> expMinusSquare(Term x);
-/// 2^x for x = high + low, |low| < 2^-20, already clamped to where scaleb is defined.
-Term exp2Sum(Term high, Term low);
+/// 2^x for x within the range of scaleb's exponents; also for x = high + low with a small low part.
+Term exp2InRange(Term x);
+Term exp2InRange(Term high, Term low);
 
 // MathLog.cpp
 Term expandLog(Term x);

@@ -107,7 +107,7 @@ static Term powF32(Term a, Term y) {
   Term log2 = fma(log, 0x1.71547652b82fep+0, e);
   log2 = where(base == 0.0, -kInfinity, where(base < kInfinity, log2, base));
   Term v = where(base == 1.0, 0.0, y.cast(wide) * log2);
-  v = clamp(v, v.number(-151), v.number(129));
+  v = clamp(v, -151, 129);
   Term n = round(v);
   return scaleb(horner<float>((v - n).cast(a.element()), kExp2F32), n.cast(a.element()));
 }
@@ -137,7 +137,7 @@ static Term powF64(Term a, Term y) {
   Term v = where(one, 0.0, y * sum);
   Term vLow = fma(y, sum, -v) + y * sumLow;
   Term inRange = (abs(v) < 1100.0) & ~one;
-  return exp2Sum(clamp(v, v.number(-1100), v.number(1100)), where(inRange, vLow, 0.0));
+  return exp2InRange(clamp(v, -1100, 1100), where(inRange, vLow, 0.0));
 }
 
 Term tile::expandPow(Term x, Term y) {

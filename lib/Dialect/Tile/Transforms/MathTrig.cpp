@@ -7,8 +7,8 @@
 // constants (2^26q · 2/pi mod 4, q = 0…3, in pieces of 28, 28 and 53 bits) is selected by |x|, and the
 // products with the first two pieces are exact.
 //
-// f64: pi/2 in three doubles, the subtractions exact or compensated, for |x| <= 2^50. Beyond, where
-// neighbouring arguments are a quarter and more apart, the result is nan.
+// f64: pi/2 in three doubles, the subtractions exact or compensated, for |x| < 2^45. Beyond, the
+// result is nan: the bits of pi that it would take are not worth their time.
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
@@ -52,7 +52,7 @@ static Reduced reduceF32(Term x) {
 
 static Reduced reduceF64(Term x) {
   // Outside the supported range (infinity included) nan takes over.
-  x = where(abs(x) < 0x1p50, x, std::numeric_limits<double>::quiet_NaN());
+  x = where(abs(x) < 0x1p45, x, std::numeric_limits<double>::quiet_NaN());
   Term n = round(x * 0x1.45f306dc9c883p-1);
   Term r = fma(n, -0x1.921fb54442d18p+0, x);
   Term t = n * 0x1.1a62633145c07p-54, tLow = fma(n, 0x1.1a62633145c07p-54, -t);

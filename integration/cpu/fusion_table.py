@@ -1,8 +1,7 @@
 """Programs that must each become one kernel with one stream over the long dimension.
 
-RUN lines are in table.test; every function here states its mathematics plainly.
+Each states its mathematics plainly; test_fusion.py says what must come out of it.
 """
-import math
 
 import tessera as tsr
 from tessera import Tensor

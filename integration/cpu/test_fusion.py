@@ -1,0 +1,135 @@
+"""What streaming fusion must make of plain programs: kernels, streams and gauges, and right numbers.
+
+The table's programs become one kernel with one stream each; renaming, permuting dimensions, writing a
+composite by hand or inserting an unseen modification of the scores changes nothing of that.
+"""
+
+from __future__ import annotations
+
+import re
+
+import fusion_table
+import pytest
+from harness import check, define, random
+
+HEADS = ((2, 100, 64), (2, 130, 64), (2, 130, 64))
+ROWS = ((50, 300),)
+
+#: program, shapes of the arguments, gauges
+ONE_STREAM = [
+    ("plain", HEADS, 1),
+    ("window", HEADS, 1),
+    ("prefix", HEADS, 1),
+    ("alibi", (*HEADS, (2,)), 1),
+    ("softcap", HEADS, 0),
+    ("bias", (*HEADS, (100, 130)), 1),
+    ("grouped", ((2, 3, 100, 64), (2, 130, 64), (2, 130, 64)), 1),
+    ("latent", ((2, 100, 128), (2, 100, 32), (130, 128), (130, 32)), 1),
+    ("extra_logit", (*HEADS, (2,)), 1),
+    ("differential", (HEADS[0], HEADS[1], *HEADS), 2),
+    ("norm_matmul", ((50, 300), (300,), (300,), (300, 128)), 0),
+    ("rms_matmul", ((50, 300), (300,), (300, 128)), 0),
+    ("moments", ROWS, 0),
+    ("entropy", ROWS, 1),
+    ("divergence", ROWS * 2, 2),
+    ("weighted_moments", ROWS * 2, 1),
+    ("sigmoid_weights", HEADS, 0),
+]
+
+
+def shape_of(function, *arguments) -> tuple[int, int, int]:
+    """Kernels, streams and gauges of the schedule."""
+    text = function.inspect_ir("sched", *arguments)
+    return tuple(len(re.findall(rf"\bsched\.{word}\b", text)) for word in ("kernel", "stream", "gauge"))
+
+
+@pytest.mark.parametrize("name, shapes, gauges", ONE_STREAM)
+def test_table(name, shapes, gauges):
+    function = getattr(fusion_table, name)
+    arguments = [random(shape, seed=i) for i, shape in enumerate(shapes)]
+    assert shape_of(function, *arguments) == (1, 1, gauges)
+    check(function, *arguments)
+
+
+def test_cross_entropy():
+    arguments = (random((50, 64)), random((300, 64), seed=1), random((50,), "int64", low=0, high=300))
+    assert shape_of(fusion_table.cross_entropy, *arguments) == (1, 1, 1)
+    check(fusion_table.cross_entropy, *arguments)
+
+
+BY_HAND = """def f(a, b, c):
+    x = (a * 0.125) @ b.transpose(-2, -1)
+    y = MODIFICATION
+    top = tsr.amax(y, dim=-1, keepdim=True)
+    w = tsr.exp2((y - top) * 1.4426950408889634)
+    return (w @ c) / w.sum(dim=-1, keepdim=True)
+"""
+
+MODIFICATIONS = [
+    "x",
+    "x + tsr.sin(x) * 0.5",
+    "tsr.where(tsr.iota(x.shape, dim=-1) <= tsr.iota(x.shape, dim=-2) + 7, x, -tsr.inf)",
+    "x * tsr.sigmoid(x) - tsr.abs(x) * 0.1",
+    "tsr.where(tsr.iota(x.shape, dim=-1) % 3 == 0, x - 1.0, x)",
+]
+
+
+@pytest.mark.parametrize("modification", MODIFICATIONS)
+def test_by_hand_with_unseen_modifications(modification):
+    function = define(BY_HAND.replace("MODIFICATION", modification))
+    arguments = [random(shape, seed=i) for i, shape in enumerate(HEADS)]
+    assert shape_of(function, *arguments) == (1, 1, 1)
+    check(function, *arguments)
+
+
+def test_permuted_dimensions():
+    program = define(
+        """def f(q, k, v):
+    s = tsr.matmul(k.permute(1, 0, 2), q.permute(1, 0, 2))
+    p = tsr.softmax(s, dim=-2)
+    return (p.transpose(-2, -1) @ v.permute(1, 0, 2)).permute(1, 0, 2)
+"""
+    )
+    arguments = [random((64, 2, 100)), random((130, 2, 64), seed=1), random((130, 2, 64), seed=2)]
+    assert shape_of(program, *arguments) == (1, 1, 1)
+    check(program, *arguments)
+
+
+def test_renamed_sizes_and_values():
+    """The same text with other names gives the same schedule up to names."""
+    text = """def f(ARG0: Tensor["SIZE0", "SIZE1", 64], ARG1: Tensor["SIZE0", "SIZE2", 64]):
+    NAME = tsr.softmax(ARG0 @ ARG1.mT, dim=-1)
+    return NAME @ ARG1
+"""
+    arguments = [random((2, 100, 64)), random((2, 130, 64), seed=1)]
+
+    def schedule(**names) -> str:
+        program = text
+        for old, new in names.items():
+            program = program.replace(old, new)
+        ir = define(program).inspect_ir("sched", *arguments)
+        for old, new in names.items():
+            ir = re.sub(rf"\b{new}\b|\b{new.lower()}\b", old.lower(), ir)
+        return re.sub(r'gir\.name = "\w+"|%\w+|symbols = \{.*?\}\}', "", ir)
+
+    first = schedule(ARG0="q", ARG1="k", SIZE0="A", SIZE1="M", SIZE2="N", NAME="p")
+    second = schedule(ARG0="left", ARG1="right", SIZE0="R", SIZE1="X", SIZE2="Y", NAME="other")
+    assert first.count("sched.") == second.count("sched.")
+    assert re.findall(r"sched\.\w+", first) == re.findall(r"sched\.\w+", second)
+
+
+@pytest.mark.parametrize(
+    "body, passes",
+    [
+        ("tsr.relu(x - tsr.mean(x, dim=-1, keepdim=True)).sum(dim=-1)", 2),
+        ("tsr.tanh(x - tsr.amax(x, dim=-1, keepdim=True)).sum(dim=-1)", 2),
+        ("tsr.abs(x - tsr.mean(x, dim=-1, keepdim=True)).mean(dim=-1)", 2),
+        ("tsr.round(x / tsr.amax(tsr.abs(x), dim=-1, keepdim=True)).sum(dim=-1)", 2),
+        ("tsr.where(x > tsr.mean(x, dim=-1, keepdim=True), x, 0.0).sum(dim=-1)", 2),
+    ],
+)
+def test_what_cannot_stream_takes_another_pass(body, passes):
+    function = define(f"def f(x):\n    return {body}\n")
+    kernels, streams, _ = shape_of(function, random((50, 300)))
+    assert (kernels, streams) == (1, passes)
+    check(function, random((50, 300)))
