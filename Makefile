@@ -7,7 +7,7 @@ HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
 
-.PHONY: all setup build demo test bench fuzz dist peers help clean
+.PHONY: all setup build demo test bench fuzz dist docs peers help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -39,6 +39,9 @@ fuzz: build ## random programs against the reference (SEEDS=0:20000)
 
 dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_64|aarch64)
 	@$(PYTHON) utils/dist.py $(ARCH)
+
+docs: setup ## write the reference of dialects, passes and operations to build/docs/
+	@$(PYTHON) utils/docs.py
 
 clean: ## remove what was built (.venv and the sysroots stay)
 	rm -rf build build-dist-* dist

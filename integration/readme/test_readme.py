@@ -1,0 +1,150 @@
+"""Documentation that runs: programs, commands and IR excerpts of README.md and docs/ against the compiler.
+
+A `python` block is a file of its own and is run. In a `console` block, a line after `$` is a command and what follows is
+its output. An `mlir` block after `<!-- stage: NAME -->` is part of what inspect_ir prints for the README's function. In
+expected text `…` stands for anything; a line of it alone, for any lines. Excerpts need not begin or end with it, and their
+values may have other numbers (%3), as long as each stands for one value throughout.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+MISTAKES = '''"""What the README shows mistakes of."""
+
+import tessera as tsr
+
+@tsr.function
+def scale(x, limit):
+    if x.sum() > limit:
+        return x / x.sum()
+    return tsr.sofmax(x)
+'''
+_BLOCK = re.compile(r"(?:<!-- stage: (\w+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[tuple[str, str]]:
+    """(stage, text) of the page's blocks in a language."""
+    return [(stage, text) for stage, found, text in _BLOCK.findall(page.read_text()) if found == language]
+
+
+def all_blocks(language: str) -> list:
+    return [
+        pytest.param(stage, text, id=f"{page.stem}-{number}")
+        for page in PAGES
+        for number, (stage, text) in enumerate(blocks(page, language))
+    ]
+
+
+def match_line(expected: str, found: str, numbers: dict[str, str]) -> dict[str, str] | None:
+    """`numbers` with what the line adds: the found number of each numbered value; None when it does not match."""
+    words = " ".join(expected.split())
+    names = re.findall(r"%(\d+)", words)
+    pattern = re.escape(words).replace("…", ".*")
+    pattern = re.sub(r"%\d+", r"%(\\d+)", pattern)
+    match = re.fullmatch(pattern, found)
+    if match is None:
+        return None
+    updated = dict(numbers)
+    for name, number in zip(names, match.groups()):
+        if updated.setdefault(name, number) != number:
+            return None
+    return updated
+
+
+def missing_line(expected: str, found: str) -> str | None:
+    """None when the expected lines are there in order, neighbours unless `…` is between them; else the first that is not."""
+    wanted = [line.strip() for line in expected.splitlines() if line.strip()]
+    lines = [" ".join(line.split()) for line in found.splitlines()]
+    furthest = 0
+
+    def search(index: int, position: int, numbers: dict[str, str], anywhere: bool) -> bool:
+        nonlocal furthest
+        if index == len(wanted):
+            return True
+        if wanted[index] == "…":
+            return search(index + 1, position, numbers, True)
+        furthest = max(furthest, index)
+        for place in range(position, len(lines) if anywhere else min(position + 1, len(lines))):
+            matched = match_line(wanted[index], lines[place], numbers)
+            if matched is not None and search(index + 1, place + 1, matched, False):
+                return True
+        return False
+
+    return None if search(0, 0, {}, True) else wanted[furthest]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Where the README's reader stands: its program saved as attention.py."""
+    path = tmp_path_factory.mktemp("reader")
+    (path / "attention.py").write_text(blocks(PAGES[0], "python")[0][1])
+    (path / "mistakes.py").write_text(MISTAKES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def attention(folder):
+    spec = importlib.util.spec_from_file_location("attention", folder / "attention.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.attention
+
+
+def environment() -> dict[str, str]:
+    programs = os.pathsep.join([str(TOP / "build" / "bin"), str(Path(sys.executable).parent)])
+    return dict(os.environ, PATH=f"{programs}{os.pathsep}{os.environ['PATH']}", NO_COLOR="1")
+
+
+@pytest.mark.parametrize("stage, text", all_blocks("python"))
+def test_program(stage, text, folder):
+    path = folder / "program.py"
+    path.write_text(text)
+    done = subprocess.run([sys.executable, path], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("stage, text", all_blocks("console"))
+def test_commands(stage, text, folder):
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        done = subprocess.run(command, shell=True, cwd=folder, env=environment(), capture_output=True, text=True)
+        found = done.stdout + done.stderr
+        missing = missing_line(expected, found)
+        assert missing is None, f"$ {command}\nexpected: {missing}\nfound:\n{found}"
+        assert done.returncode == ("error:" in expected), found
+
+
+@pytest.mark.parametrize("stage, text", [block for block in all_blocks("mlir") if block.values[0]])
+def test_excerpt(stage, text, attention):
+    arrays = [np.zeros((8, 1024, 64), np.float32)] * 3
+    found = attention.inspect_ir(stage, *arrays)
+    missing = missing_line(text, found)
+    assert missing is None, f"expected: {missing}\nfound:\n{found[:4000]}"
+
+
+def test_make_targets_and_files_exist():
+    targets = set(re.findall(r"^([a-z]+):", (TOP / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        text = page.read_text()
+        for target in re.findall(r"`make ([a-z]+)", text):
+            assert target in targets, f"{page.name}: make {target}"
+        for link in re.findall(r"\]\(([^)#]+)\)", _BLOCK.sub("", text)):
+            assert link.startswith("http") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_named_files_exist():
+    """Paths in backticks that begin with a folder of the tree."""
+    for page in PAGES:
+        for path in re.findall(r"`((?:lib|include|runtime|python|tools|test|unittests|integration|utils|fuzz)/[\w/.-]*)", page.read_text()):
+            assert (TOP / path.rstrip(".")).exists(), f"{page.name}: {path}"
