@@ -131,6 +131,8 @@ static std::optional<Norm> readNorm(Args &args, bool hasBias) {
     bool fits = parameter->rank() == norm.rank;
     for (size_t i = 0; fits && i < want.size(); ++i)
       fits = args.in.sizes.equal(want[i], parameter->shape()[i], args.range);
+    if (fits)
+      *parameter = Value::ofTensor(args.emit().reshape(parameter->tensor, want));
     if (!fits) {
       args.error(parameter == &norm.scale ? 2 : 3, "expected a parameter of shape " +
                                                        shapeText(want) + ", found " +

@@ -127,16 +127,22 @@ static Value reshapeTo(Args &args, const Value &x, Shape shape, SourceRange rang
                                         ": '" + total.str() + "' is not a multiple of '" +
                                         known.str() + "'",
                              total, known);
-    SymExpr remainder = total.mod(known);
-    if (!remainder.isConstant(0)) {
-      // Divisible at hand: by what is known of the symbols, or by a guard.
-      int64_t divides = total.divisor([&](const std::string &name) {
-        Sizes::Symbol *symbol = in.sizes.find(name);
-        return symbol ? symbol->info.divisor : 1;
-      });
-      if (!known.isConstant() || divides % known.constantValue() != 0)
-        in.sizes.guard(remainder, SymExpr(0), range);
+    // Sizes that stay are no part of the quotient.
+    Shape rest(x.shape());
+    known = SymExpr(1);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      auto same = i == *open ? rest.end() : llvm::find(rest, shape[i]);
+      if (same != rest.end())
+        rest.erase(same);
+      else if (i != *open)
+        known = known * shape[i];
     }
+    total = product(rest);
+    SymExpr remainder = total.mod(known);
+    // Divisible at hand: by what is known of the symbols, or by a guard.
+    if (!remainder.isConstant(0) &&
+        !(known.isConstant() && in.sizes.knownDivisor(total) % known.constantValue() == 0))
+      in.sizes.guard(remainder, SymExpr(0), range);
     shape[*open] = total.floorDiv(known);
   } else if (!in.sizes.equal(total, known, range)) {
     return in.sizeMismatch(range, "cannot reshape " + describe(x) + " to " + shapeText(shape) +
@@ -305,7 +311,9 @@ static Value join(Args &args, std::vector<Value> parts, int64_t dim) {
                                       "'",
                                   parts[0].shape()[i], x.shape()[i]);
     }
-    inputs.push_back(emit.cast(x, common, false).tensor);
+    Shape shape(parts[0].shape());
+    shape[dim] = x.shape()[dim];
+    inputs.push_back(emit.reshape(emit.cast(x, common, false).tensor, shape));
   }
   if (inputs.size() == 1)
     return tensorOf(inputs[0]);

@@ -103,7 +103,7 @@ Value Interpreter::callFunction(const UserFunction &function, const CallExpr &ca
   for (size_t i = 0; i < def.params.size(); ++i) {
     if (given[i] || def.params[i].defaultValue)
       continue;
-    error(call.range.atEnd(), "missing argument '" + std::string(def.params[i].name) +
+    error({call.range.file, call.range.end - 1, call.range.end}, "missing argument '" + std::string(def.params[i].name) +
                                   "' in the call of '" + function.name + "'")
         .note(def.params[i].nameRange, "the parameter is here");
     ok = false;

@@ -298,15 +298,18 @@ mlir::Value Emitter::broadcastTo(mlir::Value value, llvm::ArrayRef<SymExpr> shap
   if (from == shape)
     return value;
   llvm::SmallVector<int64_t> dims;
-  Shape target(shape);
+  Shape same(from);
   for (size_t i = 0; i < from.size(); ++i) {
     size_t dim = shape.size() - from.size() + i;
     dims.push_back(dim);
-    // Sizes that are equal by a new binding agree in the next attempt.
     if (!from[i].isConstant(1))
-      target[dim] = from[i];
+      same[i] = shape[dim];
   }
-  return gir::BroadcastOp::create(builder, loc(), value, target, dims);
+  // Sizes that are equal without being the same expression are made so.
+  value = reshape(value, same);
+  if (same == shape)
+    return value;
+  return gir::BroadcastOp::create(builder, loc(), value, shape, dims);
 }
 
 mlir::Value Emitter::reshape(mlir::Value value, llvm::ArrayRef<SymExpr> shape) {
@@ -441,6 +444,12 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
       dim -= llvm::count_if(dropped, [&](int64_t d) { return d < dim; });
     return dims;
   };
+  // Paired sizes become the same expression.
+  Shape paired(shapeOf(b));
+  paired[rightOver] = overA;
+  for (auto [l, r] : llvm::zip_equal(leftBatch, rightBatch))
+    paired[r] = shapeOf(a)[l];
+  b = reshape(b, paired);
   a = dropDims(a, leftUnit);
   b = dropDims(b, rightUnit);
   int64_t overLeft = leftOver - leftUnit.size(), overRight = rightOver - rightUnit.size();

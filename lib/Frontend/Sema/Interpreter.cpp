@@ -17,7 +17,10 @@ ErrorBuilder::~ErrorBuilder() {
       diagnostic.note({}, "(" + std::to_string(chain.size() - 8) + " calls are not shown)");
       i = chain.size() - 4;
     }
-    diagnostic.note(chain[i]->callSite, "in the call of '" + chain[i]->function->name + "' here");
+    const std::string &name = chain[i]->function->name;
+    diagnostic.note(chain[i]->callSite, chain[i]->isConstant
+                                            ? "the value of '" + name + "' is needed here"
+                                            : "in the call of '" + name + "' here");
   }
 }
 

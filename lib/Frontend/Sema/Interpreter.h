@@ -29,6 +29,8 @@ struct Frame {
   Value result = Value::none();
   SourceRange callSite;
   Frame *caller = nullptr;
+  /// Not a call, but the evaluation of a module-level constant at its first use.
+  bool isConstant = false;
 };
 
 /// An error under construction. When it is done, the calls that led to it are added as notes.

@@ -101,6 +101,82 @@ bool Sizes::solve(SymExpr difference, SourceRange reason) {
   return false;
 }
 
+namespace {
+
+/// A size as a fraction of polynomials, where quotients that are exact are no longer rounded.
+struct Fraction {
+  SymExpr numerator;
+  SymExpr denominator = SymExpr(1);
+};
+
+/// Collects in `assumed` the remainders that have to be zero and are not known to be.
+class FractionBuilder {
+public:
+  explicit FractionBuilder(const Sizes &sizes) : sizes(sizes) {}
+
+  Fraction build(SymExpr e) {
+    switch (e.kind()) {
+    case SymExpr::Kind::Add:
+    case SymExpr::Kind::Mul: {
+      bool isAdd = e.kind() == SymExpr::Kind::Add;
+      Fraction result{SymExpr(isAdd ? 0 : 1)};
+      for (SymExpr operand : e.operands()) {
+        Fraction part = build(operand);
+        if (isAdd)
+          result.numerator =
+              result.numerator * part.denominator + part.numerator * result.denominator;
+        else
+          result.numerator = result.numerator * part.numerator;
+        result.denominator = result.denominator * part.denominator;
+      }
+      return result;
+    }
+    case SymExpr::Kind::FloorDiv:
+    case SymExpr::Kind::CeilDiv: {
+      SymExpr dividend = e.operands()[0], divisor = e.operands()[1];
+      SymExpr remainder = dividend.mod(divisor);
+      if (sizes.valueAtHand(remainder) != 0)
+        return {e};
+      bool known = divisor.isConstant() && divisor.constantValue() > 0 &&
+                   sizes.knownDivisor(dividend) % divisor.constantValue() == 0;
+      if (!known && !remainder.isConstant(0))
+        assumed.push_back(remainder);
+      Fraction inner = build(dividend);
+      return {inner.numerator, inner.denominator * divisor};
+    }
+    default:
+      return {e};
+    }
+  }
+
+  std::vector<SymExpr> assumed;
+
+private:
+  const Sizes &sizes;
+};
+
+} // namespace
+
+int64_t Sizes::knownDivisor(SymExpr e) const {
+  return e.divisor([&](const std::string &name) {
+    auto it = index.find(name);
+    return it == index.end() ? 1 : symbols[it->second].info.divisor;
+  });
+}
+
+/// `4 * floordiv(E, 4)` is `E` where 4 divides E: as it is known to, or by a guard.
+bool Sizes::equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason) {
+  FractionBuilder builder(*this);
+  Fraction left = builder.build(a), right = builder.build(b);
+  if (left.denominator.isConstant(1) && right.denominator.isConstant(1))
+    return false;
+  if (left.numerator * right.denominator != right.numerator * left.denominator)
+    return false;
+  for (SymExpr remainder : builder.assumed)
+    guard(remainder, SymExpr(0), reason);
+  return true;
+}
+
 bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {
   if (a == b)
     return true;
@@ -113,7 +189,7 @@ bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {
     return false;
   if (a.isConstant() && b.isConstant())
     return false;
-  if (solve(a - b, reason))
+  if (equalByExactDivision(a, b, reason) || solve(a - b, reason))
     return true;
   // Different names are never assumed equal, also where they happen to be.
   std::set<std::string> inA, inB;

@@ -58,6 +58,8 @@ public:
   std::optional<bool> nonNegative(SymExpr e, SourceRange reason);
   /// Whether `e` is at least 0 for all sizes.
   bool provablyNonNegative(SymExpr e, unsigned depth = 0) const;
+  /// What is known to divide `e`, given what divides the symbols.
+  int64_t knownDivisor(SymExpr e) const;
   /// Assumes `left == right`, which must hold at hand.
   void guard(SymExpr left, SymExpr right, SourceRange reason);
 
@@ -67,6 +69,7 @@ public:
 private:
   std::optional<int64_t> lowerBound(SymExpr e) const;
   bool solve(SymExpr difference, SourceRange reason);
+  bool equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason);
   void bind(const std::string &symbol, SymExpr value, SourceRange reason);
 
   Assumptions &assumptions;
