@@ -90,7 +90,12 @@ def _median_interval(count: int) -> tuple[int, int]:
     return low, count - 1 - low
 
 
-def measure(calls: dict[str, Callable[[], object]], seconds: float, least: int = 7) -> Timing:
+def measure(
+    calls: dict[str, Callable[[], object]],
+    seconds: float,
+    least: int = 7,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Timing:
     """Times contenders in turns for about `seconds` in all, in at least `least` rounds."""
     lengths = {}
     for name, call in calls.items():
@@ -111,22 +116,22 @@ def measure(calls: dict[str, Callable[[], object]], seconds: float, least: int =
     end = time.perf_counter() + seconds
     while len(rounds[OURS]) < least or time.perf_counter() < end:
         for name in names:
-            times = _burst(calls[name], lengths[name])
+            times = _burst(calls[name], lengths[name], clock)
             rounds[name].append(statistics.median(times))
             best[name] = min(best[name], *times) if len(times) > 1 else min(best[name], times[0])
         names.append(names.pop(0))  # nobody always follows the same one
     return Timing(rounds, best)
 
 
-def _burst(call: Callable[[], object], length: int) -> list[float]:
+def _burst(call: Callable[[], object], length: int, clock: Callable[[], float]) -> list[float]:
     time.sleep(_REST)
     if length > 1:
         call()
     times = []
     for _ in range(length):
-        start = time.perf_counter()
+        start = clock()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return times
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make bench`: Tessera and the peers that are installed, timed in one interleaved run.
 
-    benchmarks/run.py [--only TEXT…] [--threads 1,2] [--quick] [--seconds S] [--json FILE] [--list]
+    benchmarks/run.py [--only TEXT…] [--threads 1,2] [--quick] [--seconds S] [--clock wall|cpu] [--json FILE] [--list]
 
 Every number of threads has a process of its own, so that all libraries are told it in the way they
 prefer. In that process contenders take turns (harness.py). A row is one comparison: our median, the
@@ -35,11 +35,15 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--threads", default="1,2", help="numbers of threads, default 1,2")
     parser.add_argument("--quick", action="store_true", help="fewer shapes, less time for each")
     parser.add_argument("--seconds", type=float, help="for each row; default 2, or 0.5 with --quick")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
+                        help="cpu: time of the calling thread, for one thread on a machine that does other work too")
     parser.add_argument("--json", type=Path, help="where results go; default benchmarks/results/")
     parser.add_argument("--list", action="store_true", help="print the names and leave")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.threads = [int(text) for text in arguments.threads.split(",")]
+    if arguments.clock == "cpu" and arguments.threads != [1]:
+        parser.error("--clock cpu sees one thread only: add --threads 1")
     arguments.seconds = arguments.seconds or (0.5 if arguments.quick else 2.0)
     return arguments
 
@@ -66,7 +70,7 @@ def send(kind: str, **fields) -> None:
     print(json.dumps({"kind": kind, **fields}), flush=True)
 
 
-def run_case(case, seconds: float) -> None:
+def run_case(case, arguments: argparse.Namespace) -> None:
     from harness import OURS, measure
 
     start = time.perf_counter()
@@ -74,7 +78,8 @@ def run_case(case, seconds: float) -> None:
     if wrong := prepared.check():
         send("error", title=case.title, text=wrong)
         return
-    timing = measure(prepared.calls, seconds)
+    clock = time.thread_time if arguments.clock == "cpu" else time.perf_counter
+    timing = measure(prepared.calls, arguments.seconds, clock=clock)
     targets = []
     for target in case.targets:
         present = [name for name in target.contenders if name in timing.rounds]
@@ -111,7 +116,7 @@ def work(arguments: argparse.Namespace) -> int:
     for case in cases:
         send("running", title=case.title)
         try:
-            run_case(case, arguments.seconds)
+            run_case(case, arguments)
         except tessera.TesseraError as error:
             send("error", title=case.title, text=str(error))
     for figure in figures:
@@ -157,7 +162,7 @@ def show_figure(table: report.Table, result: dict) -> None:
 def run_threads(arguments: argparse.Namespace, threads: int, table: report.Table, results: dict) -> int:
     """Runs the measuring process for one number of threads and shows what it sends."""
     command = [sys.executable, str(HERE / "run.py"), "--worker", "--threads", str(threads)]
-    command += ["--seconds", str(arguments.seconds)] + (["--quick"] if arguments.quick else [])
+    command += ["--clock", arguments.clock, "--seconds", str(arguments.seconds)] + (["--quick"] if arguments.quick else [])
     command += ["--only", *arguments.only] if arguments.only else []
     names = ("TESSERA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = dict(os.environ, **{name: str(threads) for name in names})
@@ -203,7 +208,7 @@ def main() -> int:
             print(*(item.title for item in items), sep="\n")
         return 0
     results: dict = {"commit": report.commit(), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                     "machine": report.machine(), "rows": []}  # fmt: skip
+                     "machine": report.machine(), "clock": arguments.clock, "rows": []}  # fmt: skip
     machine = results["machine"]
     print(f"{machine['processor']}, {machine['cores']} cores; commit {results['commit']}")
     if machine["load"] > 0.5:
