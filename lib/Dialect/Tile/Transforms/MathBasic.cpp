@@ -1,5 +1,11 @@
 //===- MathBasic.cpp - Signs, quotients and integer powers ----------------===//
+//
+// Quotients are exact: a remainder computed with one rounding shows where a rounded quotient is off.
+//
+//===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
+
+#include <limits>
 
 using namespace tessera;
 using namespace tessera::tile;
@@ -36,7 +42,7 @@ Term tile::expandRemainder(Term x, Term y) {
 Term tile::expandFloorDiv(Term x, Term y) {
   // x / y may have been rounded up to an integer: the exact remainder then has the wrong sign.
   Term q = floor(x / y);
-  Term r = fma(-q, y, x);
+  Term r = where(abs(y) == std::numeric_limits<double>::infinity(), x, fma(-q, y, x));
   Term tooLarge = where(y < 0.0, r > 0.0, r < 0.0);
   return where(tooLarge, q - 1.0, q);
 }

@@ -1,0 +1,94 @@
+// RUN: %tessera_opt %s -tile-expand-math -canonicalize -cse -split-input-file | FileCheck %s
+// RUN: %tessera_opt %s -tile-expand-math=native=exp2,tanh -split-input-file | FileCheck %s --check-prefix=NATIVE
+
+// No operation but primitive ones is left, and the result keeps its type.
+// CHECK-LABEL: func.func @exp2
+// CHECK-SAME: (%[[X:.*]]: tensor<64xf32>)
+// NATIVE-LABEL: func.func @exp2
+func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK: %[[LOW:.*]] = tile.map lt(%[[X]], %{{.*}})
+  // CHECK: %[[A:.*]] = tile.map where(%[[LOW]], %{{.*}}, %[[X]])
+  // CHECK: %[[HIGH:.*]] = tile.map gt(%[[A]], %{{.*}})
+  // CHECK: %[[B:.*]] = tile.map where(%[[HIGH]], %{{.*}}, %[[A]])
+  // CHECK: %[[N:.*]] = tile.map round(%[[B]])
+  // CHECK: %[[R:.*]] = tile.map sub(%[[B]], %[[N]])
+  // CHECK-COUNT-6: tile.map fma
+  // CHECK: %[[Y:.*]] = tile.map scaleb(%{{.*}}, %[[N]])
+  // CHECK: return %[[Y]]
+  // NATIVE: tile.map exp2
+  %0 = tile.map exp2(%x) : (tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// 16-bit arithmetic is done in f32, one rounding for every operation.
+// CHECK-LABEL: func.func @narrow
+// CHECK-SAME: (%[[X:.*]]: tensor<64xbf16>, %[[Y:.*]]: tensor<64xbf16>, %[[C:.*]]: tensor<64xi1>)
+func.func @narrow(%x: tensor<64xbf16>, %y: tensor<64xbf16>, %c: tensor<64xi1>)
+    -> (tensor<64xbf16>, tensor<64xi1>, tensor<64xbf16>, tensor<bf16>) {
+  // CHECK-DAG: %[[WX:.*]] = tile.cast %[[X]] : tensor<64xbf16> -> tensor<64xf32>
+  // CHECK-DAG: %[[WY:.*]] = tile.cast %[[Y]] : tensor<64xbf16> -> tensor<64xf32>
+  // CHECK: %[[SUM:.*]] = tile.map add(%[[WX]], %[[WY]]) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  // CHECK: %[[ROUNDED:.*]] = tile.cast %[[SUM]] : tensor<64xf32> -> tensor<64xbf16>
+  %0 = tile.map add(%x, %y) : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  // CHECK: tile.map lt(%[[WX]], %[[WY]]) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xi1>
+  %1 = tile.map lt(%x, %y) : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xi1>
+  // CHECK: tile.map where(%[[C]], %[[X]], %[[Y]]) : (tensor<64xi1>, tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  %2 = tile.map where(%c, %x, %y) : (tensor<64xi1>, tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  // CHECK: %[[TOTAL:.*]] = tile.reduce sum %[[WX]] dims [0] : tensor<64xf32> -> tensor<f32>
+  // CHECK: tile.cast %[[TOTAL]] : tensor<f32> -> tensor<bf16>
+  %3 = tile.reduce sum %x dims [0] : tensor<64xbf16> -> tensor<bf16>
+  return %0, %1, %2, %3 : tensor<64xbf16>, tensor<64xi1>, tensor<64xbf16>, tensor<bf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @simple
+// CHECK-SAME: (%[[X:.*]]: tensor<f64>, %[[I:.*]]: tensor<i32>)
+func.func @simple(%x: tensor<f64>, %i: tensor<i32>) -> (tensor<f64>, tensor<f64>, tensor<i1>, tensor<i32>, tensor<i32>) {
+  // CHECK: %[[ROOT:.*]] = tile.map sqrt(%[[X]])
+  // CHECK: tile.map div(%{{.*}}, %[[ROOT]])
+  %0 = tile.map rsqrt(%x) : (tensor<f64>) -> tensor<f64>
+  // CHECK: tile.map maximum(%[[X]], %{{.*}}) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  %1 = tile.map relu(%x) : (tensor<f64>) -> tensor<f64>
+  // CHECK: tile.map ne(%[[X]], %[[X]])
+  %2 = tile.map isnan(%x) : (tensor<f64>) -> tensor<i1>
+  // CHECK: tile.map mul(%[[I]], %[[I]])
+  %3 = tile.map square(%i) : (tensor<i32>) -> tensor<i32>
+  // CHECK: tile.map floor_divide(%[[I]], %{{.*}}) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %4 = tile.map floor_divide(%i, %3) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  return %0, %1, %2, %3, %4 : tensor<f64>, tensor<f64>, tensor<i1>, tensor<i32>, tensor<i32>
+}
+
+// -----
+
+// A small constant power is a product: x³ = x · x².
+// CHECK-LABEL: func.func @cube
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32>)
+func.func @cube(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %three = tile.constant 3.0 : f32 : tensor<4xf32>
+  // CHECK: %[[SQUARE:.*]] = tile.map mul(%[[X]], %[[X]])
+  // CHECK: %[[CUBE:.*]] = tile.map mul(%[[X]], %[[SQUARE]])
+  // CHECK: return %[[CUBE]]
+  %0 = tile.map pow(%x, %three) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Everything in the vocabulary that is not primitive.
+// CHECK-LABEL: func.func @all
+// CHECK-NOT: tile.map {{exp|log|rsqrt|reciprocal|square|sin|cos|tan|erf|pow|sig|sil|gelu|relu|is|rem|fmod|floor_}}
+// CHECK: return
+func.func @all(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tile.map exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = tile.map expm1(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = tile.map log(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = tile.map sin(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  %4 = tile.map silu(%3) : (tensor<4xf32>) -> tensor<4xf32>
+  %5 = tile.map gelu_erf(%4) : (tensor<4xf32>) -> tensor<4xf32>
+  %6 = tile.map remainder(%5, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %7 = tile.map pow(%6, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %7 : tensor<4xf32>
+}

@@ -1,0 +1,366 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, got 'i7'}}
+func.func @element(%x: !tile.view<4xi7, strides = [1]>)
+
+// -----
+
+// expected-error @+1 {{expected 2 strides, got 1}}
+func.func @strides(%x: !tile.view<4x4xf32, strides = [1]>)
+
+// -----
+
+// expected-error @+1 {{expected divisors of at least 1, got 0}}
+func.func @divisors(%x: !tile.view<?xf32, strides = [1], divisors = [0]>)
+
+// -----
+
+// expected-error @+1 {{expected a grid of at least 1 dimension, got 0}}
+tile.kernel @grid() grid 0 {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected views, then sizes, then scalars as arguments, got '!tile.view<f32>' at 1}}
+tile.kernel @order(%n: index, %x: !tile.view<f32>) grid 1 {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected argument 0 to be a view, an index or a scalar, got 'tensor<4xf32>'}}
+tile.kernel @argument(%x: tensor<4xf32>) grid 1 {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected the body to end in tile.return}}
+tile.kernel @terminator() grid 1 {
+  %0 = tile.program_id 0
+}
+
+// -----
+
+tile.kernel @program() grid 2 {
+  // expected-error @+1 {{expected a grid dimension below 2, got 2}}
+  %0 = tile.program_id 2
+  tile.return
+}
+
+// -----
+
+tile.kernel @dim(%x: !tile.view<?xf32, strides = [1]>) grid 1 {
+  // expected-error @+1 {{expected a dimension below 1, got 1}}
+  %0 = tile.dim %x, 1 : !tile.view<?xf32, strides = [1]>
+  tile.return
+}
+
+// -----
+
+tile.kernel @coordinates(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) grid 1 {
+  // expected-error @+1 {{expected 2 coordinates, one for each dimension of the view, got 1}}
+  %0 = tile.load %x[%i] dims [0] : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @tileDims(%x: !tile.view<?xf32, strides = [1]>, %i: index) grid 1 {
+  // expected-error @+1 {{expected 2 dims, one for each dimension of the tile, got 1}}
+  %0 = tile.load %x[%i] dims [0] : !tile.view<?xf32, strides = [1]> -> tensor<4x4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @sameDim(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) grid 1 {
+  // expected-error @+1 {{expected distinct dims, got 1 twice}}
+  %0 = tile.load %x[%i, %i] dims [1, 1] : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<4x4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @pad(%x: !tile.view<?xf32, strides = [1]>, %i: index) grid 1 {
+  // expected-error @+1 {{expected a pad of type 'f32', got 'f64'}}
+  %0 = tile.load %x[%i] dims [0] pad 0.0 : f64 : !tile.view<?xf32, strides = [1]> -> tensor<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @stored(%x: !tile.view<?xf32, strides = [1]>, %i: index) grid 1 {
+  %0 = tile.constant 1 : i32 : tensor<4xi32>
+  // expected-error @+1 {{expected a tile of element type 'f32', got 'i32'}}
+  tile.store %0, %x[%i] dims [0] : tensor<4xi32>, !tile.view<?xf32, strides = [1]>
+  tile.return
+}
+
+// -----
+
+func.func @constant() {
+  // expected-error @+1 {{expected a number of type 'f32', got 1 : i32}}
+  %0 = tile.constant 1 : i32 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @dynamic(%x: tensor<?xf32>) {
+  // expected-error @+1 {{must be tile (tensor of static shape), but got 'tensor<?xf32>'}}
+  %0 = tile.cast %x : tensor<?xf32> -> tensor<?xf64>
+  return
+}
+
+// -----
+
+func.func @splat(%x: i32) {
+  // expected-error @+1 {{expected a scalar of type 'f32' or index, got 'i32'}}
+  %0 = tile.splat %x : i32 -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @iotaRank(%i: index) {
+  // expected-error @+1 {{expected a tile of rank 1, got rank 2}}
+  %0 = tile.iota %i : tensor<4x4xi32>
+  return
+}
+
+// -----
+
+func.func @iotaType(%i: index) {
+  // expected-error @+1 {{expected an integer tile, got 'tensor<4xf32>'}}
+  %0 = tile.iota %i : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @extract(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected a tile of rank 0, got rank 1}}
+  %0 = tile.extract %x : tensor<4xf32> -> f32
+  return
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected an operation of the scalar vocabulary, got 'softmax'}}
+  %0 = tile.map softmax(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @arity(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected 2 operands for 'add', got 1}}
+  %0 = tile.map add(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @mixed(%x: tensor<4xf32>, %y: tensor<4xf64>) {
+  // expected-error @+1 {{expected operands of one element type, got 'f32' and 'f64'}}
+  %0 = tile.map add(%x, %y) : (tensor<4xf32>, tensor<4xf64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @integers(%x: tensor<4xi32>) {
+  // expected-error @+1 {{expected floating point operands for 'exp', got 'i32'}}
+  %0 = tile.map exp(%x) : (tensor<4xi32>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @condition(%c: tensor<4xi8>, %x: tensor<4xf32>) {
+  // expected-error @+1 {{expected a condition of type i1, got 'i8'}}
+  %0 = tile.map where(%c, %x, %x) : (tensor<4xi8>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @compared(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected a result of element type 'i1' for 'lt', got 'f32'}}
+  %0 = tile.map lt(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @shapes(%x: tensor<4xf32>, %y: tensor<5xf32>) {
+  // expected-error @+1 {{expected operands of shape 4, got 5}}
+  %0 = tile.map add(%x, %y) : (tensor<4xf32>, tensor<5xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @bitcast(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected an element type of 32 bits, got 'i64'}}
+  %0 = tile.bitcast %x : tensor<4xf32> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @broadcastOrder(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected increasing dims, got 0 after 1}}
+  %0 = tile.broadcast %x dims [1, 0] : tensor<4x5xf32> -> tensor<5x4xf32>
+  return
+}
+
+// -----
+
+func.func @broadcastSize(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected result dimension 1 of size 4, got 5}}
+  %0 = tile.broadcast %x dims [1] : tensor<4xf32> -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+func.func @transpose(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected a result of shape 5x4, got 4x5}}
+  %0 = tile.transpose %x perm [1, 0] : tensor<4x5xf32> -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected a result of 20 elements, got 21}}
+  %0 = tile.reshape %x : tensor<4x5xf32> -> tensor<21xf32>
+  return
+}
+
+// -----
+
+func.func @monoid(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected one of sum prod max min any all, got 'mean'}}
+  %0 = tile.reduce mean %x dims [0] : tensor<4x5xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @logical(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected bools for 'any', got 'f32'}}
+  %0 = tile.reduce any %x dims [0] : tensor<4x5xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @reduced(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected a result of shape 5, got 4}}
+  %0 = tile.reduce sum %x dims [0] : tensor<4x5xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @mma(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) {
+  // expected-error @+1 {{expected rhs of shape 8x8, got 4x8}}
+  %0 = tile.mma %a, %b, %c : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @accumulator(%a: tensor<4x4xf32>, %c: tensor<4x4xbf16>) {
+  // expected-error @+1 {{expected an accumulator that holds products of 'f32', got 'bf16'}}
+  %0 = tile.mma %a, %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xbf16>) -> tensor<4x4xbf16>
+  return
+}
+
+// -----
+
+func.func @nobody(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected the name of a tile.kernel, got @missing}}
+  tile.launch @missing grid ["S"] (%x) views [#tile.operand<offset "0", sizes ["S"], strides ["$0"]>] sizes []
+    : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+// expected-note @+1 {{the kernel is here}}
+tile.kernel @one(%x: !tile.view<?xf32, strides = [1]>) grid 1 {
+  tile.return
+}
+func.func @gridRank(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected a grid of rank 1, got 2}}
+  tile.launch @one grid ["S", "1"] (%x) views [#tile.operand<offset "0", sizes ["S"], strides ["$0"]>] sizes []
+    : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+// expected-note @+1 {{the kernel is here}}
+tile.kernel @one(%x: !tile.view<?xf32, strides = [1]>) grid 1 {
+  tile.return
+}
+func.func @viewRank(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected argument 0 as a view of rank 1, got rank 2}}
+  tile.launch @one grid ["S"] (%x) views [#tile.operand<offset "0", sizes ["S", "1"], strides ["$0", "0"]>] sizes []
+    : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+// expected-note @+1 {{the kernel is here}}
+tile.kernel @one(%x: !tile.view<?xf32, strides = [1]>) grid 1 {
+  tile.return
+}
+func.func @viewType(%x: !gir.tensor<S, f64>) {
+  // expected-error @+1 {{expected argument 0 of element type 'f32', got 'f64'}}
+  tile.launch @one grid ["S"] (%x) views [#tile.operand<offset "0", sizes ["S"], strides ["$0"]>] sizes []
+    : !gir.tensor<S, f64>
+  return
+}
+
+// -----
+
+func.func @viewCount(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected 1 views, one for each tensor, got 0}}
+  tile.launch @one grid ["S"] (%x) views [] sizes [] : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @expression(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected a size expression, got "S +"}}
+  tile.launch @one grid ["S +"] (%x) views [#tile.operand<offset "0", sizes ["S"], strides ["$0"]>] sizes []
+    : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @operandExpression(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected a size expression, got '*'}}
+  tile.launch @one grid ["S"] (%x) views [#tile.operand<offset "*", sizes ["S"], strides ["$0"]>] sizes []
+    : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @operandStrides(%x: !gir.tensor<S, f32>) {
+  // expected-error @+1 {{expected 1 strides, got 0}}
+  tile.launch @one grid ["S"] (%x) views [#tile.operand<offset "0", sizes ["S"], strides []>] sizes []
+    : !gir.tensor<S, f32>
+  return
+}

@@ -1,0 +1,96 @@
+// RUN: %tessera_opt %s | FileCheck %s
+// RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
+// RUN: %tessera_opt %s -mlir-print-op-generic | %tessera_opt | FileCheck %s
+
+// Kernels keep the names of their arguments, and loads are called after their views.
+// CHECK-LABEL: tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
+tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
+  // CHECK: %pid0 = tile.program_id 0
+  %i = tile.program_id 0
+  // CHECK: %x_tile = tile.load %x[%pid0] dims [0] pad 0.000000e+00 : f32 : <?xf32, strides = [1]> -> tensor<256xf32>
+  %t = tile.load %x[%i] dims [0] pad 0.0 : f32 : !tile.view<?xf32, strides = [1]> -> tensor<256xf32>
+  // CHECK: tile.map add(%x_tile, %x_tile) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  %d = tile.map add(%t, %t) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  // CHECK: tile.store %{{.*}}, %y[%pid0] dims [0] bounded : tensor<256xf32>, <?xf32, strides = [1]>
+  tile.store %d, %y[%i] dims [0] bounded : tensor<256xf32>, !tile.view<?xf32, strides = [1]>
+  // CHECK: tile.return
+  tile.return
+}
+
+// Views: static and run-time sizes, divisors only where they say more than the sizes, rank 0.
+// CHECK-LABEL: tile.kernel @views(
+// CHECK-SAME: %a: !tile.view<?x?x64xf32, strides = [?, ?, 1], divisors = [1, 16, 64]>
+// CHECK-SAME: %b: !tile.view<4x8xbf16, strides = [-8, 1]>
+// CHECK-SAME: %c: !tile.view<i1>
+// CHECK-SAME: %n: index, %s: f32) grid 3 attributes {tuned} {
+tile.kernel @views(%a: !tile.view<?x?x64xf32, strides = [?, ?, 1], divisors = [1, 16, 64]>,
+                   %b: !tile.view<4x8xbf16, strides = [-8, 1], divisors = [4, 8]>,
+                   %c: !tile.view<i1>, %n: index, %s: f32) grid 3 attributes {tuned} {
+  // CHECK: tile.dim %a, 1 : <?x?x64xf32, strides = [?, ?, 1], divisors = [1, 16, 64]>
+  %0 = tile.dim %a, 1 : !tile.view<?x?x64xf32, strides = [?, ?, 1], divisors = [1, 16, 64]>
+  // CHECK: tile.load %c[] dims [] : <i1> -> tensor<i1>
+  %1 = tile.load %c[] dims [] : !tile.view<i1> -> tensor<i1>
+  // CHECK: tile.load %a[%n, %n, %{{.*}}] dims [2, 1] pad 0xFF800000 : f32
+  %2 = tile.load %a[%n, %n, %0] dims [2, 1] pad 0xFF800000 : f32
+     : !tile.view<?x?x64xf32, strides = [?, ?, 1], divisors = [1, 16, 64]> -> tensor<64x16xf32>
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @tiles(
+tile.kernel @tiles(%n: index, %s: f32) grid 1 {
+  // CHECK: tile.constant 1.500000e+00 : f64 : tensor<64xf64>
+  %0 = tile.constant 1.5 : f64 : tensor<64xf64>
+  // CHECK: tile.constant true : tensor<i1>
+  %1 = tile.constant true : tensor<i1>
+  // CHECK: tile.constant 7 : ui8 : tensor<2xui8>
+  %2 = tile.constant 7 : ui8 : tensor<2xui8>
+  // CHECK: tile.splat %s : f32 -> tensor<8x64xf32>
+  %3 = tile.splat %s : f32 -> tensor<8x64xf32>
+  // CHECK: tile.splat %n : index -> tensor<i64>
+  %4 = tile.splat %n : index -> tensor<i64>
+  // CHECK: tile.iota %n : tensor<64xi32>
+  %5 = tile.iota %n : tensor<64xi32>
+  // CHECK: tile.extract %{{.*}} : tensor<i64> -> index
+  %6 = tile.extract %4 : tensor<i64> -> index
+  // CHECK: tile.cast %{{.*}} : tensor<64xi32> -> tensor<64xf32>
+  %7 = tile.cast %5 : tensor<64xi32> -> tensor<64xf32>
+  // CHECK: tile.bitcast %{{.*}} : tensor<64xf32> -> tensor<64xi32>
+  %8 = tile.bitcast %7 : tensor<64xf32> -> tensor<64xi32>
+  // CHECK: tile.broadcast %{{.*}} dims [1] : tensor<64xf32> -> tensor<8x64xf32>
+  %9 = tile.broadcast %7 dims [1] : tensor<64xf32> -> tensor<8x64xf32>
+  // CHECK: tile.transpose %{{.*}} perm [1, 0] : tensor<8x64xf32> -> tensor<64x8xf32>
+  %10 = tile.transpose %9 perm [1, 0] : tensor<8x64xf32> -> tensor<64x8xf32>
+  // CHECK: tile.reshape %{{.*}} : tensor<64x8xf32> -> tensor<512xf32>
+  %11 = tile.reshape %10 : tensor<64x8xf32> -> tensor<512xf32>
+  // CHECK: tile.reduce max %{{.*}} dims [0] : tensor<8x64xf32> -> tensor<64xf32>
+  %12 = tile.reduce max %9 dims [0] : tensor<8x64xf32> -> tensor<64xf32>
+  // CHECK: tile.map lt(%{{.*}}, %{{.*}}) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xi1>
+  %13 = tile.map lt(%9, %3) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xi1>
+  // CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<8x64xi1>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %14 = tile.map where(%13, %9, %3) : (tensor<8x64xi1>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  // CHECK: tile.reduce any %{{.*}} dims [0, 1] : tensor<8x64xi1> -> tensor<i1>
+  %15 = tile.reduce any %13 dims [0, 1] : tensor<8x64xi1> -> tensor<i1>
+  %16 = tile.constant 0.0 : f32 : tensor<8x8xf32>
+  // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} : (tensor<8x64xf32>, tensor<64x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %17 = tile.mma %14, %10, %16 : (tensor<8x64xf32>, tensor<64x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  tile.return
+}
+
+tile.kernel @scale(%x: !tile.view<?x?xf32, strides = [1, ?]>, %y: !tile.view<?x?xf32, strides = [?, 1]>,
+                   %n: index, %s: f32) grid 2 {
+  tile.return
+}
+
+// CHECK-LABEL: func.func @host(
+func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor<D, S, f32> {
+  // CHECK: tile.empty : <D, S, f32>
+  %0 = tile.empty : !gir.tensor<D, S, f32>
+  // CHECK: tile.launch @scale grid ["ceildiv(S, 64)", "D"](%{{.*}}, %{{.*}}) views
+  // CHECK-SAME: #tile.operand<offset "0", sizes ["D", "S"], strides ["$1", "$0"]>
+  // CHECK-SAME: sizes ["S"] scalars(%{{.*}} : !gir.tensor<f32>) : !gir.tensor<S, D, f32>, !gir.tensor<D, S, f32>
+  tile.launch @scale grid ["ceildiv(S, 64)", "D"] (%x, %0)
+    views [#tile.operand<offset "0", sizes ["D", "S"], strides ["$1", "$0"]>,
+           #tile.operand<offset "0", sizes ["D", "S"], strides ["S", "1"]>]
+    sizes ["S"] scalars (%s : !gir.tensor<f32>) : !gir.tensor<S, D, f32>, !gir.tensor<D, S, f32>
+  return %0 : !gir.tensor<D, S, f32>
+}
