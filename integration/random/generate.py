@@ -78,11 +78,11 @@ def make_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, lay
 
     def fill(shape: tuple[int, ...]) -> np.ndarray:
         if dtype == "bool":
-            return rng.random(shape) < 0.5
+            return np.asarray(rng.random(shape) < 0.5)
         if dtype in FLOATS:
-            return np.clip(rng.standard_normal(shape), -4, 4).astype(numpy_dtype(dtype))
+            return np.asarray(np.clip(rng.standard_normal(shape), -4, 4), numpy_dtype(dtype))
         low = 0 if dtype == "uint8" else -6
-        return rng.integers(low, 7, shape).astype(numpy_dtype(dtype))
+        return np.asarray(rng.integers(low, 7, shape), numpy_dtype(dtype))
 
     if not shape or layout == "dense":
         return fill(shape)

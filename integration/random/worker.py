@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 import sys
 import tempfile
 import traceback
@@ -20,6 +21,7 @@ from generate import Program, generate, module_source
 
 PER_MODULE = 25
 VARIANTS = 2
+SECONDS = 60  # for one program; then the process ends, as in a crash
 
 
 def poisoned(expected) -> tuple:
@@ -96,6 +98,7 @@ def main() -> None:
             module = load(programs, Path(folder))
             for program in programs:
                 print(json.dumps({"start": program.seed}), file=out)
+                signal.alarm(SECONDS)
                 try:
                     line = check(program, getattr(module, program.name))
                 except Exception as error:
