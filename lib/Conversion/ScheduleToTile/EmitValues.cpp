@@ -8,8 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
 
-#include "mlir/Dialect/Utils/IndexingUtils.h"
-
 using namespace mlir;
 using namespace tessera;
 

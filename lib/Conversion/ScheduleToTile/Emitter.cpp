@@ -69,7 +69,7 @@ Value Emitter::hostTensor(Value argument) {
 bool Emitter::isScalarArgument(Value argument) {
   auto tensor = dyn_cast<BlockArgument>(hostTensor(argument));
   auto func = tensor ? dyn_cast<func::FuncOp>(tensor.getOwner()->getParentOp()) : nullptr;
-  return func && func.getArgAttr(tensor.getArgNumber(), "gir.scalar");
+  return func && func.getArgAttr(tensor.getArgNumber(), gir::kScalarAttr);
 }
 
 /// `text` as an SSA name: `S - 1` is `S_minus_1`.
@@ -260,7 +260,7 @@ bool Emitter::fits(sched::DimAttr dim) {
 bool Emitter::mayBeRagged(sched::DimAttr dim) {
   if (dim.getTile() == 1)
     return false;
-  if (dim.isInner() && fits(dim)) // one block always, even where the size is 0
+  if (!dim.isStream() && fits(dim)) // one block always, even where the size is 0
     return !dim.getSize().isConstant(dim.getTile());
   return !facts.divisibleBy(dim.getSize(), dim.getTile());
 }

@@ -172,3 +172,28 @@ func.func @sums(%x: !gir.tensor<H, N, f32> {gir.name = "x"}) -> (!gir.tensor<f32
   }
   return %r#0, %r#1 : !gir.tensor<f32>, !gir.tensor<f32>
 }
+
+// -----
+
+// A stream that only sums products of loads needs no masks at its edge: zero padding does, in one loop.
+// CHECK-LABEL: tile.kernel @product
+// CHECK: scf.for %{{.*}} = %c0 to %ceildiv_K_32 step %c1
+// CHECK-NEXT: tile.load {{.*}} pad
+// CHECK-NEXT: tile.load {{.*}} pad
+// CHECK-NEXT: tile.mma
+// CHECK-NEXT: scf.yield
+// CHECK-NOT: scf.for
+func.func @product(%x: !gir.tensor<M, K, f32>, %w: !gir.tensor<K, N, f32>) -> !gir.tensor<M, N, f32> {
+  %r = sched.kernel @product_k(%X = %x : !gir.tensor<M, K, f32>, %W = %w : !gir.tensor<K, N, f32>)
+      -> (%o : !gir.tensor<M, N, f32>)
+      dims [parallel m = M tile 64, stream k = K tile 32, parallel n = N tile 128] order [n, m] {
+    %s = sched.stream over [k] live ["0", "K"] full ["0", "K"] lag 0.0 -> !sched.val<[m, n], f32> {
+      %0 = sched.load %X["m", "k"] : !gir.tensor<M, K, f32> -> !sched.val<[m, k], f32>
+      %1 = sched.load %W["k", "n"] : !gir.tensor<K, N, f32> -> !sched.val<[k, n], f32>
+      %2 = sched.accumulate sum(%0, %1) : (!sched.val<[m, k], f32>, !sched.val<[k, n], f32>) -> !sched.val<[m, n], f32>
+      sched.yield %2 : !sched.val<[m, n], f32>
+    }
+    sched.store %s, %o["m", "n"] : !sched.val<[m, n], f32>, !gir.tensor<M, N, f32>
+  }
+  return %r : !gir.tensor<M, N, f32>
+}
