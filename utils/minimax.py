@@ -291,7 +291,14 @@ TABLE = {
         EPS,
         S_MAX,
     ),
-    "AtanhShort": (atanh_tail, tail_weight(lambda s: 2 * mp.atanh(s), 3), square, (None, 4), EPS, S_MAX),
+    "AtanhShort": (
+        atanh_tail,
+        tail_weight(lambda s: 2 * mp.atanh(s), 3),
+        square,
+        (None, 4),
+        EPS,
+        S_MAX,
+    ),
     "Sin": (sin_tail, tail_weight(mp.sin, 3), square, (3, 6), EPS, mp.pi / 4 * mpf("1.0001")),
     "Cos": (cos_tail, tail_weight(mp.cos, 4), square, (3, 6), EPS, mp.pi / 4 * mpf("1.0001")),
     "Atan": (

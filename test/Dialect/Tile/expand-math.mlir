@@ -22,6 +22,18 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
+// What the target computes itself is kept, in f32 like all 16-bit arithmetic.
+// NATIVE-LABEL: func.func @nativeNarrow
+func.func @nativeNarrow(%x: tensor<64xf16>) -> tensor<64xf16> {
+  // NATIVE: %[[WIDE:.*]] = tile.cast %{{.*}} : tensor<64xf16> -> tensor<64xf32>
+  // NATIVE-NEXT: %[[Y:.*]] = tile.map tanh(%[[WIDE]]) : (tensor<64xf32>) -> tensor<64xf32>
+  // NATIVE-NEXT: tile.cast %[[Y]] : tensor<64xf32> -> tensor<64xf16>
+  %0 = tile.map tanh(%x) : (tensor<64xf16>) -> tensor<64xf16>
+  return %0 : tensor<64xf16>
+}
+
+// -----
+
 // 16-bit arithmetic is done in f32, one rounding for every operation.
 // CHECK-LABEL: func.func @narrow
 // CHECK-SAME: (%[[X:.*]]: tensor<64xbf16>, %[[Y:.*]]: tensor<64xbf16>, %[[C:.*]]: tensor<64xi1>)

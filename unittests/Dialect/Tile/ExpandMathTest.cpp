@@ -1,9 +1,9 @@
 //===- ExpandMathTest.cpp - Error of the expanded functions ---------------===//
 //
 // Every expanded function on f32 and f64 against the C library in the next wider type, over bit
-// patterns of the whole range, a dense part of it, and special values. Errors are in units of the last
-// place of the exact result. Set TESSERA_ULP_TABLE to print what was measured, TESSERA_ULP_SAMPLES to
-// take more.
+// patterns of the whole range, a dense part of it, and special values. Errors are in units of the
+// last place of the exact result. Set TESSERA_ULP_TABLE to print what was measured,
+// TESSERA_ULP_SAMPLES to take more.
 //
 //===----------------------------------------------------------------------===//
 #include "TileEvaluator.h"
@@ -31,7 +31,7 @@ namespace {
 /// How a function is sampled and how far it may be off.
 struct Case {
   ScalarOp op;
-  double low, high;        ///< the dense part of the range
+  double low, high; ///< the dense part of the range
   double boundF32, boundF64;
   double from = -HUGE_VAL; ///< arguments outside [from, to] are not compared (see the pass's table)
   double to = HUGE_VAL;
@@ -160,8 +160,9 @@ template <typename T> T fromBits(uint64_t bits) {
 template <typename T> std::vector<T> specials() {
   using L = std::numeric_limits<T>;
   std::vector<T> values;
-  for (T x : {T(0), T(1), T(0.5), T(2), T(3), T(10), L::min(), L::denorm_min(), L::max(), L::infinity(),
-              L::epsilon(), T(88.72284), T(709.782712893384), T(0.7071067811865476), T(1e5), T(1.5707963)})
+  for (T x : {T(0), T(1), T(0.5), T(2), T(3), T(10), L::min(), L::denorm_min(), L::max(),
+              L::infinity(), L::epsilon(), T(88.72284), T(709.782712893384), T(0.7071067811865476),
+              T(1e5), T(1.5707963)})
     for (T sign : {T(1), T(-1)})
       values.push_back(sign * x);
   values.push_back(L::quiet_NaN());
@@ -273,7 +274,8 @@ protected:
     T computed = isTest ? T(result.integer[at]) : lanesOf<T>(result)[at];
     EXPECT_LE(worst, bound) << name.str() << " of " << (sizeof(T) == 4 ? "f32" : "f64") << " at "
                             << x[0][at] << (arity == 2 ? ", " : "")
-                            << (arity == 2 ? std::to_string(x[1][at]) : "") << " gives " << computed;
+                            << (arity == 2 ? std::to_string(x[1][at]) : "") << " gives "
+                            << computed;
     if (std::getenv("TESSERA_ULP_TABLE"))
       std::printf("| %-10s | %s | %7.3f | %3u |  at %.9g\n", name.str().c_str(),
                   sizeof(T) == 4 ? "f32" : "f64", worst, expanded.numOps(), double(x[0][at]));

@@ -1,7 +1,7 @@
 //===- FoldTest.cpp - Folding and expansion agree -------------------------===//
 //
-// Signed zeros, integer expansions, and the folders against the evaluator: an expanded function of a
-// constant folds to the very bits that evaluating it gives.
+// Signed zeros, integer expansions, and the folders against the evaluator: an expanded function of
+// a constant folds to the very bits that evaluating it gives.
 //
 //===----------------------------------------------------------------------===//
 #include "TileEvaluator.h"
@@ -53,9 +53,10 @@ struct TileFold : testing::Test {
 
 TEST_F(TileFold, FoldsToWhatIsEvaluated) {
   Type f32 = Float32Type::get(&context), f64 = Float64Type::get(&context);
-  ScalarOp ops[] = {ScalarOp::Exp,   ScalarOp::Log,  ScalarOp::Tanh,  ScalarOp::Erf,   ScalarOp::Sin,
-                    ScalarOp::Acos,  ScalarOp::Atan, ScalarOp::Expm1, ScalarOp::Log1p, ScalarOp::Silu,
-                    ScalarOp::Erfc,  ScalarOp::Tan,  ScalarOp::Sinh,  ScalarOp::Exp2};
+  ScalarOp ops[] = {ScalarOp::Exp,   ScalarOp::Log,  ScalarOp::Tanh, ScalarOp::Erf,
+                    ScalarOp::Sin,   ScalarOp::Acos, ScalarOp::Atan, ScalarOp::Expm1,
+                    ScalarOp::Log1p, ScalarOp::Silu, ScalarOp::Erfc, ScalarOp::Tan,
+                    ScalarOp::Sinh,  ScalarOp::Exp2};
   for (ScalarOp op : ops) {
     ExpandedMap narrow(context, op, f32), wide(context, op, f64);
     for (double x : {0.0, 0.3, -0.9, 1.0, 2.5, 1e-40, 77.0}) {
@@ -79,7 +80,7 @@ TEST_F(TileFold, FoldsToWhatIsEvaluated) {
 }
 
 TEST_F(TileFold, OddFunctionsKeepTheSignOfZero) {
-  ScalarOp odd[] = {ScalarOp::Expm1, ScalarOp::Log1p, ScalarOp::Sin,  ScalarOp::Tan,  ScalarOp::Asin,
+  ScalarOp odd[] = {ScalarOp::Expm1, ScalarOp::Log1p, ScalarOp::Sin,  ScalarOp::Tan, ScalarOp::Asin,
                     ScalarOp::Atan,  ScalarOp::Sinh,  ScalarOp::Tanh, ScalarOp::Erf};
   for (ScalarOp op : odd) {
     ExpandedMap narrow(context, op, Float32Type::get(&context));
@@ -102,8 +103,8 @@ TEST_F(TileFold, IntegersAreExact) {
       {IntegerType::get(&context, 32), {32, true}},
       {IntegerType::get(&context, 64), {64, true}}};
   for (auto [type, format] : types) {
-    for (ScalarOp op : {ScalarOp::Pow, ScalarOp::Sign, ScalarOp::Square, ScalarOp::Relu,
-                        ScalarOp::Round}) {
+    for (ScalarOp op :
+         {ScalarOp::Pow, ScalarOp::Sign, ScalarOp::Square, ScalarOp::Relu, ScalarOp::Round}) {
       unsigned arity = scalarOpInfo(op).arity;
       ExpandedMap expanded(context, op, type);
       std::vector<Lanes> x(arity);

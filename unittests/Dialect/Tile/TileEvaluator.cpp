@@ -109,7 +109,9 @@ template <typename T> static bool compare(ScalarOp op, T x, T y) {
   }
 }
 
-static Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+static Type elementOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
 
 /// Calls `visit` with a value of the C++ type that holds elements of `type`.
 template <typename Visit> static void dispatch(Type type, Visit visit) {
@@ -126,7 +128,8 @@ static IntegerFormat formatOf(Type type) {
   return {type.getIntOrFloatBitWidth(), isSigned};
 }
 
-template <typename T> static void runMap(tile::MapOp map, ArrayRef<Lanes *> in, Lanes &out, size_t n) {
+template <typename T>
+static void runMap(tile::MapOp map, ArrayRef<Lanes *> in, Lanes &out, size_t n) {
   ScalarOp op = map.getScalarOp();
   unsigned arity = in.size();
   if (op == ScalarOp::Where) {
@@ -215,7 +218,8 @@ Lanes ExpandedMap::run(ArrayRef<Lanes> inputs, size_t n) {
           auto &result = lanesOf<To>(out);
           result.resize(n);
           for (size_t i = 0; i < n; ++i)
-            result[i] = isCast ? convert<From, To>(source[i], type) : reinterpret<From, To>(source[i]);
+            result[i] =
+                isCast ? convert<From, To>(source[i], type) : reinterpret<From, To>(source[i]);
         });
       });
     }

@@ -1,8 +1,8 @@
 //===- TileEvaluator.h - Runs expanded elementwise programs ----*- C++ -*-===//
 //
 // Builds a function with one `tile.map` on rank-0 tiles, expands it, and evaluates what came out on
-// many numbers at a time with the host's arithmetic. Knows primitive operations only: anything else in
-// the expanded function is an error.
+// many numbers at a time with the host's arithmetic. Knows primitive operations only: anything else
+// in the expanded function is an error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_UNITTESTS_DIALECT_TILE_TILEEVALUATOR_H

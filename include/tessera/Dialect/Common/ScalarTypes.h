@@ -1,7 +1,7 @@
 //===- ScalarTypes.h - Type rules of the scalar vocabulary -----*- C++ -*-===//
 //
-// What ScalarOps.def says of types, as questions about MLIR element types. Every dialect with a `map`
-// infers and verifies through these, so that one operation has one rule at every level.
+// What ScalarOps.def says of types, as questions about MLIR element types. Every dialect with a
+// `map` infers and verifies through these, so that one operation has one rule at every level.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_COMMON_SCALARTYPES_H
@@ -38,9 +38,9 @@ inline mlir::Type scalarOpResultType(ScalarOp op, llvm::ArrayRef<mlir::Type> ope
 }
 
 /// Checks number and element types of the operands and the result's element type.
-inline mlir::LogicalResult
-verifyScalarOp(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, llvm::StringRef kind,
-               llvm::ArrayRef<mlir::Type> operands, mlir::Type result) {
+inline mlir::LogicalResult verifyScalarOp(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                                          llvm::StringRef kind, llvm::ArrayRef<mlir::Type> operands,
+                                          mlir::Type result) {
   std::optional<ScalarOp> op = scalarOpByName(std::string_view(kind.data(), kind.size()));
   if (!op)
     return emitError() << "expected an operation of the scalar vocabulary, got '" << kind << "'";

@@ -1,8 +1,8 @@
 //===- ScalarFold.cpp - The scalar vocabulary on constants ----------------===//
 //
-// Evaluates one scalar operation on attributes. Only operations whose result is fixed bit by bit are
-// evaluated (exact ones, and those that IEEE 754 rounds correctly), so that folding never changes what
-// a kernel computes; elementary functions are left to their expansion.
+// Evaluates one scalar operation on attributes. Only operations whose result is fixed bit by bit
+// are evaluated (exact ones, and those that IEEE 754 rounds correctly), so that folding never
+// changes what a kernel computes; elementary functions are left to their expansion.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -23,7 +23,9 @@ static constexpr auto kNearest = APFloat::rmNearestTiesToEven;
 
 static bool isUnsigned(Type type) { return type.isInteger(1) || type.isUnsignedInteger(); }
 
-static TypedAttr boolAttr(MLIRContext *context, bool value) { return BoolAttr::get(context, value); }
+static TypedAttr boolAttr(MLIRContext *context, bool value) {
+  return BoolAttr::get(context, value);
+}
 
 static std::optional<bool> foldCompare(ScalarOp op, APFloat::cmpResult order) {
   switch (op) {

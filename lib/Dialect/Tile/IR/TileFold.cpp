@@ -1,7 +1,7 @@
 //===- TileFold.cpp - Folding of tile operations --------------------------===//
 //
-// Constants, neutral operands, and chains of operations that only move elements. Every fold keeps the
-// value bit by bit (nan payloads aside): x + 0.0 stays, since it turns -0.0 into 0.0.
+// Constants, neutral operands, and chains of operations that only move elements. Every fold keeps
+// the value bit by bit (nan payloads aside): x + 0.0 stays, since it turns -0.0 into 0.0.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -42,7 +42,8 @@ OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
 
 static bool isInteger(TypedAttr attr, int64_t value) {
   auto integer = dyn_cast_or_null<IntegerAttr>(attr);
-  return integer && integer.getValue() == APInt(integer.getValue().getBitWidth(), value, true, true);
+  return integer &&
+         integer.getValue() == APInt(integer.getValue().getBitWidth(), value, true, true);
 }
 
 /// Whether the operation gives its other operand when operand `i` is `attr`.

@@ -36,7 +36,8 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
     entry.addArgument(type, state.location);
 }
 
-/// Whether `name` (without its sigil) was chosen by a person or a pass, not numbered by the printer.
+/// Whether `name` (without its sigil) was chosen by a person or a pass, not numbered by the
+/// printer.
 static bool isChosenName(StringRef name) {
   name.consume_front("arg");
   return !name.empty() && !llvm::all_of(name, llvm::isDigit);

@@ -54,8 +54,8 @@ SmallVector<int64_t> tile::canonicalDivisors(ArrayRef<int64_t> shape, ArrayRef<i
 }
 
 LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
-                               ArrayRef<int64_t> shape, Type elementType,
-                               ArrayRef<int64_t> strides, ArrayRef<int64_t> divisors) {
+                               ArrayRef<int64_t> shape, Type elementType, ArrayRef<int64_t> strides,
+                               ArrayRef<int64_t> divisors) {
   if (!isElementType(elementType))
     return emitError() << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, "
                           "got "
@@ -149,9 +149,8 @@ static ParseResult parseExpressionList(AsmParser &parser, StringRef keyword,
                                        SmallVectorImpl<SymExpr> &list) {
   if (parser.parseKeyword(keyword))
     return failure();
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-    return parseExpression(parser, list.emplace_back());
-  });
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&] { return parseExpression(parser, list.emplace_back()); });
 }
 
 Attribute OperandViewAttr::parse(AsmParser &parser, Type) {

@@ -28,8 +28,8 @@ static LogicalResult expectShape(Operation *op, StringRef what, ArrayRef<int64_t
                                  ArrayRef<int64_t> found) {
   if (expected == found)
     return success();
-  return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected)
-                           << ", got " << shapeText(found);
+  return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected) << ", got "
+                           << shapeText(found);
 }
 
 static LogicalResult expectElement(Operation *op, StringRef what, Type expected, Type found) {
@@ -66,7 +66,8 @@ static LogicalResult expectIncreasing(Operation *op, ArrayRef<int64_t> dims) {
 
 LogicalResult KernelOp::verify() {
   if (int64_t(getGridRank()) < 1)
-    return emitOpError() << "expected a grid of at least 1 dimension, got " << int64_t(getGridRank());
+    return emitOpError() << "expected a grid of at least 1 dimension, got "
+                         << int64_t(getGridRank());
   if (!getResultTypes().empty())
     return emitOpError() << "expected no results, got " << getResultTypes().size();
   // Launches pass views, then sizes, then scalars.
@@ -213,7 +214,8 @@ LogicalResult tile::StoreOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult tile::ConstantOp::verify() {
-  Type type = cast<TypedAttr>(getValue()).getType(), element = tileType(getResult()).getElementType();
+  Type type = cast<TypedAttr>(getValue()).getType(),
+       element = tileType(getResult()).getElementType();
   if (!isa<FloatAttr, IntegerAttr>(getValue()) || type != element)
     return emitOpError() << "expected a number of type " << element << ", got " << getValue();
   return success();

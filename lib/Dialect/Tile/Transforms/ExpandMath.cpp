@@ -202,24 +202,26 @@ static Term expandInteger(ScalarOp op, ArrayRef<Term> x) {
 // The walk
 //===----------------------------------------------------------------------===//
 
-static bool isNarrowFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32; }
+static bool isNarrowFloat(Type type) {
+  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
+}
 
 static void expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
-  if (op == ScalarOp::Where || target.isNative(op))
+  if (op == ScalarOp::Where)
     return;
   ImplicitLocOpBuilder builder(map.getLoc(), map);
   Type element = cast<RankedTensorType>(map.getInputs()[0].getType()).getElementType();
   bool isNarrow = isNarrowFloat(element);
   Type computed = isNarrow ? builder.getF32Type() : element;
-  bool primitive = isPrimitive(op, computed);
+  bool primitive = isPrimitive(op, computed) || target.isNative(op);
   if (primitive && !isNarrow)
     return;
 
   SmallVector<Term> inputs;
   for (Value input : map.getInputs())
     inputs.push_back(Term(builder, input).cast(computed));
-  Term result = primitive                ? inputs[0].map(op, ArrayRef(inputs).drop_front())
+  Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front())
                 : isa<FloatType>(computed) ? expandFloat(op, inputs)
                                            : expandInteger(op, inputs);
   Type resultElement = map.getType().getElementType();

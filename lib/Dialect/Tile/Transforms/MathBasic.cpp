@@ -1,6 +1,7 @@
 //===- MathBasic.cpp - Signs, quotients and integer powers ----------------===//
 //
-// Quotients are exact: a remainder computed with one rounding shows where a rounded quotient is off.
+// Quotients are exact: a remainder computed with one rounding shows where a rounded quotient is
+// off.
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
@@ -18,9 +19,9 @@ Term tile::expandSign(Term x) {
   return where(x > 0.0, x.number(1), where(x < 0.0, x.number(-1), x));
 }
 
-/// x - trunc(x / y) y. A rounded quotient is right but for its last bit, and subtracting it with one
-/// rounding is exact, so every step removes a type's width of the quotient; two steps are exact for
-/// |x / y| < 2^44 (f32) and 2^100 (f64). What the last step took too much is given back.
+/// x - trunc(x / y) y. A rounded quotient is right but for its last bit, and subtracting it with
+/// one rounding is exact, so every step removes a type's width of the quotient; two steps are exact
+/// for |x / y| < 2^44 (f32) and 2^100 (f64). What the last step took too much is given back.
 Term tile::expandFMod(Term x, Term y) {
   Term a = abs(x), d = abs(y);
   Term r = a;
@@ -43,12 +44,12 @@ Term tile::expandFloorDiv(Term x, Term y) {
   // x / y may have been rounded up to an integer: the exact remainder then has the wrong sign.
   Term q = floor(x / y);
   Term r = where(abs(y) == std::numeric_limits<double>::infinity(), x, fma(-q, y, x));
-  Term tooLarge = where(y < 0.0, r > 0.0, r < 0.0);
+  Term tooLarge = where(y<0.0, r> 0.0, r < 0.0);
   return where(tooLarge, q - 1.0, q);
 }
 
-/// Repeated squaring over all bits of the exponent. A negative exponent gives the reciprocal rounded
-/// towards zero.
+/// Repeated squaring over all bits of the exponent. A negative exponent gives the reciprocal
+/// rounded towards zero.
 Term tile::expandIntegerPow(Term x, Term y) {
   unsigned width = x.type().getElementTypeBitWidth();
   bool isSigned = !x.element().isUnsignedInteger();

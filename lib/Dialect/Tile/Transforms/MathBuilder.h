@@ -18,7 +18,9 @@ public:
   Term(mlir::ImplicitLocOpBuilder &builder, mlir::Value value) : builder(&builder), value(value) {}
 
   mlir::Value get() const { return value; }
-  mlir::RankedTensorType type() const { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+  mlir::RankedTensorType type() const {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  }
   mlir::Type element() const { return type().getElementType(); }
   bool isF64() const { return element().isF64(); }
 
@@ -52,7 +54,8 @@ public:
   Term bits() const { return bitcast(builder->getIntegerType(type().getElementTypeBitWidth())); }
   Term asFloat(const Term &like) const { return bitcast(like.element()); }
 
-  mlir::Builder &b() const { return *builder; }
+  /// Makes types.
+  mlir::Builder &types() const { return *builder; }
 
 private:
   mlir::ImplicitLocOpBuilder *builder;
@@ -104,8 +107,8 @@ inline Term where(Term condition, Term a, Term b) { return condition.map(ScalarO
 inline Term where(Term condition, Term a, double b) { return where(condition, a, a.number(b)); }
 inline Term where(Term condition, double a, Term b) { return where(condition, b.number(a), b); }
 
-/// Bounds by numbers. Nan stays, as with maximum and minimum, but a choice is one instruction where a
-/// maximum that cares for nan is three.
+/// Bounds by numbers. Nan stays, as with maximum and minimum, but a choice is one instruction where
+/// a maximum that cares for nan is three.
 inline Term atLeast(Term a, double low) { return where(a < low, low, a); }
 inline Term atMost(Term a, double high) { return where(a > high, high, a); }
 inline Term clamp(Term a, double low, double high) { return atMost(atLeast(a, low), high); }

@@ -19,9 +19,7 @@ static Term erfcPositive(Term a) {
 }
 
 /// erf on |x| <= 1.
-static Term erfSmall(Term x) {
-  return fma(x, polynomial(x * x, kErfSmallF32, kErfSmallF64), x);
-}
+static Term erfSmall(Term x) { return fma(x, polynomial(x * x, kErfSmallF32, kErfSmallF64), x); }
 
 Term tile::expandErfc(Term x) {
   Term a = abs(x), tail = erfcPositive(a);

@@ -1,8 +1,8 @@
 //===- MathExp.cpp - Exponentials and what is made of them ----------------===//
 //
-// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln(2) / 2. ln 2 is subtracted in two parts;
-// the first has trailing zeros, so that n times it is exact. exp(r) - 1 = r + r² q(r), which keeps
-// relative accuracy near 0 for everything that subtracts one again.
+// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln(2) / 2. ln 2 is subtracted in two
+// parts; the first has trailing zeros, so that n times it is exact. exp(r) - 1 = r + r² q(r), which
+// keeps relative accuracy near 0 for everything that subtracts one again.
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
@@ -25,9 +25,7 @@ static Reduced reduce(Term x) {
 }
 
 /// exp(r) - 1 on |r| <= ln(2) / 2.
-static Term expm1Reduced(Term r) {
-  return fma(r * r, polynomial(r, kExpF32, kExpF64), r);
-}
+static Term expm1Reduced(Term r) { return fma(r * r, polynomial(r, kExpF32, kExpF64), r); }
 
 /// Bounds beyond which exp is 0 or infinite, so that n stays small.
 static Term clampExp(Term x) { return clamp(x, x.choose(-105, -746), x.choose(89, 710)); }

@@ -1,7 +1,7 @@
 //===- MathExpansions.h - One function per expanded operation --*- C++ -*-===//
 //
-// Each takes terms of type f32 or f64 and builds primitive maps. Errors are stated where a function is
-// defined, measured by unittests/Dialect/Tile, and tabled in the pass's documentation.
+// Each takes terms of type f32 or f64 and builds primitive maps. Errors are stated where a function
+// is defined, measured by unittests/Dialect/Tile, and tabled in the pass's documentation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_TRANSFORMS_MATHEXPANSIONS_H

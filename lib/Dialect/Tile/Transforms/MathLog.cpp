@@ -1,8 +1,8 @@
 //===- MathLog.cpp - Logarithms and powers --------------------------------===//
 //
-// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), by integer arithmetic on the bits. log(1 + f) is
-// f + tail(f): for f32 a polynomial in f, for f64 one in s² with s = f / (2 + f). Keeping f apart from
-// its tail leaves the last rounding as the only large one.
+// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), by integer arithmetic on the bits. log(1 + f)
+// is f + tail(f): for f32 a polynomial in f, for f64 one in s² with s = f / (2 + f). Keeping f
+// apart from its tail leaves the last rounding as the only large one.
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
@@ -16,8 +16,8 @@ using namespace tessera::tile;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// A small integer as a float. For f64 through the mantissa's bits: vector units without a conversion
-/// from 64 bit integers have the two operations of this.
+/// A small integer as a float. For f64 through the mantissa's bits: vector units without a
+/// conversion from 64 bit integers have the two operations of this.
 static Term smallToFloat(Term k, Term like) {
   if (!like.isF64())
     return k.cast(like.element());
@@ -99,7 +99,7 @@ Term tile::expandLog1p(Term x) {
 
 /// y log2(a) for f32 operands, computed in f64, and split into an integer and a rest.
 static Term powF32(Term a, Term y) {
-  mlir::Type wide = a.b().getF64Type();
+  mlir::Type wide = a.types().getF64Type();
   Term base = a.cast(wide);
   auto [e, f] = split(base);
   Term s = f / (f + 2.0), z = s * s;

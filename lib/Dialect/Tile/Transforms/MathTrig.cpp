@@ -3,9 +3,9 @@
 // x = n pi/2 + r with |r| <= pi/4, then a polynomial in r and the quadrant n mod 4.
 //
 // f32: the reduction is done in f64 and is exact for every finite x. 2/pi times the 24 bits of x is
-// needed modulo 4 only, so for large x the leading bits of 2/pi are left out: one of four triples of
-// constants (2^26q · 2/pi mod 4, q = 0…3, in pieces of 28, 28 and 53 bits) is selected by |x|, and the
-// products with the first two pieces are exact.
+// needed modulo 4 only, so for large x the leading bits of 2/pi are left out: one of four triples
+// of constants (2^26q · 2/pi mod 4, q = 0…3, in pieces of 28, 28 and 53 bits) is selected by |x|,
+// and the products with the first two pieces are exact.
 //
 // f64: pi/2 in three doubles, the subtractions exact or compensated, for |x| < 2^45. Beyond, the
 // result is nan: the bits of pi that it would take are not worth their time.
@@ -29,7 +29,7 @@ struct Reduced {
 } // namespace
 
 static Reduced reduceF32(Term x) {
-  Term wide = x.cast(x.b().getF64Type());
+  Term wide = x.cast(x.types().getF64Type());
   Term a = abs(wide);
   Term above50 = a >= 0x1p50, above76 = a >= 0x1p76, above102 = a >= 0x1p102;
   auto select = [&](double q0, double q1, double q2, double q3) {
@@ -47,7 +47,7 @@ static Reduced reduceF32(Term x) {
   Term n3 = round(fraction);
   fraction = (fraction - n3) + p3;
   Term r = (fraction * 0x1.921fb54442d18p+0).cast(x.element());
-  return {(n1 + n2 + n3).cast(x.b().getI32Type()), r, r};
+  return {(n1 + n2 + n3).cast(x.types().getI32Type()), r, r};
 }
 
 static Reduced reduceF64(Term x) {

@@ -24,7 +24,8 @@
 
 namespace tessera::tile {
 
-/// Whether `type` is a tile: a tensor of static shape whose elements tensors in memory can have, too.
+/// Whether `type` is a tile: a tensor of static shape whose elements tensors in memory can have,
+/// too.
 bool isTileType(mlir::Type type);
 
 /// The divisors that a view type keeps: a static size itself, else what is given, else 1.

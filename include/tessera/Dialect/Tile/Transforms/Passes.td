@@ -34,8 +34,8 @@ def TileExpandMath : Pass<"tile-expand-math"> {
 
     Errors in units of the last place of the exact result, the largest among 1.5 million arguments for each function
     and type (bit patterns of the whole range, a dense part of it, special values; unittests/Dialect/Tile), and the
-    number of operations in f32 and f64. Infinities, nan, signed zeros, overflow and gradual underflow are exact where
-    not said otherwise.
+    number of operations in f32 and f64, with `fma` rounding once. Infinities, nan, signed zeros, overflow and gradual
+    underflow are exact where not said otherwise.
 
     | function | f32 | f64 | operations | remarks |
     |----------|-----|-----|------------|---------|
