@@ -182,7 +182,8 @@ TESSERA_RT_API tessera_rt_status tessera_rt_prepare(const tessera_rt_function *f
 /// the frame.
 TESSERA_RT_API tessera_rt_status tessera_rt_frame_result(const tessera_rt_frame *frame,
                                                          int32_t index, tessera_rt_tensor *result);
-/// An estimate of the call's work in nanoseconds of one core; negative where it is not known.
+/// An estimate of the call's work in nanoseconds of one core, from what earlier calls took;
+/// negative where it is not known.
 TESSERA_RT_API int64_t tessera_rt_frame_work(const tessera_rt_frame *frame);
 /// Runs the launches. results[i] is the dense memory of result i, and may not overlap an argument.
 TESSERA_RT_API tessera_rt_status tessera_rt_execute(tessera_rt_frame *frame, void *const *results);

@@ -24,6 +24,7 @@ struct tessera_rt_frame {
   int64_t *sizes;   // of all results, one after the other
   int64_t *strides;
   int64_t *temporaries; // byte offsets into the block
+  int64_t *totals;      // grid indices of each step
   int64_t temporaryBytes;
   int64_t work; // negative: unknown
 };
@@ -33,7 +34,8 @@ static std::atomic<uint64_t> callCount{0};
 static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   const Plan &plan = function->plan;
   size_t args = plan.source.arguments.size(), sizes = plan.resultSizes.size();
-  size_t words = plan.slots.size() + 2 * args + 2 * sizes + plan.temporaries.size();
+  size_t words =
+      plan.slots.size() + 2 * args + 2 * sizes + plan.temporaries.size() + plan.steps.size();
   void *memory = std::malloc(sizeof(tessera_rt_frame) + words * 8);
   if (!memory)
     return nullptr;
@@ -45,6 +47,7 @@ static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   frame->sizes = frame->scalars + 2 * args;
   frame->strides = frame->sizes + sizes;
   frame->temporaries = frame->strides + sizes;
+  frame->totals = frame->temporaries + plan.temporaries.size();
   frame->temporaryBytes = 0;
   frame->work = 0;
   return frame;
@@ -128,6 +131,45 @@ static bool placeTemporaries(const Plan &plan, tessera_rt_frame *frame) {
   return true;
 }
 
+/// Work of a step in nanoseconds of one core: as it was measured, else as the program estimates it;
+/// negative: unknown.
+static double stepWork(const tessera_rt_frame *frame, size_t index) {
+  const Plan &plan = frame->function->plan;
+  float cost = frame->function->costs[index].load(std::memory_order_relaxed);
+  if (cost > 0)
+    return cost * static_cast<double>(frame->totals[index]);
+  if (!plan.steps[index].work.count)
+    return -1;
+  bool overflow = false;
+  int64_t work = plan.evaluate(plan.steps[index].work, frame->slots, overflow);
+  return overflow ? -1 : static_cast<double>(work);
+}
+
+/// Work of the whole call. Reading and writing every element is the least there is to do.
+static int64_t callWork(const tessera_rt_frame *frame, const tessera_rt_value *args) {
+  constexpr double elementsPerNanosecond = 8, most = 1e18;
+  const Plan &plan = frame->function->plan;
+  double elements = 0, work = 0;
+  auto add = [&](const int64_t *sizes, size_t rank) {
+    double count = 1;
+    for (size_t d = 0; d < rank; ++d)
+      count *= static_cast<double>(sizes[d]);
+    elements += count;
+  };
+  for (size_t i = 0; i < plan.source.arguments.size(); ++i)
+    if (args[i].kind == TESSERA_RT_TENSOR)
+      add(args[i].as.tensor.sizes, static_cast<size_t>(args[i].as.tensor.ndim));
+  for (const PlanResult &result : plan.results)
+    add(frame->sizes + result.firstSize, result.rank);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    double step = stepWork(frame, i);
+    if (step < 0)
+      return -1;
+    work += step;
+  }
+  return static_cast<int64_t>(std::min(std::max(work, elements / elementsPerNanosecond), most));
+}
+
 static tessera_rt_status bind(const tessera_rt_function *function, const tessera_rt_value *args,
                               tessera_rt_frame *frame) {
   const Plan &plan = function->plan;
@@ -182,16 +224,18 @@ static tessera_rt_status bind(const tessera_rt_function *function, const tessera
   }
   if (!plan.temporaries.empty() && !placeTemporaries(plan, frame))
     overflow = true;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    int64_t total = 1;
+    for (uint32_t d = 0; d < plan.steps[i].gridRank; ++d) {
+      int64_t size = plan.evaluate(plan.steps[i].grid[d], slots, overflow);
+      overflow |= __builtin_mul_overflow(total, std::max<int64_t>(size, 0), &total);
+    }
+    frame->totals[i] = total;
+  }
   if (overflow)
     return fail(TESSERA_RT_OUT_OF_MEMORY, "function '" + function->name +
                                               "': the sizes of this call do not fit into 64 bits");
-  for (const PlanStep &step : plan.steps) {
-    int64_t work = step.work.count ? plan.evaluate(step.work, slots, overflow) : -1;
-    if (work < 0 || overflow || __builtin_add_overflow(frame->work, work, &frame->work)) {
-      frame->work = -1;
-      break;
-    }
-  }
+  frame->work = callWork(frame, args);
   return TESSERA_RT_OK;
 }
 
@@ -241,15 +285,12 @@ public:
   Runner(tessera_rt_frame *frame, void *const *results, char *temporaries)
       : frame(frame), plan(frame->function->plan), results(results), temporaries(temporaries) {}
 
-  tessera_rt_status run(const PlanStep &step) {
+  tessera_rt_status run(size_t index) {
+    const PlanStep &step = plan.steps[index];
+    int64_t total = frame->totals[index];
+    if (total == 0)
+      return TESSERA_RT_OK;
     bool overflow = false;
-    int64_t total = 1;
-    for (uint32_t d = 0; d < step.gridRank; ++d) {
-      int64_t size = std::max<int64_t>(plan.evaluate(step.grid[d], frame->slots, overflow), 0);
-      if (size == 0)
-        return TESSERA_RT_OK;
-      overflow |= __builtin_mul_overflow(total, size, &total);
-    }
     int64_t small[64];
     std::vector<int64_t> large;
     int64_t *words = small;
@@ -264,10 +305,14 @@ public:
                   "function '" + frame->function->name +
                       "': the sizes of this call do not fit into 64 bits");
     const LoadedKernel &kernel = frame->function->kernels[step.kernel];
-    bool estimated = false; // an estimate that overflows is no estimate
-    int64_t work = step.work.count ? plan.evaluate(step.work, frame->slots, estimated) : -1;
-    cpu::Launch launch = {kernel.entry,       words, total, step.grain, estimated ? -1 : work,
-                          kernel.scratchBytes};
+    auto work = static_cast<int64_t>(std::min(stepWork(frame, index), 1e18));
+    cpu::Launch launch = {kernel.entry,
+                          words,
+                          total,
+                          step.grain,
+                          work,
+                          kernel.scratchBytes,
+                          &frame->function->costs[index]};
     if (!cpu::launch(launch))
       return fail(TESSERA_RT_OUT_OF_MEMORY,
                   "out of memory: kernel '" + plan.source.kernels[step.kernel] + "' needs " +
@@ -325,11 +370,8 @@ tessera_rt_status tessera_rt_execute(tessera_rt_frame *frame, void *const *resul
   }
   Runner runner(frame, results, static_cast<char *>(block));
   tessera_rt_status status = TESSERA_RT_OK;
-  for (const PlanStep &step : plan.steps) {
-    status = runner.run(step);
-    if (status != TESSERA_RT_OK)
-      break;
-  }
+  for (size_t i = 0; i < plan.steps.size() && status == TESSERA_RT_OK; ++i)
+    status = runner.run(i);
   cpu::deallocate(block, bytes);
   return status;
 }

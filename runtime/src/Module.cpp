@@ -31,8 +31,9 @@ tessera_rt_status addFunction(tessera_rt_module &module, std::string name,
                   "function '" + name + "': its kernel '" + kernel + "' is not in the code image");
     kernels.push_back(*found);
   }
-  module.functions.push_back(std::make_unique<tessera_rt_function>(
-      tessera_rt_function{std::move(name), Plan(std::move(program)), std::move(kernels)}));
+  auto costs = std::make_unique<cpu::Cost[]>(program.steps.size());
+  module.functions.push_back(std::make_unique<tessera_rt_function>(tessera_rt_function{
+      std::move(name), Plan(std::move(program)), std::move(kernels), std::move(costs)}));
   return TESSERA_RT_OK;
 }
 

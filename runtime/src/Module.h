@@ -3,6 +3,7 @@
 #ifndef TESSERA_RT_SRC_MODULE_H
 #define TESSERA_RT_SRC_MODULE_H
 
+#include "../drivers/cpu/ThreadPool.h"
 #include "Image.h"
 #include "Plan.h"
 #include "Status.h"
@@ -24,7 +25,8 @@ struct LoadedKernel {
 struct tessera_rt_function {
   std::string name;
   tessera::rt::Plan plan;
-  std::vector<tessera::rt::LoadedKernel> kernels; // in the order of the program's kernel names
+  std::vector<tessera::rt::LoadedKernel> kernels;  // in the order of the program's kernel names
+  std::unique_ptr<tessera::rt::cpu::Cost[]> costs; // of each step; what was measured so far
 };
 
 struct tessera_rt_module {

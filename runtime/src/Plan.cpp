@@ -133,12 +133,25 @@ PlanExpr Plan::flatten(const Expr &expr) {
   return flat;
 }
 
+/// Whether an earlier guard of the same kind has the same condition.
+static bool repeats(const std::vector<Guard> &guards, uint32_t index) {
+  auto same = [](const ExprInstr &a, const ExprInstr &b) {
+    return a.op == b.op && a.operand == b.operand;
+  };
+  const Guard &guard = guards[index];
+  for (uint32_t i = 0; i < index; ++i)
+    if (guards[i].kind == guard.kind &&
+        std::ranges::equal(guards[i].condition.code, guard.condition.code, same))
+      return true;
+  return false;
+}
+
 Plan::Plan(Program program) : source(std::move(program)) {
   for (const Slot &slot : source.slots)
     slots.push_back({slot.source, slot.arg, slot.dim, flatten(slot.expr)});
   for (Guard::Kind kind : {Guard::Specialisation, Guard::Error})
     for (uint32_t i = 0; i < source.guards.size(); ++i)
-      if (source.guards[i].kind == kind)
+      if (source.guards[i].kind == kind && !repeats(source.guards, i))
         guards.push_back({kind, i, flatten(source.guards[i].condition)});
   for (const Result &result : source.results) {
     results.push_back({result.dtype, static_cast<uint32_t>(result.sizes.size()),

@@ -1,7 +1,8 @@
 //===- SizeClass.cpp - Which sizes share code ------------------------------===//
 //
-// Small sizes decide tile shapes, so their classes are narrow; large ones only matter by what divides them. A class that
-// holds a single size makes it a constant of the program (0 and 1, and usual widths such as 64 and 128).
+// Small sizes decide tile shapes, so their classes are narrow; large ones only matter by what
+// divides them. A class that holds a single size makes it a constant of the program (0 and 1, and
+// usual widths such as 64 and 128).
 //
 //===----------------------------------------------------------------------===//
 #include "tessera_rt.h"
@@ -33,5 +34,6 @@ tessera_rt_size_class tessera_rt_classify_size(int64_t size) {
     ++range;
   int64_t low = range ? bounds[range - 1] : 1, high = bounds[range];
   unsigned rank = divisor == 64 ? 2 : divisor == 16 ? 1 : 0;
-  return {divisor, high, high && isSingle(low, high, divisor), static_cast<uint8_t>(2 + 3 * range + rank)};
+  return {divisor, high, high && isSingle(low, high, divisor),
+          static_cast<uint8_t>(2 + 3 * range + rank)};
 }

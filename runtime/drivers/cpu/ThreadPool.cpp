@@ -109,6 +109,18 @@ thread_local bool insideKernel = false;
 
 std::atomic<uint64_t> launchCount{0}, parallelCount{0};
 
+/// Runs a chunk and takes its time. A thread that was interrupted measures too much, so that a
+/// smaller time counts at once and a larger one by and by.
+void runMeasured(const Launch &job, int64_t begin, int64_t end, const tessera_rt_kernel_env *env) {
+  int64_t start = nanoseconds();
+  job.kernel(job.args, begin, end, env);
+  float measured = static_cast<float>(nanoseconds() - start) / static_cast<float>(end - begin);
+  float before = job.cost->load(std::memory_order_relaxed);
+  if (before > 0 && measured > before)
+    measured = before + (measured - before) / 4;
+  job.cost->store(std::max(measured, 0.1f), std::memory_order_relaxed);
+}
+
 /// The gate's fields.
 constexpr uint64_t activeOne = 1, joinedOne = 1ull << 16, placeOne = 1ull << 32,
                    openBit = 1ull << 63;
@@ -226,12 +238,17 @@ private:
     env.thread_count = static_cast<uint32_t>(jobThreads);
     env.scratch = scratch.data;
     env.scratch_bytes = job.scratchBytes;
+    bool measure = index == 0 && job.cost;
     int64_t begin = next.load(std::memory_order_relaxed);
     while (begin < job.total) {
       int64_t chunk = std::max(job.grain, (job.total - begin) / (2 * jobThreads));
       int64_t end = std::min(job.total, begin + chunk);
       if (next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) {
-        job.kernel(job.args, begin, end, &env);
+        if (measure)
+          runMeasured(job, begin, end, &env);
+        else
+          job.kernel(job.args, begin, end, &env);
+        measure = false;
         begin = next.load(std::memory_order_relaxed);
       }
     }
@@ -296,7 +313,11 @@ void runInline(const Launch &launch) {
   env.scratch_bytes = launch.scratchBytes;
   bool before = insideKernel;
   insideKernel = true;
-  launch.kernel(launch.args, 0, launch.total, &env);
+  // One index leaves nothing to decide: its time is taken once.
+  if (launch.cost && (launch.total > 1 || launch.cost->load(std::memory_order_relaxed) == 0))
+    runMeasured(launch, 0, launch.total, &env);
+  else
+    launch.kernel(launch.args, 0, launch.total, &env);
   insideKernel = before;
 }
 

@@ -13,7 +13,12 @@
 
 #include "tessera_rt.h"
 
+#include <atomic>
+
 namespace tessera::rt::cpu {
+
+/// What one grid index of a kernel took when it ran last, in nanoseconds; 0: never measured.
+using Cost = std::atomic<float>;
 
 struct Launch {
   tessera_rt_kernel kernel;
@@ -22,6 +27,7 @@ struct Launch {
   int64_t grain; // least chunk
   int64_t work;  // estimate in nanoseconds of one core; negative: unknown
   uint64_t scratchBytes;
+  Cost *cost; // measured here, unless null
 };
 
 /// Runs the whole grid and returns when it is done; false when scratch memory cannot be had
