@@ -1,5 +1,7 @@
 """Calls: layouts, types, numbers, defaults, out=, other libraries, several results."""
 
+import platform
+
 import numpy as np
 import pytest
 import tessera as tsr
@@ -273,6 +275,27 @@ def test_compile_ahead(tmp_path):
     assert dir(loaded) == ["affine", "manifest"]
     with pytest.raises(AttributeError, match="has no function 'other'; it has affine"):
         loaded.other
+
+
+def test_compile_for_sizes_that_are_not_known():
+    compiled = affine.compile(Tensor["N", fp32], Tensor["N", fp32])
+    for n in (2, 37, 128, 1000):
+        same(compiled(values(n), values(n)), values(n) * np.float32(3))
+
+
+def test_compile_for_another_machine(tmp_path):
+    foreign = "x86_64:avx2,fma" if platform.machine() == "aarch64" else "aarch64:neon"
+    compiled = affine.compile(Tensor[128, fp32], Tensor[128, fp32], target=foreign)
+    assert compiled.inspect_ir("asm")
+    compiled.save(tmp_path / "foreign.tsb")
+    for call in (
+        lambda: compiled(values(128), values(128)),
+        lambda: tsr.load(tmp_path / "foreign.tsb"),
+    ):
+        with pytest.raises(tsr.DeviceError, match="no code for this machine: the code is for"):
+            call()
+    with pytest.raises(tsr.CompileError, match="target 'z80' is not supported"):
+        affine.compile(Tensor[128, fp32], Tensor[128, fp32], target="z80")
 
 
 @pytest.mark.parametrize("stage", ["graph", "sched", "tile", "target", "llvm", "asm"])

@@ -95,6 +95,15 @@ def test_methods():
     assert a.forward is a.forward
 
 
+def test_methods_called_through_their_class():
+    a, b = Layer(2.0), Layer(3.0)
+    check(Layer.forward(a, X), 2)
+    check(Layer.forward(b, X), 3)
+    check(Layer.forward(a, X), 2)
+    a.scale = 4.0
+    check(Layer.forward(a, X), 4)
+
+
 @tsr.function
 def helper(x):
     return x * SCALE

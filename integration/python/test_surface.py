@@ -81,6 +81,12 @@ def test_options_are_checked():
         tsr.function(determinstic=False)(lambda x: x)
     with pytest.raises(tsr.ArgumentError, match="no option 'speed'"):
         tsr.numerics(speed=3)
+    with pytest.raises(
+        tsr.ArgumentError, match="'numerics': expected 'default' or 'strict', found 'slop"
+    ):
+        tsr.function(numerics="sloppy")(lambda x: x)
+    with pytest.raises(tsr.ArgumentError, match="'deterministic': expected a bool, found 'yes'"):
+        tsr.function(deterministic="yes")(lambda x: x)
     assert tsr.numerics(matmul="tf32", fast_math=False) == {"matmul": "tf32", "fast_math": "false"}
 
 

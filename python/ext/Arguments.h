@@ -2,8 +2,8 @@
 //
 // Sizes are run-time values, but code is compiled for a class of them: 0 and 1 exactly, else by
 // what divides the size and by how large it is. Two calls whose arguments have the same key (types,
-// ranks, classes, layouts) share a specialisation. The table of classes is tessera_rt_classify_size, and is
-// nowhere else.
+// ranks, classes, layouts) share a specialisation. The table of classes is
+// tessera_rt_classify_size, and is nowhere else.
 //
 //===----------------------------------------------------------------------===//
 

@@ -43,6 +43,7 @@ private:
 struct Errors {
   PyObject *tessera = nullptr;
   PyObject *argument = nullptr;
+  PyObject *device = nullptr;
   PyObject *memory = nullptr;
 };
 extern Errors errors;

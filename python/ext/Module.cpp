@@ -15,20 +15,24 @@ namespace tessera::python {
 Errors errors;
 
 PyObject *raise(tessera_rt_status status) {
-  PyObject *type = status == TESSERA_RT_ARGUMENT || status == TESSERA_RT_MISMATCH ? errors.argument
-                   : status == TESSERA_RT_OUT_OF_MEMORY                           ? errors.memory
-                                                                                  : errors.tessera;
+  PyObject *type = errors.tessera;
+  if (status == TESSERA_RT_ARGUMENT || status == TESSERA_RT_MISMATCH)
+    type = errors.argument;
+  else if (status == TESSERA_RT_UNSUPPORTED)
+    type = errors.device;
+  else if (status == TESSERA_RT_OUT_OF_MEMORY)
+    type = errors.memory;
   PyErr_SetString(type, tessera_rt_last_error());
   return nullptr;
 }
 
-/// set_errors(TesseraError, ArgumentError, OutOfMemoryError)
+/// set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError)
 static PyObject *setErrors(PyObject *, PyObject *args) {
-  if (!PyArg_ParseTuple(args, "OOO", &errors.tessera, &errors.argument, &errors.memory))
+  if (!PyArg_ParseTuple(args, "OOOO", &errors.tessera, &errors.argument, &errors.device,
+                        &errors.memory))
     return nullptr;
-  Py_INCREF(errors.tessera);
-  Py_INCREF(errors.argument);
-  Py_INCREF(errors.memory);
+  for (PyObject *error : {errors.tessera, errors.argument, errors.device, errors.memory})
+    Py_INCREF(error);
   Py_RETURN_NONE;
 }
 
@@ -177,7 +181,7 @@ static PyObject *log(PyObject *, PyObject *args) {
 
 static PyMethodDef moduleFunctions[] = {
     {"set_errors", setErrors, METH_VARARGS,
-     "set_errors(TesseraError, ArgumentError, OutOfMemoryError)"},
+     "set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError)"},
     {"cache_key", cacheKey, METH_VARARGS, "cache_key(text): the key of what it describes"},
     {"cache_get", cacheGet, METH_VARARGS, "cache_get(key): the entry's bytes, or None"},
     {"cache_put", cachePut, METH_VARARGS, "cache_put(key, bytes): whether it was written"},

@@ -24,7 +24,7 @@ from .errors import (
     TesseraError,
 )
 
-_tessera.set_errors(TesseraError, ArgumentError, OutOfMemoryError)
+_tessera.set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError)
 
 from .function import Compiled, Function, function
 from .operations import OPERATIONS as _OPERATIONS

@@ -54,6 +54,8 @@ class NumPyLibrary:
         import numpy
 
         if type(array) is not numpy.ndarray:
+            if type(array).__name__ == "MaskedArray":
+                raise ArgumentError(f"argument '{name}': expected an array without a mask")
             array = numpy.asarray(array)
         dtype = _numpy_dtype(array.dtype)
         if dtype is None:

@@ -8,6 +8,7 @@ under a key that leaves them out.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import time
@@ -113,7 +114,11 @@ class Artifact:
         self.meta = meta
         self.cached = cached
         self.seconds = seconds
-        self.module = _tessera.load(bundle)
+
+    @functools.cached_property
+    def module(self) -> Any:
+        """The loaded bundle; DeviceError where it is for another machine."""
+        return _tessera.load(self.bundle)
 
 
 def _text(value: Any) -> str:
@@ -178,8 +183,11 @@ def specialise(unit: Unit) -> Artifact:
     for scope, name in index["names"]:
         unit.resolver.resolve(scope, name)
     if found := _read_entry(keys.entry(index["guarded"])):
+        artifact = Artifact(*found, cached=True, seconds=time.perf_counter() - start)
         try:
-            return Artifact(*found, cached=True, seconds=time.perf_counter() - start)
+            if unit.target == "cpu":
+                artifact.module  # noqa: B018 (an entry that does not load is a miss)
+            return artifact
         except TesseraError as error:
             _tessera.log(1, f"cache: an entry could not be used: {error}")
 

@@ -112,7 +112,8 @@ class Function(_tessera.Function):
     def _table(self, bound: Bound) -> Any:
         """The table for the captured constants' present values, which becomes the active one."""
         with self._lock:
-            if self._active[0] is None or not self._current():
+            # Objects come with the call: their attributes are looked at each time.
+            if self._active[0] is None or bound.objects or not self._current():
                 resolver = self._resolver(bound.objects)
                 for scope, name in self._names:
                     resolver.resolve(scope, name)
@@ -209,8 +210,8 @@ class Function(_tessera.Function):
         given = {name: value for name, value in keywords.items() if name in self._parameters.names}
         options = {name: value for name, value in keywords.items() if name not in given}
         bound = self._bind_types(args, given)
-        key, unit = self._unit(bound, target, merge({}, options))
-        return Compiled(self, key, unit, specialise(unit))
+        unit = self._unit(bound, target, merge({}, options))[1]
+        return Compiled(self, unit, specialise(unit))
 
     def reference(self, *args: Any, bounds: bool = False, **kwargs: Any) -> Any:
         """The function evaluated in float64; with `bounds`, as Reference objects."""
@@ -226,12 +227,11 @@ class Function(_tessera.Function):
 class Compiled:
     """What f.compile returns: one specialisation, for one target."""
 
-    def __init__(self, function: Function, key: bytes, unit: Unit, artifact: Artifact):
+    def __init__(self, function: Function, unit: Unit, artifact: Artifact):
         self._function = function
         self._unit = unit
         self._artifact = artifact
-        self._table = _tessera.Table()
-        self._table.add(artifact.module, unit.name, 0, key, artifact.meta["tuple"])
+        self._table: Any = None  # loaded when it is called: it may be for another machine
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
@@ -242,6 +242,10 @@ class Compiled:
         if bound.library is None:
             bound.library = NumPyLibrary()
         parameters.check(bound)
+        if self._table is None:
+            self._table = _tessera.Table()
+            meta = self._artifact.meta
+            self._table.add(self._artifact.module, self._unit.name, 0, None, meta["tuple"])
         destination = Destination(bound, out)
         result = self._table.run(bound.specifications, bound.missing, destination.allocate)
         if result is None:

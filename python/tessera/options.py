@@ -8,7 +8,16 @@ from typing import Any
 from .errors import ArgumentError, did_you_mean
 from .types import DType
 
-_KNOWN = ("numerics", "matmul", "fast_math", "deterministic", "batch_invariant", "accum", "via")
+#: Each option and the values it takes; True stands for both bools, DType for any element type.
+_KNOWN: dict[str, tuple] = {
+    "numerics": ("default", "strict"),
+    "matmul": ("default", "fp32", "tf32", "bf16"),
+    "fast_math": (True,),
+    "deterministic": (True,),
+    "batch_invariant": (True,),
+    "accum": (DType,),
+    "via": ("auto", "tileir", "ptx"),
+}
 
 
 class Numerics(dict):
@@ -21,15 +30,16 @@ def numerics(**policy: Any) -> Numerics:
 
 
 def _text(name: str, value: Any) -> str:
-    if isinstance(value, bool):
+    allowed = _KNOWN[name]
+    if allowed == (True,) and isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (str, int)):
-        return str(value)
-    if isinstance(value, DType):
+    if allowed == (DType,) and isinstance(value, DType):
         return value.name
-    raise ArgumentError(
-        f"option '{name}': expected a string, a number, a bool or a type, found {value!r}"
-    )
+    if isinstance(value, str) and value in allowed:
+        return value
+    expected = {(True,): "a bool", (DType,): "an element type"}.get(allowed)
+    expected = expected or " or ".join(map(repr, allowed))
+    raise ArgumentError(f"option '{name}': expected {expected}, found {value!r}")
 
 
 def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
