@@ -80,11 +80,12 @@ private:
   void product(const KernelShape::Contraction &c) {
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    // Every program packs the right-hand side for itself: many rows share that work.
     over->tile = bounded(*over, 256);
-    rows->tile = balanced(*rows, 192, 12);
+    rows->tile = balanced(*rows, 256, 8);
     columns->tile = balanced(*columns, 512, 2 * lanes);
-    spread(rows, 24, 2);
-    spread(columns, 4 * lanes, 2);
+    spread(rows, 32, 1);
+    spread(columns, 4 * lanes, 1);
   }
 
   void chain() {
