@@ -22,7 +22,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 SIZE_LIMIT = 40 << 20
-TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "tessera_python"]
+TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "python_package"]
 
 
 def build(arch: str) -> Path:
@@ -47,7 +47,11 @@ def stage(folder: Path, root: Path) -> None:
     for name in ("bin/tessera", "bin/tessera-opt", "lib/libtessera.so", "lib/libtessera_rt.so"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(folder / name, root / name)
-    shutil.copytree(folder / "python" / "tessera", root / "python" / "tessera", ignore=unwanted)
+    package = root / "python" / "tessera"
+    libraries = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "libtessera*.so")
+    shutil.copytree(folder / "python" / "tessera", package, ignore=libraries)
+    for name in ("libtessera.so", "libtessera_rt.so"):  # once in the archive
+        (package / name).symlink_to(Path("..", "..", "lib", name))
     shutil.copytree(TOP / "examples", root / "examples", ignore=unwanted)
     shutil.copytree(TOP / "integration" / "cpu", root / "tests" / "cpu", ignore=unwanted)
     shutil.copy2(TOP / "utils" / "run_suite.py", root / "tests")
