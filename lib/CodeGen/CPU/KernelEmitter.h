@@ -81,13 +81,14 @@ private:
 
   // Transpose.cpp
   void emitTranspose(const Item &item);
-  void emitTransposeNest(tile::LoadOp load, Buffer &dest);
+  void emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix first, int64_t count);
   llvm::SmallVector<Value> transposeLanes(llvm::ArrayRef<Value> vectors);
 
   // Mma.cpp
   void emitMma(tile::MmaOp op);
   void emitBlockedMma(tile::MmaOp op);
   void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth);
+  void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
 

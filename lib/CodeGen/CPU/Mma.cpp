@@ -37,7 +37,7 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
 
 void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   const Buffer &rhs = *plan.rhsOf(op);
-  int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = rhs.shape[1];
+  int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = Plan::shapeOf(op.getRhs())[1];
   int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
   int64_t rows = chooseMicroTile(cpu, m).rows, wholeRows = m / rows * rows;
   Value rowEnd = limit(extents->of(op, 0), m, 1), columnEnd = limit(extents->of(op, 1), n, 1);
@@ -54,7 +54,10 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       return scoped();
     e.branch(e.cmp(LLVM::ICmpPredicate::sgt, wanted, e.integer(covered)), scoped, nullptr);
   };
+  bool packs = plan.packsPanels(op);
   auto columnOfBlocks = [&](Ix column, Ix panelStart, int64_t vectors) {
+    if (packs)
+      packPanel(op, column, column.isConstant() ? n - column.constant : rhs.panel, depth);
     if (wholeRows)
       e.loop(e.integer(0), e.minI(rowEnd, e.integer(wholeRows)), rows, [&](Value row) {
         MemoScope scope(*this);
@@ -63,21 +66,58 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     rest(rowEnd, m, wholeRows,
          [&] { emitMicroKernel(op, {m - wholeRows, vectors}, Ix(wholeRows), column, panelStart, depth); });
   };
-  int64_t panels = n / rhs.panel, panelBytes = k * rhs.panel * bytes;
+  int64_t panels = n / rhs.panel;
   if (panels)
     e.loop(e.integer(0), e.minI(columnEnd, e.integer(panels * rhs.panel)), rhs.panel, [&](Value column) {
       MemoScope scope(*this);
-      columnOfBlocks(Ix(column), e.mul(Ix(column), k * bytes), rhs.panel / lanes);
+      columnOfBlocks(Ix(column), packs ? Ix(0) : e.mul(Ix(column), k * bytes), rhs.panel / lanes);
     });
   rest(columnEnd, n, panels * rhs.panel, [&] {
-    columnOfBlocks(Ix(panels * rhs.panel), Ix(panels * panelBytes), llvm::divideCeil(n % rhs.panel, lanes));
+    int64_t start = packs ? 0 : panels * k * rhs.panel * bytes;
+    columnOfBlocks(Ix(panels * rhs.panel), Ix(start), llvm::divideCeil(n % rhs.panel, lanes));
   });
+}
+
+/// Copies columns [column, column + width) of the right-hand side into the one panel.
+void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
+  const Buffer &panel = *plan.rhsOf(op);
+  auto load = op.getRhs().getDefiningOp<tile::LoadOp>();
+  Type from = Plan::elementOf(op.getRhs());
+  int64_t lanes = cpu.lanes(Emitter::byteWidth(panel.element)), k = panel.shape[0];
+  bool isTransposed = Plan::isTransposedLoad(op.getRhs()), wasAtEdge = atEdge;
+  versioned({load.getOperation()}, [&] {
+    if (isTransposed)
+      return emitTransposeNest(load, panel, column, width);
+    auto copyRow = [&](Ix row) {
+      for (int64_t start = 0; start < width; start += lanes) {
+        Position at, to;
+        at.index = {row, e.add(column, start)};
+        at.vectorDim = 1;
+        at.lanes = std::min(lanes, width - start);
+        to.index = {row, Ix(start)};
+        storeBuffer(panel, e.cast(evaluate(op.getRhs(), at), from, panel.element), to);
+      }
+    };
+    constexpr int64_t unroll = Extents::contractionStep;
+    if (k % unroll == 0)
+      e.loop(e.integer(0), depth, unroll, [&](Value row) {
+        MemoScope scope(*this);
+        for (int64_t i = 0; i < unroll; ++i)
+          copyRow(Ix(row, i));
+      });
+    else
+      e.loop(e.integer(0), e.integer(k), 1, [&](Value row) {
+        MemoScope scope(*this);
+        copyRow(Ix(row));
+      });
+  });
+  atEdge = wasAtEdge;
 }
 
 void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
-  int64_t k = rhs.shape[0], n = rhs.shape[1];
+  int64_t k = rhs.shape[0], n = to.shape[1];
   int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
   Type element = rhs.element, vectorType = Emitter::withLanes(element, lanes);
 
@@ -135,7 +175,7 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
 void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   const Buffer &lhs = *plan.lhsOf(op), &to = *plan.bufferOf(op.getResult());
   Type element = Plan::elementOf(op.getResult()), from = Plan::elementOf(op.getRhs());
-  int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
+  int64_t m = to.shape[0], n = to.shape[1];
   int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
   int64_t most = std::max<int64_t>((cpu.vectorRegisters - 8) / m, 1);
   Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, 1);

@@ -177,6 +177,15 @@ void Plan::chooseOperands(MmaOp op) {
   int64_t columns = shapeOf(rhs)[1];
   MicroTile micro = chooseMicroTile(cpu, shapeOf(lhs)[0]);
   int64_t panel = std::min(micro.vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
+  // A tile that only this contraction reads is packed panel by panel, right before the panel is used: the panel stays in
+  // the first cache.
+  auto load = rhs.getDefiningOp<LoadOp>();
+  if (load && rhs.hasOneUse() && load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
+      !storedViews.contains(load.getView())) {
+    rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], panel}, panel);
+    panelwise.insert(op);
+    return;
+  }
   rhsBuffers[op] = newBuffer(accumulator, shapeOf(rhs), panel);
   addRoot(rhs, rhsBuffers[op]);
 }
@@ -239,18 +248,21 @@ void Plan::chooseForced() {
 //===----------------------------------------------------------------------===//
 
 void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadFn read) const {
-  if (buffers.contains(value) && !open.contains(value))
-    return read(value, here);
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return;
-  if (isa<LoadOp>(op))
-    return read(value, here);
-  if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
-    for (Value operand : op->getOperands())
-      visitReads(operand, here, open, read);
-  } else if (isa<tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op)) {
-    visitReads(op->getOperand(0), false, open, read);
+  // Expressions share parts, so each is looked at once per way of reading.
+  DenseSet<std::pair<Value, unsigned>> seen;
+  SmallVector<std::pair<Value, bool>> work{{value, here}};
+  while (!work.empty()) {
+    auto [next, nextHere] = work.pop_back_val();
+    if (!seen.insert({next, nextHere}).second)
+      continue;
+    Operation *op = next.getDefiningOp();
+    if ((buffers.contains(next) && !open.contains(next)) || (op && isa<LoadOp>(op)))
+      read(next, nextHere);
+    else if (op && isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op))
+      for (Value operand : op->getOperands())
+        work.push_back({operand, nextHere});
+    else if (op && isa<tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
+      work.push_back({op->getOperand(0), false});
   }
 }
 
@@ -281,7 +293,8 @@ void Plan::formBlock(Block *block) {
         if (window[i].kind == Item::Group && ArrayRef(window[i].shape) == shape)
           place = i;
     if (place == window.size()) {
-      Item item{transpose ? Item::Transpose : Item::Group};
+      Item item;
+      item.kind = transpose ? Item::Transpose : Item::Group;
       item.op = root.op ? root.op : root.value.getDefiningOp();
       item.shape.assign(shape.begin(), shape.end());
       window.push_back(std::move(item));
@@ -305,7 +318,8 @@ void Plan::formBlock(Block *block) {
     pack(value, transposed && !buffer);
   };
   auto simple = [&](Item::Kind kind, Operation *op) {
-    Item item{kind};
+    Item item;
+    item.kind = kind;
     item.op = op;
     out.push_back(std::move(item));
   };
@@ -380,7 +394,8 @@ bool Plan::materializeShared() {
         Operation *op = value.getDefiningOp();
         if (!op)
           return;
-        users[value].insert(&item);
+        if (!users[value].insert(&item).second)
+          return;
         if (op->getBlock() != block)
           deeper.insert(value);
         if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))

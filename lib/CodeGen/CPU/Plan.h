@@ -54,7 +54,7 @@ struct Root {
 };
 
 struct Item {
-  enum Kind { Scalar, Access, Group, Transpose, Mma, For, If } kind;
+  enum Kind { Scalar, Access, Group, Transpose, Mma, For, If } kind = Scalar;
   mlir::Operation *op = nullptr;
   llvm::SmallVector<int64_t> shape; // Group
   llvm::SmallVector<Root> roots;    // Group, Transpose (one)
@@ -69,9 +69,11 @@ public:
   std::vector<Item> &items(mlir::Block *block) { return blocks[block]; }
   /// The rows buffer of a tile, or null when it is evaluated where it is used.
   Buffer *bufferOf(mlir::Value value) const { return buffers.lookup(value); }
-  /// The buffers that a contraction reads; the right one is null when it is streamed.
+  /// The buffers that a contraction reads; the right one is null when it is streamed, and one panel when the contraction
+  /// itself packs panel after panel.
   Buffer *lhsOf(tile::MmaOp op) const { return lhsBuffers.lookup(op); }
   Buffer *rhsOf(tile::MmaOp op) const { return rhsBuffers.lookup(op); }
+  bool packsPanels(tile::MmaOp op) const { return panelwise.contains(op); }
   int64_t scratchBytes() const { return scratch; }
 
   /// Calls `read` for every buffered tile and load that evaluating `value` reads; `here` says that it is read at the
@@ -117,6 +119,7 @@ private:
   std::vector<std::unique_ptr<Buffer>> storage;
   llvm::MapVector<mlir::Value, Buffer *> buffers;
   llvm::DenseMap<mlir::Operation *, Buffer *> lhsBuffers, rhsBuffers;
+  llvm::DenseSet<mlir::Operation *> panelwise;
   // Buffers to fill when a value is made: packed forms for contractions.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Buffer *>> packed;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Root>> beforeOp; // packing right before a contraction

@@ -14,8 +14,8 @@ using namespace tessera::cpu;
 
 void KernelEmitter::emitTranspose(const Item &item) {
   auto load = item.roots.front().value.getDefiningOp<tile::LoadOp>();
-  Buffer &dest = *item.roots.front().dest;
-  versioned({load.getOperation()}, [&] { emitTransposeNest(load, dest); });
+  const Buffer &dest = *item.roots.front().dest;
+  versioned({load.getOperation()}, [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
 }
 
 /// Transposes the w vectors (two or four) inside each group of w lanes: the shuffles are single instructions everywhere.
@@ -36,7 +36,8 @@ SmallVector<Value> KernelEmitter::transposeLanes(ArrayRef<Value> vectors) {
           inLanes(high01, high23, {0, 1, 4, 5}), inLanes(high01, high23, {2, 3, 6, 7})};
 }
 
-void KernelEmitter::emitTransposeNest(tile::LoadOp load, Buffer &dest) {
+/// Copies `count` positions of the last dimension, from `first` on, to the head of `dest`.
+void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix first, int64_t count) {
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult()), stored = e.storageType(element);
   ArrayRef<int64_t> shape = Plan::shapeOf(load.getResult());
@@ -49,7 +50,7 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, Buffer &dest) {
     Position at;
     at.index.assign(index.begin(), index.end());
     at.index[unit] = start;
-    at.index[last] = row;
+    at.index[last] = e.add(first, row);
     at.vectorDim = unit;
     at.lanes = width;
     Value address = accessAddress(access, at, element), count = validLanes(access, at);
@@ -110,13 +111,15 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, Buffer &dest) {
   SmallVector<Ix> index(shape.size(), Ix(0));
   std::function<void(int)> nest = [&](int d) {
     if (d == int(shape.size())) {
-      int64_t whole = shape[last] / lanes * lanes;
+      int64_t whole = count / lanes * lanes;
       if (whole) {
-        Value end = e.minI(limit(extents->of(load, last), shape[last], lanes), e.integer(whole));
+        Value end = e.integer(whole);
+        if (first.isConstant() && count == shape[last])
+          end = e.minI(limit(extents->of(load, last), count, lanes), end);
         e.loop(e.integer(0), end, lanes, [&](Value row) { sweep(index, Ix(row), lanes); });
       }
-      if (shape[last] > whole)
-        sweep(index, Ix(whole), shape[last] - whole);
+      if (count > whole)
+        sweep(index, Ix(whole), count - whole);
       return;
     }
     if (d == unit || d == last)
