@@ -198,8 +198,7 @@ private:
         mlir::Value loaded = sched::LoadOp::create(builder, loc, valType(withPart, state.node->type),
                                                    block->getArgument(firstOutput + i), indexOf(state));
         if (state.isGauge) {
-          gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), loaded);
-          weights[number] = sched::WeighOp::create(builder, loc, loaded.getType(), loaded, gauges[number]);
+          addGauge(state, number, loaded, gauges, weights);
           yields.push_back(gauges[number]);
           continue;
         }
@@ -414,10 +413,8 @@ private:
           continue;
         if (state.isGauge) {
           mlir::Value exponent = emit(state.exponent);
-          mlir::Value gauge = sched::GaugeOp::create(builder, state.exponent->loc, valType(state.node), exponent);
-          gauges[number] = gauge;
-          weights[number] = sched::WeighOp::create(builder, state.exponent->loc, exponent.getType(), exponent, gauge);
-          yields.push_back(gauge);
+          addGauge(state, number, exponent, gauges, weights);
+          yields.push_back(gauges[number]);
           continue;
         }
         yields.push_back(emitAccumulate(state, gauges, weights));
@@ -432,6 +429,14 @@ private:
       if (state.used && state.pass == pass)
         kernelValues[state.node] = stream.getResult(result++);
     stream = nullptr;
+  }
+
+  void addGauge(const StreamState &state, unsigned number, mlir::Value exponent, std::map<unsigned, mlir::Value> &gauges,
+                std::map<unsigned, mlir::Value> &weights) {
+    mlir::FloatAttr scale = builder.getF64FloatAttr(state.scale * M_LOG2E);
+    mlir::Location loc = state.exponent->loc;
+    gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, scale);
+    weights[number] = sched::WeighOp::create(builder, loc, exponent.getType(), exponent, gauges[number], scale);
   }
 
   mlir::Value emitAccumulate(const StreamState &state, std::map<unsigned, mlir::Value> &gauges,

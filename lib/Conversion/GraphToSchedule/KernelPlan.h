@@ -17,7 +17,8 @@ namespace tessera {
 struct StreamState {
   bool isGauge = false;
   ReduceOp monoid = ReduceOp::Sum;
-  Expr exponent = nullptr; ///< gauge: what it follows, in powers of two
+  Expr exponent = nullptr; ///< gauge: what it follows
+  double scale = 1;        ///< gauge: weights are e^(scale · (exponent - gauge))
   int gauge = -1;          ///< accumulator: the gauge it is relative to
   Expr value = nullptr;    ///< accumulator: what is joined (its weight left out)
   unsigned pass = 0;

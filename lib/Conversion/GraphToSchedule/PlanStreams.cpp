@@ -277,7 +277,7 @@ private:
         return false;
       }
       Linear sum = parts->first;
-      sum.add(accumulator(level->monoid, -1, parts->second, pass), 1);
+      sum.add(accumulator(level->monoid, -1, knownResolved(parts->second, sep), pass), 1);
       pairs[level] = {Linear(), sum.build(pool, level->type)};
       return true;
     }
@@ -291,6 +291,7 @@ private:
 
   /// The level's value e^lambda · mu from its terms: each is e^(alpha + gauge) · a · state.
   ExpPair finalise(Expr level, const std::vector<SeparatedTerm> &terms, int pass) {
+    Separator sep = separator(pass);
     std::vector<ExpPair> parts;
     for (const SeparatedTerm &t : terms) {
       Linear lambda = t.alpha;
@@ -304,17 +305,16 @@ private:
       } else {
         int gauge = -1;
         if (!t.beta.isZero()) {
-          gauge = gaugeFor(t.beta.build(pool, level->type, M_LOG2E), pass);
-          lambda.add(plan.states[gauge].node, M_LN2);
+          gauge = gaugeFor(knownResolved(t.beta.build(pool, level->type), sep), pass);
+          lambda.add(plan.states[gauge].node, plan.states[gauge].scale);
         }
-        mu = accumulator(ReduceOp::Sum, gauge, t.b, pass);
+        mu = accumulator(ReduceOp::Sum, gauge, knownResolved(t.b, sep), pass);
       }
       parts.push_back({lambda, pool.mul(t.a, mu)});
     }
     if (parts.empty())
       return {Linear(), pool.constant(0, level->type)};
     bool equal = llvm::all_of(parts, [&](const ExpPair &p) { return p.lambda == parts[0].lambda; });
-    Separator sep = separator(pass);
     ExpPair result = equal ? parts[0] : ExpPair{Linear(), sep.valueOf(parts[0])};
     for (size_t i = 1; i < parts.size(); ++i)
       result.mu = pool.add(result.mu, equal ? parts[i].mu : sep.valueOf(parts[i]));
@@ -322,13 +322,35 @@ private:
   }
 
   int gaugeFor(Expr exponent, unsigned pass) {
+    double scale = 1;
+    exponent = withoutScale(exponent, scale);
     for (size_t i = 0; i < plan.states.size(); ++i)
-      if (plan.states[i].isGauge && plan.states[i].exponent == exponent && plan.states[i].pass == pass)
+      if (plan.states[i].isGauge && plan.states[i].exponent == exponent && plan.states[i].scale == scale &&
+          plan.states[i].pass == pass)
         return i;
     StreamState state;
     state.isGauge = true;
     state.exponent = exponent;
+    state.scale = scale;
     return addState(state, exponent, pass);
+  }
+
+  /// Takes a positive constant factor out of an exponent, so that it can be applied after the gauge is subtracted.
+  Expr withoutScale(Expr e, double &scale) {
+    auto isFactor = [](Expr x) { return x->kind == ExprNode::Constant && x->number > 0 && std::isfinite(x->number); };
+    if (e->isMap(ScalarOp::Mul))
+      for (unsigned i = 0; i < 2; ++i)
+        if (isFactor(e->args[i])) {
+          scale *= e->args[i]->number;
+          return withoutScale(e->args[1 - i], scale);
+        }
+    if (e->isMap(ScalarOp::Div) && isFactor(e->args[1])) {
+      scale /= e->args[1]->number;
+      return withoutScale(e->args[0], scale);
+    }
+    if (e->isMap(ScalarOp::Where) && e->args[2]->isConstant(-std::numeric_limits<double>::infinity()))
+      return pool.map(ScalarOp::Where, {e->args[0], withoutScale(e->args[1], scale), e->args[2]}, e->loc);
+    return e;
   }
 
   Expr accumulator(ReduceOp monoid, int gauge, Expr value, unsigned pass) {
@@ -355,6 +377,7 @@ private:
     return plan.states.size() - 1;
   }
 
+  /// With levels of earlier passes replaced by their values.
   Expr knownResolved(Expr e, Separator &sep) {
     return pool.rewrite(e, [&](Expr x) -> Expr { return isLevel(plan, x) ? sep.valueOf(pairs.at(x)) : nullptr; });
   }
@@ -389,9 +412,21 @@ private:
     auto terms = sep.separateSum(e);
     if (terms && terms->size() == 1 && !terms->front().beta.isZero()) {
       SeparatedTerm &t = terms->front();
-      Linear exponent = t.beta;
-      exponent.add(t.alpha);
-      Expr factor = pool.map(ScalarOp::Exp, {exponent.build(pool, e->type)}, e->loc);
+      double scale = 1;
+      Expr exponent = withoutScale(t.beta.build(pool, e->type), scale);
+      Linear rest = t.alpha;
+      // Against its own gauge the exponent is subtracted first, as the weights were.
+      for (const StreamState &state : plan.states)
+        if (state.isGauge && state.exponent == exponent && state.scale == scale && rest.terms.count(state.node->id) &&
+            rest.terms[state.node->id].second == -scale) {
+          rest.add(state.node, scale);
+          exponent = pool.sub(exponent, state.node);
+          break;
+        }
+      exponent = pool.mul(exponent, pool.constant(scale, e->type));
+      if (!rest.isZero())
+        exponent = pool.add(exponent, rest.build(pool, e->type));
+      Expr factor = pool.map(ScalarOp::Exp, {exponent}, e->loc);
       return pool.mul(pool.mul(factor, t.b), t.a);
     }
     return pool.rewrite(e, [&](Expr x) -> Expr { return x == e ? nullptr : resolveStored(x, sep); });

@@ -69,6 +69,16 @@ Value Emitter::guard(Value gauge) {
   return map(ScalarOp::Where, {map(ScalarOp::Eq, {gauge, nothing}), zero, gauge});
 }
 
+/// 2^((exponent - reference) * scale). The difference comes first: it is small where the power matters, so that large
+/// exponents lose nothing to the scaling.
+Value Emitter::emitPower(Value exponent, Value reference, double scale) {
+  Value difference = map(ScalarOp::Sub, {exponent, reference});
+  if (scale != 1)
+    difference = map(ScalarOp::Mul, {difference, create<tile::ConstantOp>(
+                                                     llvm::cast<RankedTensorType>(difference.getType()), scale)});
+  return map(ScalarOp::Exp2, difference);
+}
+
 /// The exponent with -inf beyond the edges of the stream.
 Value Emitter::emitExponent(Value exponent, const Order &order) {
   SmallVector<StringAttr> over(findStream()->stream.getOver().getAsRange<StringAttr>());
@@ -92,11 +102,11 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     step.next = map(ScalarOp::Maximum, {before, largest});
     if (double lag = stream.getLag().convertToDouble(); lag > 0) {
       Value ahead = map(ScalarOp::Sub, {largest, before});
-      Value near = map(ScalarOp::Le, {ahead, constant(order, element, lag)});
+      Value near = map(ScalarOp::Le, {ahead, constant(order, element, lag / op.getScale().convertToDouble())});
       step.next = map(ScalarOp::Where, {near, before, step.next});
     }
     step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
-    step.rebase = map(ScalarOp::Exp2, map(ScalarOp::Sub, {before, step.reference}));
+    step.rebase = emitPower(before, step.reference, op.getScale().convertToDouble());
     return Value();
   });
   loc = outerLoc;
@@ -115,8 +125,7 @@ Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
     reference = atDepth(getDepth(getDependence(op.getGauge())),
                         [&] { return guard(emitTile(op.getGauge(), own)); });
   }
-  Value difference = map(ScalarOp::Sub, {exponent, broadcast(reference, gaugeOrder, order)});
-  return map(ScalarOp::Exp2, difference);
+  return emitPower(exponent, broadcast(reference, gaugeOrder, order), op.getScale().convertToDouble());
 }
 
 //===----------------------------------------------------------------------===//

@@ -120,6 +120,7 @@ private:
   mlir::Value getCoord(mlir::StringAttr dim);
   mlir::Value getStart(mlir::StringAttr dim);
   bool isSizeOnly(SymExpr e);
+  mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale);
   mlir::Value emitScalar(SymExpr e);
   llvm::SmallVector<mlir::StringAttr> getGridOrder();
   void emitCoordinates();

@@ -102,6 +102,8 @@ public:
 
   /// Runs the plan with random cuts; partial states are merged in a random tree.
   double streamed(const KernelPlan &plan, std::mt19937 &random) {
+    for (const StreamState &state : plan.states)
+      visitExprs({state.isGauge ? state.exponent : state.value}, [&](Expr e) { EXPECT_NE(e->kind, ExprNode::Reduce); });
     states.assign(plan.states.size(), 0);
     int length = data[0].size();
     for (unsigned pass = 0; pass < plan.passes; ++pass) {
@@ -147,7 +149,8 @@ private:
         double weight = 1;
         if (state.gauge >= 0) {
           double g = result[state.gauge];
-          weight = std::exp2(eval(plan.states[state.gauge].exponent, at) - (g == -inf ? 0 : g));
+          const StreamState &gauge = plan.states[state.gauge];
+          weight = std::exp(gauge.scale * (eval(gauge.exponent, at) - (g == -inf ? 0 : g)));
         }
         if (state.monoid == ReduceOp::Max)
           total = std::max(total, eval(state.value, at));
@@ -170,7 +173,8 @@ private:
         result[i] = std::max(a[i], b[i]);
       } else if (state.gauge >= 0) {
         double g = result[state.gauge] == -inf ? 0 : result[state.gauge];
-        result[i] = a[i] * std::exp2(a[state.gauge] - g) + b[i] * std::exp2(b[state.gauge] - g);
+        double scale = plan.states[state.gauge].scale;
+        result[i] = a[i] * std::exp(scale * (a[state.gauge] - g)) + b[i] * std::exp(scale * (b[state.gauge] - g));
       } else {
         result[i] = a[i] + b[i];
       }

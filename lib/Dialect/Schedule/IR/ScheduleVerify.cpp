@@ -227,6 +227,8 @@ LogicalResult WeighOp::verify() {
   if (failed(expectElement(*this, "a gauge", element, valType(getGauge()).getElementType())) ||
       failed(expectElement(*this, "a result", element, valType(getResult()).getElementType())))
     return failure();
+  if (auto gauge = getGauge().getDefiningOp<GaugeOp>(); gauge && gauge.getScale() != getScale())
+    return emitOpError() << "expected the gauge's scale " << gauge.getScaleAttr() << ", got " << getScaleAttr();
   for (StringAttr dim : valType(getGauge()).getDims())
     if (!valType(getExponent()).hasDim(dim))
       return emitOpError() << "expected a gauge over dimensions of the exponent, got '"

@@ -127,21 +127,21 @@ def Schedule_YieldOp : Schedule_Op<"yield", [Pure, Terminator, HasParent<"Stream
 def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
   let summary = "the running reference of an exponent: its maximum so far along the stream";
   let description = [{
-    In powers of two. Weights and states that name a gauge are relative to it; when it moves from g
-    to g', states are multiplied by 2^(g - g'). Inside the body the result is the gauge after the
-    current block.
+    In the exponent's own units, of which `scale` make a power of two. Weights and states that name a
+    gauge are relative to it; when it moves from g to g', states are multiplied by
+    2^((g - g') * scale). Inside the body the result is the gauge after the current block.
 
     ```mlir
-    %g = sched.gauge %u : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+    %g = sched.gauge %u scale 1.4426950408889634 : f64 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
     ```
   }];
-  let arguments = (ins Schedule_ValType:$exponent);
+  let arguments = (ins Schedule_ValType:$exponent, DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let results = (outs Schedule_ValType:$result);
-  let assemblyFormat = "$exponent attr-dict `:` type($exponent) `->` type($result)";
+  let assemblyFormat = "$exponent (`scale` $scale^)? attr-dict `:` type($exponent) `->` type($result)";
 }
 
 def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
-  let summary = "2^(exponent - gauge), 0 where the exponent is -inf";
+  let summary = "2^((exponent - gauge) * scale), 0 where the exponent is -inf";
   let description = [{
     The gauge is a `sched.gauge` of the same stream, or, in a later pass, the final gauge that an
     earlier stream gave.
@@ -151,9 +151,9 @@ def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
        : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
     ```
   }];
-  let arguments = (ins Schedule_ValType:$exponent, Schedule_ValType:$gauge);
+  let arguments = (ins Schedule_ValType:$exponent, Schedule_ValType:$gauge, DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let results = (outs Schedule_ValType:$result);
-  let assemblyFormat = "$exponent `rel` $gauge attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat = "$exponent `rel` $gauge (`scale` $scale^)? attr-dict `:` functional-type(operands, $result)";
 }
 
 def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegments]> {
