@@ -1,6 +1,7 @@
 //===- Backend.cpp - From Tile IR to machine code -------------------------===//
 #include "Backend.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Bundle/Bundle.h"
@@ -64,7 +65,7 @@ bool Backend::lower(Compilation &compilation) const {
     manager.addPass(createCSEPass());
     if (failed(manager.run(module)))
       return failure();
-    return cpu::lowerTileToCpu(module, target);
+    return success(succeeded(cpu::lowerTileToCpu(module, target)) && succeeded(verify(module)));
   });
 }
 
