@@ -80,10 +80,13 @@ private:
   void product(const KernelShape::Contraction &c) {
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
-    // Every program packs the right-hand side for itself: many rows share that work.
-    over->tile = bounded(*over, 256);
-    rows->tile = balanced(*rows, 256, 8);
-    columns->tile = balanced(*columns, 512, 2 * lanes);
+    // Every program packs the right-hand side for itself: as many rows share that work as the second level holds, with
+    // the rows' part of the left-hand side and their accumulators.
+    const int64_t depth = 256, width = 512;
+    int64_t height = machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
+    over->tile = bounded(*over, depth);
+    rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 8);
+    columns->tile = balanced(*columns, width, 2 * lanes);
     spread(rows, 32, 1);
     spread(columns, 4 * lanes, 1);
   }
