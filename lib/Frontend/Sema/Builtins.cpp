@@ -330,12 +330,11 @@ std::optional<DType> Args::dtype(size_t i, DType otherwise) {
   return std::nullopt;
 }
 
-std::optional<int64_t> Args::dim(size_t i, unsigned rank) {
+std::optional<int64_t> Args::dim(size_t i, unsigned rank, bool rank0) {
   std::optional<int64_t> dim = integer(i);
   if (!dim)
     return std::nullopt;
-  // PyTorch takes 0 and -1 as dimensions of a tensor without any.
-  int64_t bound = std::max<int64_t>(rank, 1);
+  int64_t bound = std::max<int64_t>(rank, rank0);
   if (*dim >= -bound && *dim < bound)
     return *dim < 0 ? *dim + bound : *dim;
   error(i, "dimension " + std::to_string(*dim) + " is out of range for a tensor of " +
@@ -354,7 +353,7 @@ std::optional<llvm::SmallVector<int64_t>> Args::dims(size_t i, unsigned rank) {
   std::vector<Value> parts = whole.isSequence() ? *whole.elements : std::vector<Value>{whole};
   for (const Value &part : parts) {
     values[i] = part;
-    std::optional<int64_t> dim = this->dim(i, rank);
+    std::optional<int64_t> dim = this->dim(i, rank, true);
     values[i] = whole;
     if (!dim)
       return std::nullopt;
@@ -380,4 +379,14 @@ std::optional<Shape> Args::shape(size_t i) {
     shape.push_back(*size);
   }
   return shape;
+}
+
+bool Args::checkSizes(size_t i, llvm::ArrayRef<SymExpr> sizes) {
+  for (SymExpr size : sizes) {
+    if (in.sizes.nonNegative(size, ranges[i]) == false) {
+      error(i, "a size must not be negative, found " + size.str());
+      return false;
+    }
+  }
+  return true;
 }

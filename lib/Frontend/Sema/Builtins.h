@@ -35,12 +35,15 @@ struct Args {
   std::optional<double> real(size_t i);
   std::optional<bool> boolean(size_t i);
   std::optional<DType> dtype(size_t i, DType otherwise);
-  /// A dimension of a tensor of this rank, counted from the front.
-  std::optional<int64_t> dim(size_t i, unsigned rank);
+  /// A dimension of a tensor of this rank, counted from the front. Where it does not matter, 0 and
+  /// -1 are taken as dimensions of a tensor without any, as in PyTorch.
+  std::optional<int64_t> dim(size_t i, unsigned rank, bool rank0 = false);
   /// Sorted dimensions; None means all.
   std::optional<llvm::SmallVector<int64_t>> dims(size_t i, unsigned rank);
   /// A shape: one size or a sequence of them.
   std::optional<Shape> shape(size_t i);
+  /// Reports sizes below 0 that argument `i` gave. False if there is one.
+  bool checkSizes(size_t i, llvm::ArrayRef<SymExpr> sizes);
 };
 
 struct Builtin {

@@ -13,13 +13,7 @@ static bool checkShape(Args &args, const Shape &shape, size_t index) {
         .help("make it inside the function");
     return false;
   }
-  for (SymExpr size : shape) {
-    if (args.in.sizes.nonNegative(size, args.ranges[index]) == false) {
-      args.error(index, "a size must not be negative, found " + size.str());
-      return false;
-    }
-  }
-  return true;
+  return args.checkSizes(index, shape);
 }
 
 static Value filled(Args &args, const Shape &shape, const Value &value, DType dtype) {

@@ -66,7 +66,7 @@ static Value transpose(Args &args) {
   if (args[1].isSequence() || args[2].is(Value::None))
     return args.in.error(args.range, "'transpose' swaps two dimensions")
         .help("use permute for a whole order");
-  std::optional<int64_t> a = args.dim(1, rank), b = args.dim(2, rank);
+  std::optional<int64_t> a = args.dim(1, rank, true), b = args.dim(2, rank, true);
   if (!a || !b)
     return Value::error();
   if (rank)
@@ -114,8 +114,8 @@ static Value reshapeTo(Args &args, const Value &x, Shape shape, SourceRange rang
       open = i;
       continue;
     }
-    if (in.sizes.nonNegative(shape[i], range) == false)
-      return in.error(range, "a size must not be negative, found " + shape[i].str());
+    if (!args.checkSizes(1, shape[i]))
+      return Value::error();
     known = known * shape[i];
   }
   if (known.str().size() > Interpreter::maxSizeText)
@@ -167,7 +167,7 @@ static Value flatten(Args &args) {
   std::optional<Value> x = args.tensor(0);
   if (!x)
     return Value::error();
-  std::optional<int64_t> from = args.dim(1, x->rank()), to = args.dim(2, x->rank());
+  std::optional<int64_t> from = args.dim(1, x->rank(), true), to = args.dim(2, x->rank(), true);
   if (!from || !to)
     return Value::error();
   if (*from > *to)
@@ -224,6 +224,8 @@ static Value expand(Args &args) {
         return args.error(1, "-1 is not a size of a new dimension");
       size = have;
     }
+    if (!args.checkSizes(1, size))
+      return Value::error();
     if (!have.isConstant(1) && !args.in.sizes.equal(size, have, args.range))
       return args.in.sizeMismatch(args.ranges[1],
                                   "cannot expand size '" + have.str() + "' of dimension " +
@@ -249,6 +251,8 @@ static Value repeat(Args &args) {
   if (counts->size() < x->rank())
     return args.error(1, "expected at least " + std::to_string(x->rank()) + " counts, found " +
                              std::to_string(counts->size()));
+  if (!args.checkSizes(1, *counts))
+    return Value::error();
   Emitter &emit = args.emit();
   size_t extra = counts->size() - x->rank();
   Shape wide, merged;
@@ -385,6 +389,8 @@ static Value split(Args &args) {
     if (!given)
       return Value::error();
     SymExpr total(0);
+    if (!args.checkSizes(1, *given))
+      return Value::error();
     for (SymExpr one : *given) {
       total = total + one;
       sizes.push_back(one);

@@ -156,6 +156,10 @@ bool Emitter::sliceDim(const Value &slice, SymExpr size, SourceRange range, SymE
   // A step that reaches past the end takes one element; keep its product with sizes small.
   SymExpr stride(backward ? (step == INT64_MIN ? INT64_MAX : -step) : step);
   count = *some ? length.ceilDiv(stride) : SymExpr(0);
+  // As for arguments, sizes 0 and 1 are special.
+  std::optional<int64_t> atHand = in->sizes.valueAtHand(count);
+  if (!count.isConstant() && atHand && *atHand <= 1)
+    count = SymExpr(*in->sizes.fix(count, range));
   if (count.isConstant(0)) {
     start = SymExpr(0);
     step = 1;

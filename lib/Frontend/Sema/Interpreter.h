@@ -140,7 +140,7 @@ public:
   /// Counts work, so that a small program cannot run for ever. False after an error.
   bool spend(SourceRange range, uint64_t steps = 1);
 
-  static constexpr uint64_t maxSteps = 20'000'000;
+  static constexpr uint64_t maxSteps = 3'000'000;
   static constexpr unsigned maxIterations = 100'000;
   static constexpr unsigned maxEvalDepth = 1500;
   static constexpr size_t maxElements = 100'000;

@@ -234,7 +234,7 @@ std::optional<int64_t> Sizes::lowerBound(SymExpr e) const {
   case SymExpr::Kind::CeilDiv: {
     std::optional<int64_t> bound = lowerBound(e.operands()[0]);
     SymExpr divisor = e.operands()[1];
-    if (!bound || *bound < 0 || !lowerBound(divisor).value_or(0))
+    if (!bound || *bound < 0 || lowerBound(divisor).value_or(0) < 1)
       return std::nullopt;
     return divisor.isConstant() ? *bound / divisor.constantValue() : 0;
   }
