@@ -372,6 +372,8 @@ std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
         return Terms{{Linear(), one(e), Linear(), e}};
       return fail(e, "chooses between a statistic and an infinite value");
     }
+  if (!hasX(condition))
+    condition = valueOf(condition);
   Terms result;
   for (unsigned i = 1; i < 3; ++i) {
     if (e->args[i]->isConstant(0))

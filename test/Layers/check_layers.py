@@ -55,8 +55,8 @@ RULES: list[tuple[str, list[str], bool]] = [
         for a in DIALECTS
         for b in [*DIALECTS, "LLVM"]
     ],
-    ("CodeGen", [*SHARED, *DIALECT_IR, "Analysis", *RUNTIME_ABI], True),
-    ("Bundle", [*BASE, "Dialect/Target/IR", *RUNTIME_ABI], True),
+    ("CodeGen", [*SHARED, *DIALECT_IR, "Analysis", "Conversion/TileToTarget", *RUNTIME_ABI], True),
+    ("Bundle", [*BASE, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
     ("CAPI/include", RUNTIME_ABI, False),
     ("CAPI", [*COMPILER, "Pipeline"], True),

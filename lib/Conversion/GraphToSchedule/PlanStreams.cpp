@@ -409,6 +409,9 @@ private:
       return e;
     if (e->kind == ExprNode::Cast)
       return pool.cast(resolveStored(e->args[0], sep), e->type, e->isExplicit, e->loc);
+    if (e->isMap(ScalarOp::Where) && !sep.hasX(e->args[0]))
+      return pool.map(ScalarOp::Where,
+                      {sep.valueOf(e->args[0]), resolveStored(e->args[1], sep), resolveStored(e->args[2], sep)}, e->loc);
     auto terms = sep.separateSum(e);
     if (terms && terms->size() == 1 && !terms->front().beta.isZero()) {
       SeparatedTerm &t = terms->front();

@@ -1,16 +1,15 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
 
 // A contraction, a causal mask, a softmax and a second contraction are one kernel with one stream over the keys. The
-// user's maximum has cancelled, the scale is folded into the exponent, and the mask bounds the stream.
+// user's maximum has cancelled, the scale belongs to the gauge, and the mask bounds the stream.
 
 // CHECK-LABEL: func.func @attention
 // CHECK: sched.kernel @attention_0
 // CHECK-NEXT: dims [parallel b = B tile 1, parallel h = H tile 1, parallel s = S tile {{[0-9]+}}, stream t = T tile
 // CHECK: sched.stream over [t] live ["0", "min(T, s.hi + 1)"] full ["0", "min(T, s.lo + 1)"]
 // CHECK: %[[S:.*]] = sched.reduce sum({{.*}}) over [k]
-// CHECK: %[[U:.*]] = sched.map mul(%[[S]],
-// CHECK: %[[M:.*]] = sched.mask %{{.*}}, %[[U]] else 0xFF800000
-// CHECK: %[[G:.*]] = sched.gauge %[[M]]
+// CHECK: %[[M:.*]] = sched.mask %{{.*}}, %[[S]] else 0xFF800000
+// CHECK: %[[G:.*]] = sched.gauge %[[M]] scale 0.180336
 // CHECK: %[[P:.*]] = sched.weigh %[[M]] rel %[[G]]
 // CHECK: %[[L:.*]] = sched.accumulate sum(%[[P]]) rel %[[G]]
 // CHECK: %[[A:.*]] = sched.accumulate sum(%[[P]], %{{.*}}) rel %[[G]]

@@ -106,11 +106,11 @@ Value LogSumExpOp::decompose(OpBuilder &builder) {
   Writer w(builder, *this);
   Value x = w.widen(getInput());
   Value max = w.reduce(tessera::ReduceOp::Max, x, getDims());
-  // An infinite maximum is the result by itself: shift by 0 there, as inf - inf would be nan.
-  Value shift = w.map(ScalarOp::Where, {w.map(ScalarOp::IsInf, max), w.constant(0, max), max});
-  Value weight = w.map(ScalarOp::Exp, w.map(ScalarOp::Sub, {x, w.expand(shift, x, getDims())}));
+  Value weight = w.map(ScalarOp::Exp, w.map(ScalarOp::Sub, {x, w.expand(max, x, getDims())}));
   Value sum = w.reduce(tessera::ReduceOp::Sum, weight, getDims());
-  return w.finish(w.map(ScalarOp::Add, {w.map(ScalarOp::Log, sum), shift}));
+  // An infinite maximum is the result by itself, where inf - inf has made the sum nan.
+  Value value = w.map(ScalarOp::Add, {w.map(ScalarOp::Log, sum), max});
+  return w.finish(w.map(ScalarOp::Where, {w.map(ScalarOp::IsInf, max), max, value}));
 }
 
 Value MeanOp::decompose(OpBuilder &builder) {
