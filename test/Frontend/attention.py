@@ -1,5 +1,5 @@
 # The language's own example, with run-time sizes: nothing is assumed of them.
-# RUN: %tessera compile %s --arg q=fp16[2,16,1024,64] --arg k=fp16[2,16,1024,64] --arg v=fp16[2,16,1024,64] --emit graph | FileCheck %s
+# RUN: %tessera compile %s --arg q=fp16[2,5,1024,72] --arg k=fp16[2,5,1024,72] --arg v=fp16[2,5,1024,72] --emit graph | FileCheck %s
 import math
 import tessera as tsr
 from tessera import Tensor, fp16, bf16, fp32

@@ -66,7 +66,7 @@ def breaks(x):
     else:
         x = x - 1
     for j in (1, 2):
-        x = x / j
+        x = x / (j + 1)
     return x
 
 # BREAK-COUNT-2: gir.map mul

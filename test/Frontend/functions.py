@@ -40,12 +40,12 @@ def outer(x: Tensor["A", "B"]) -> Tensor["A", "B", single]:
     return soft(z.T, axis=1).to(tsr.float32)
 
 # OUTER: func.func @outer(
-# OUTER: gir.constant 3.000000e+00
-# OUTER: gir.map mul
-# OUTER: gir.constant 3.000000e+00
-# OUTER: gir.map add
+# OUTER-DAG: %[[SCALE:.*]] = gir.constant 3.000000e+00 : f32 : !gir.tensor<A, B, f32>
+# OUTER-DAG: %[[TWO:.*]] = gir.constant 2.000000e+00 : f32 : !gir.tensor<B, A, f32>
+# OUTER: gir.map mul(%{{.*}}, %[[SCALE]])
+# OUTER: gir.map add(%{{.*}}, %[[SCALE]])
 # OUTER: gir.transpose %{{.*}} perm [1, 0]
-# OUTER: gir.constant 2.000000e+00
+# OUTER: gir.map mul(%{{.*}}, %[[TWO]])
 # OUTER: gir.softmax %{{.*}} dim 1
 
 class Model:

@@ -100,7 +100,7 @@ Value Interpreter::callFunction(const UserFunction &function, const CallExpr &ca
     ranges[index] = keyword.value->range;
     given[index] = true;
   }
-  for (size_t i = 0; i < def.params.size(); ++i) {
+  for (size_t i = 0; i < def.params.size() && ok; ++i) {
     if (given[i] || def.params[i].defaultValue)
       continue;
     error({call.range.file, call.range.end - 1, call.range.end}, "missing argument '" + std::string(def.params[i].name) +
