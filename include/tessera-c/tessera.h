@@ -220,6 +220,9 @@ TESSERA_API uint32_t tessera_abi_version(void);
 TESSERA_API const char *tessera_version(void);
 /// What this machine has, as JSON: {"devices": [{"target": "cpu", "name": …, …}]}.
 TESSERA_API const char *tessera_devices(void);
+/// The program tessera-opt, which runs single passes on textual IR. It is the one function here that
+/// is a whole program: it prints, and may exit; call it once in a process.
+TESSERA_API int tessera_opt_main(int argc, char **argv);
 /// @}
 
 #ifdef __cplusplus
