@@ -8,8 +8,6 @@
 #       tables at the mirrored include path of the build tree; FILE is relative to include/tessera
 #   tessera_add_unittest(NAME [MLIR] [LINK lib…])
 #       a gtest program of the *.cpp here; MLIR links LLVM and MLIR too
-#   tessera_add_python_package(DIR) and tessera_add_python_extension(TARGET DIR NAME [LINK lib…])
-#       a package in build/python: links to the *.py of DIR, and DIR/NAME.abi3.so of the *.cpp here
 #   tessera_link_mlir(TARGET), tessera_export_only(TARGET pattern…)
 #       for a final program or shared library (TesseraLink.cmake)
 #

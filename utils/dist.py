@@ -53,7 +53,8 @@ def stage(folder: Path, root: Path) -> None:
     for name in ("libtessera.so", "libtessera_rt.so"):  # once in the archive
         (package / name).symlink_to(Path("..", "..", "lib", name))
     shutil.copytree(TOP / "examples", root / "examples", ignore=unwanted)
-    shutil.copytree(TOP / "integration" / "cpu", root / "tests" / "cpu", ignore=unwanted)
+    for suite in ("cpu", "python", "random"):
+        shutil.copytree(TOP / "integration" / suite, root / "tests" / suite, ignore=unwanted)
     shutil.copy2(TOP / "utils" / "run_suite.py", root / "tests")
     for name in ("README.md", "LICENSE", "VERSION"):
         shutil.copy2(TOP / name, root)
