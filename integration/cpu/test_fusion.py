@@ -133,3 +133,33 @@ def test_what_cannot_stream_takes_another_pass(body, passes):
     kernels, streams, _ = shape_of(function, random((50, 300)))
     assert (kernels, streams) == (1, passes)
     check(function, random((50, 300)))
+
+
+DOCUMENTS = """def f(q, k, v, ids):
+    s = q @ k.mT
+    i = tsr.iota(s.shape, dim=-2)
+    j = tsr.iota(s.shape, dim=-1)
+    live = CONDITION
+    return tsr.softmax(tsr.where(live, s, -tsr.inf), dim=-1) @ v
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "ids[:, None] == ids[None, :]",
+        "(ids[:, None] == ids[None, :]) & (j <= i)",
+        "(ids[None, :] <= ids[:, None]) & (j > i - 100)",
+        "~(ids[:, None] != ids[None, :]) | (j == 0)",
+    ],
+)
+@pytest.mark.parametrize("ordered", [True, False])
+def test_blocks_that_data_empties(condition, ordered):
+    function = define(DOCUMENTS.replace("CONDITION", condition))
+    ids = random((300,), "int64", low=0, high=7)
+    if ordered:
+        ids.sort()
+    arguments = [random((2, 300, 64), seed=i) for i in range(3)]
+    assert shape_of(function, *arguments, ids) == (1, 1, 1)
+    assert "sched.visit" in function.inspect_ir("sched", *arguments, ids)
+    check(function, *arguments, ids)

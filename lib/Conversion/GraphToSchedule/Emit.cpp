@@ -4,6 +4,7 @@
 #include "Pull.h"
 
 #include "tessera/Analysis/MaskRanges.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -346,27 +347,44 @@ private:
     return {SymExpr::max(range.lo, begin), SymExpr::min(range.hi, begin + length)};
   }
 
-  /// The ranges of a pass along its last stream dimension, and which masks they account for.
-  std::pair<Interval, Interval> ranges(unsigned pass) {
+  /// What is known of a pass's blocks along its last stream dimension.
+  struct Blocks {
+    Interval live, full;
+    /// For each contribution to a state the conditions that it needs, where data decides; empty: nothing to test.
+    std::vector<std::vector<Expr>> tests;
+  };
+
+  Blocks analyseBlocks(unsigned pass) {
     const std::string &n = plan.stream.back();
     SymExpr size = pool.dimSize(n);
     MaskRange everything{{SymExpr(0), size}, Interval{SymExpr(0), size}};
     std::optional<Interval> live;
     MaskRange full = everything;
+    Blocks blocks;
+    std::set<Expr> solved, tested;
+    bool allTested = true;
     auto contribution = [&](const Masks &found) {
       MaskRange mine = everything;
+      std::vector<Expr> conditions;
+      bool decidedByData = false;
       for (auto &[where, condition] : found.conditionOf) {
         MaskRange range = maskRange(pool, condition, n, size);
-        if (!range.full)
-          continue;
-        masks.insert(where);
-        mine = intersect(mine, range);
+        mine.live = intersect(mine, range).live;
+        if (range.full) {
+          solved.insert(where);
+          mine.full = intersect(mine, range).full;
+          conditions.push_back(condition);
+        } else if (isTestable(condition)) {
+          tested.insert(where);
+          conditions.push_back(condition);
+          decidedByData = true;
+        }
       }
+      allTested &= decidedByData;
+      if (llvm::find(blocks.tests, conditions) == blocks.tests.end())
+        blocks.tests.push_back(conditions);
       full = intersect(full, mine);
-      if (!live)
-        live = mine.live;
-      else
-        live = Interval{SymExpr::min(live->lo, mine.live.lo), SymExpr::max(live->hi, mine.live.hi)};
+      live = live ? Interval{SymExpr::min(live->lo, mine.live.lo), SymExpr::max(live->hi, mine.live.hi)} : mine.live;
     };
     for (const StreamState &state : plan.states) {
       if (!state.used || state.pass != pass || state.isGauge)
@@ -383,13 +401,126 @@ private:
     for (const KernelOutput &output : plan.outputs)
       if (output.pass == static_cast<int>(pass))
         contribution(Masks());
-    return {live.value_or(everything.live), *full.full};
+    blocks.live = live.value_or(everything.live);
+    masks = solved;
+    if (!allTested || blocks.tests.empty()) {
+      blocks.tests.clear();
+      blocks.full = *full.full;
+      return blocks;
+    }
+    masks.insert(tested.begin(), tested.end());
+    blocks.full = {SymExpr(0), size};
+    return blocks;
+  }
+
+  /// Whether bounds of the operands over a block can decide a condition: comparisons of integers, and bools.
+  static bool isTestable(Expr e) {
+    bool reduces = false;
+    visitExprs({e}, [&](Expr x) { reduces |= x->kind == ExprNode::Reduce; });
+    if (reduces || !e->type.isInteger(1))
+      return false;
+    if (e->kind != ExprNode::Map)
+      return true;
+    switch (e->op) {
+    case ScalarOp::And:
+    case ScalarOp::Or:
+      return isTestable(e->args[0]) && isTestable(e->args[1]);
+    case ScalarOp::Not:
+      return isTestable(e->args[0]);
+    case ScalarOp::Eq:
+    case ScalarOp::Ne:
+    case ScalarOp::Lt:
+    case ScalarOp::Le:
+    case ScalarOp::Gt:
+    case ScalarOp::Ge:
+      return e->args[0]->type.isSignlessInteger() && !e->args[0]->type.isInteger(1);
+    default:
+      return false;
+    }
+  }
+
+  mlir::Value emitMap(ScalarOp op, llvm::ArrayRef<mlir::Value> args, mlir::Location loc) {
+    DimSet set;
+    llvm::SmallVector<mlir::Type> types;
+    for (mlir::Value arg : args) {
+      auto type = llvm::cast<sched::ValType>(arg.getType());
+      types.push_back(type.getElementType());
+      for (mlir::StringAttr dim : type.getDims())
+        set.insert(dim.str());
+    }
+    return sched::MapOp::create(builder, loc, valType(set, scalarOpResultType(op, types)),
+                                builder.getStringAttr(scalarOpInfo(op).name), args);
+  }
+
+  /// An extreme of an expression over the block; before the stream if it does not depend on it.
+  mlir::Value emitBound(Expr e, ReduceOp kind) {
+    llvm::SmallVector<llvm::StringRef> over;
+    DimSet rest = e->dims;
+    for (const KernelDim &dim : dims)
+      if (e->dims.count(dim.name) && (dim.tile > 1 || dim.role != sched::kParallel)) {
+        over.push_back(dim.name);
+        rest.erase(dim.name);
+      }
+    mlir::Value value = emit(e);
+    if (over.empty())
+      return value;
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    if (!e->dependsOn(plan.streamSet()))
+      builder.setInsertionPoint(stream);
+    return sched::BoundOp::create(builder, e->loc, valType(rest, e->type), builder.getStringAttr(reduceOpName(kind)),
+                                  value, builder.getStrArrayAttr(over));
+  }
+
+  /// Whether the condition may hold somewhere in the block, and whether it holds everywhere (Kleene logic on intervals).
+  std::pair<mlir::Value, mlir::Value> emitTest(Expr e) {
+    mlir::Location loc = e->loc;
+    auto both = [&](ScalarOp op, auto a, auto b) {
+      return std::make_pair(emitMap(op, {a.first, b.first}, loc), emitMap(op, {a.second, b.second}, loc));
+    };
+    auto negated = [&](std::pair<mlir::Value, mlir::Value> x) {
+      return std::make_pair(emitMap(ScalarOp::Not, {x.second}, loc), emitMap(ScalarOp::Not, {x.first}, loc));
+    };
+    if (e->kind != ExprNode::Map)
+      return {emitBound(e, ReduceOp::Any), emitBound(e, ReduceOp::All)};
+    if (e->op == ScalarOp::And || e->op == ScalarOp::Or)
+      return both(e->op, emitTest(e->args[0]), emitTest(e->args[1]));
+    if (e->op == ScalarOp::Not)
+      return negated(emitTest(e->args[0]));
+    bool swapped = e->op == ScalarOp::Gt || e->op == ScalarOp::Ge;
+    Expr a = e->args[swapped], b = e->args[!swapped];
+    mlir::Value aLow = emitBound(a, ReduceOp::Min), aHigh = emitBound(a, ReduceOp::Max);
+    mlir::Value bLow = emitBound(b, ReduceOp::Min), bHigh = emitBound(b, ReduceOp::Max);
+    if (e->op == ScalarOp::Eq || e->op == ScalarOp::Ne) {
+      mlir::Value maybe = emitMap(ScalarOp::And, {emitMap(ScalarOp::Le, {aLow, bHigh}, loc),
+                                                  emitMap(ScalarOp::Le, {bLow, aHigh}, loc)}, loc);
+      mlir::Value always = emitMap(ScalarOp::And, {emitMap(ScalarOp::Eq, {aLow, bHigh}, loc),
+                                                   emitMap(ScalarOp::Eq, {aHigh, bLow}, loc)}, loc);
+      return e->op == ScalarOp::Eq ? std::make_pair(maybe, always) : negated({maybe, always});
+    }
+    ScalarOp less = e->op == ScalarOp::Lt || e->op == ScalarOp::Gt ? ScalarOp::Lt : ScalarOp::Le;
+    return {emitMap(less, {aLow, bHigh}, loc), emitMap(less, {aHigh, bLow}, loc)};
+  }
+
+  /// A block is left out if every contribution has a condition that holds nowhere in it.
+  void emitVisit(const Blocks &blocks, mlir::Location loc) {
+    mlir::Value live, full;
+    for (const std::vector<Expr> &conditions : blocks.tests) {
+      mlir::Value mine;
+      for (Expr condition : conditions) {
+        auto [maybe, always] = emitTest(condition);
+        mine = mine ? emitMap(ScalarOp::And, {mine, maybe}, loc) : maybe;
+        full = full ? emitMap(ScalarOp::And, {full, always}, loc) : always;
+      }
+      live = live ? emitMap(ScalarOp::Or, {live, mine}, loc) : mine;
+    }
+    sched::VisitOp::create(builder, loc, live, full);
   }
 
   void emitPass(unsigned pass, mlir::Location loc) {
     streamValues.clear();
     masks.clear();
-    auto [live, full] = ranges(pass);
+    Blocks known = analyseBlocks(pass);
+    Interval live = known.live, full = known.full;
     if (!splitDim.empty()) {
       live = partOf(live);
       full = partOf(full);
@@ -406,6 +537,8 @@ private:
     {
       mlir::OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToEnd(&block);
+      if (!known.tests.empty())
+        emitVisit(known, loc);
       std::map<unsigned, mlir::Value> gauges, weights;
       llvm::SmallVector<mlir::Value> yields;
       for (auto [number, state] : llvm::enumerate(plan.states)) {

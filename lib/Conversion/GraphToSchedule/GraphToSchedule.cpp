@@ -76,17 +76,8 @@ private:
   /// Stores the value, or what elementwise work directly on it leaves.
   bool store(const Cut &cut) {
     mlir::Value value = cut.value;
-    if (llvm::isa<mlir::BlockArgument>(value)) {
-      // A reshape of a strided argument: the reshaped value is what gets stored.
-      for (mlir::Operation *user : value.getUsers())
-        if (auto reshape = firstReshape(user); reshape && stored.insert(reshape)) {
-          reasons.push_back(cut.reason);
-          return true;
-        }
-      return false;
-    }
     mlir::Value top = value;
-    while (top.hasOneUse() && !stored.contains(top)) {
+    while (!cut.exactly && top.hasOneUse() && !stored.contains(top)) {
       mlir::Operation *user = *top.getUsers().begin();
       if (!llvm::isa<gir::MapOp, gir::CastOp>(user) || stored.contains(user->getResult(0)))
         break;
@@ -96,20 +87,6 @@ private:
       top = value;
     reasons.push_back(cut.reason);
     return stored.insert(top);
-  }
-
-  /// The first reshape that `op` leads to through views and elementwise operations.
-  mlir::Value firstReshape(mlir::Operation *op) {
-    if (op->getNumResults() != 1)
-      return {};
-    if (llvm::isa<gir::ReshapeOp>(op))
-      return stored.contains(op->getResult(0)) ? mlir::Value() : op->getResult(0);
-    if (!llvm::isa<gir::MapOp, gir::CastOp, gir::BroadcastOp, gir::TransposeOp, gir::SliceOp>(op))
-      return {};
-    for (mlir::Operation *user : op->getResult(0).getUsers())
-      if (mlir::Value found = firstReshape(user))
-        return found;
-    return {};
   }
 
   std::vector<Root> rootsOf(mlir::Value value) {

@@ -57,6 +57,7 @@ struct KernelPlan {
 struct Cut {
   mlir::Value value;
   std::string reason;
+  bool exactly = false; ///< no other value computed from it will do
 };
 
 /// Finds the stream, unifies reductions with it, and separates them into passes. On failure says what to cut.

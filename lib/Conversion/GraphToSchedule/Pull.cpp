@@ -72,13 +72,10 @@ static SymExpr joinDivisions(SymExpr e) {
 
 Expr Puller::load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc) {
   if (llvm::any_of(index, hasDivision)) {
-    if (!isContiguous(tensor)) {
-      cut = cut ? cut : Cut{tensor, "it is not laid out row-major, and a reshape needs that"};
-      return pool.constant(0, tensorType(tensor).getElementType());
-    }
     SymExpr linear = joinDivisions(linearIndex(tensorType(tensor).getShape(), index));
-    if (hasDivision(linear)) {
-      cut = cut ? cut : Cut{tensor, "a reshape of a part of it has no regular stride"};
+    if (!isContiguous(tensor) || hasDivision(linear)) {
+      // Only a reshape brings divisions; the one nearest to the output is stored, which walks its input instead.
+      cut = cut ? cut : Cut{reshapes.front(), "a reshape has no regular stride in its input's memory", true};
       return pool.constant(0, tensorType(tensor).getElementType());
     }
     index = {linear};
@@ -117,7 +114,7 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   }
   auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
   if (!indexed) {
-    cut = cut ? cut : Cut{value, "it is put together from pieces"};
+    cut = cut ? cut : Cut{value, "it is put together from pieces", true};
     return pool.constant(0, type);
   }
 
@@ -154,7 +151,13 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
     std::vector<SymExpr> at;
     for (SymExpr e : indexed.getOperandIndex(i))
       at.push_back(e.substitute(lookup));
-    return pull(op->getOperand(i), std::move(at));
+    bool divides = llvm::any_of(at, hasDivision) && llvm::none_of(index, hasDivision);
+    if (divides)
+      reshapes.push_back(value);
+    Expr element = pull(op->getOperand(i), std::move(at));
+    if (divides)
+      reshapes.pop_back();
+    return element;
   };
 
   gir::ScalarBody body = indexed.getScalarBody();

@@ -25,6 +25,8 @@ private:
   ExprPool &pool;
   const llvm::SetVector<mlir::Value> &stored;
   std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
+  /// The reshapes on the way from the output whose inputs are addressed by quotients and remainders.
+  std::vector<mlir::Value> reshapes;
   /// One name per reduced dimension of an operation, wherever it is asked for: equal elements stay equal.
   std::map<std::pair<mlir::Operation *, unsigned>, std::string> reducedDims;
 };

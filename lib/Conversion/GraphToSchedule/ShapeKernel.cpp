@@ -129,6 +129,9 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
 
   KernelShape shape;
   shape.elementBytes = std::max(4u, bytes);
+  visitExprs(roots, [&](Expr e) {
+    shape.masked |= e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream);
+  });
   for (const std::string &name : order)
     shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});
   for (const Access &access : accesses) {

@@ -162,6 +162,35 @@ Values Emitter::emitBlock(sched::StreamOp op) {
   return states;
 }
 
+/// A condition of the whole block as a scalar.
+Value Emitter::emitTest(Value condition, ReduceOp join) {
+  Order order = getOrder(condition);
+  Value tile = emitTile(condition, order);
+  if (!order.empty())
+    tile = fold<tile::ReduceOp>(join, tile, llvm::to_vector(llvm::seq<int64_t>(0, order.size())));
+  return create<tile::ExtractOp>(builder.getI1Type(), tile);
+}
+
+/// The block behind a test of its bounds: left out, with its masks, or without them.
+Values Emitter::emitVisit(sched::VisitOp visit, sched::StreamOp op, ValueRange states) {
+  Scope &loop = top();
+  loop.stream = {}; // the block lives in the branches below
+  Value live = emitTest(visit.getLive(), ReduceOp::Any);
+  auto block = [&] { return emitBlock(op); };
+  auto prepare = [&](Scope &scope, bool full) {
+    scope.coords = loop.coords;
+    scope.ragged = loop.ragged;
+    scope.stream = op;
+    scope.full = full;
+    scope.carried = loop.carried;
+  };
+  TypeRange types = states.getTypes();
+  return emitIf(live, types, [&] {
+    Value full = emitTest(visit.getFull(), ReduceOp::All);
+    return emitIf(full, types, block, block, prepare);
+  }, [&] { return Values(states); });
+}
+
 //===----------------------------------------------------------------------===//
 // Segments
 //===----------------------------------------------------------------------===//
@@ -236,7 +265,7 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   });
 
   Values states(inits);
-  auto emitSegment = [&](Value from, Value to, bool full) {
+  auto emitSegment = [&](Value from, Value to, bool full, bool atEdge) {
     auto prepare = [&](Scope &scope) {
       scope.stream = op;
       scope.full = full;
@@ -246,19 +275,22 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
       for (Operation &member : op.getBody().front())
         if (isState(member))
           top().carried[&member] = args[i++];
-      return emitBlock(op);
+      auto visits = op.getBody().front().getOps<sched::VisitOp>();
+      return visits.empty() ? emitBlock(op) : emitVisit(*visits.begin(), op, args);
     };
-    states = emitLoop(from, to, dim.getName(), ragged && !full, states, body, prepare);
+    states = emitLoop(from, to, dim.getName(), atEdge, states, body, prepare);
   };
   if (!hasFull) {
-    emitSegment(segments[0], segments[3], /*full=*/false);
+    emitSegment(segments[0], segments[3], /*full=*/false, ragged);
     return states;
   }
   if (hasHead)
-    emitSegment(segments[0], segments[1], /*full=*/false);
-  emitSegment(segments[1], segments[2], /*full=*/true);
+    emitSegment(segments[0], segments[1], /*full=*/false, ragged);
+  // Where each block is tested, the full range only says that it lies inside.
+  bool isTested = !op.getBody().front().getOps<sched::VisitOp>().empty();
+  emitSegment(segments[1], segments[2], /*full=*/!isTested, /*atEdge=*/false);
   if (hasTail)
-    emitSegment(segments[2], segments[3], /*full=*/false);
+    emitSegment(segments[2], segments[3], /*full=*/false, ragged);
   return states;
 }
 

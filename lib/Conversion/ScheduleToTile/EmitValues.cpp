@@ -121,6 +121,16 @@ Value Emitter::generate(Value value, const Order &order) {
     return cast(emitTile(castOp.getInput(), order), element);
   if (auto reduce = dyn_cast<sched::ReduceOp>(op))
     return generateReduce(reduce, order);
+  if (auto bound = dyn_cast<sched::BoundOp>(op)) {
+    Order inner(order);
+    SmallVector<int64_t> axes;
+    for (StringAttr dim : getOrder(SmallVector<StringAttr>(bound.getOver().getAsRange<StringAttr>()))) {
+      axes.push_back(inner.size());
+      inner.push_back(dim);
+    }
+    Value tile = emitTile(bound.getValue(), inner);
+    return axes.empty() ? tile : fold<tile::ReduceOp>(bound.getReduceOp(), tile, axes);
+  }
   if (auto weigh = dyn_cast<sched::WeighOp>(op))
     return generateWeigh(weigh, order);
   if (auto gauge = dyn_cast<sched::GaugeOp>(op))

@@ -229,6 +229,24 @@ Values Emitter::emitLoops(ArrayRef<StringAttr> dims, bool peel, ValueRange inits
   return emitLoop(whole, blocks, dim.getName(), true, values, inside);
 }
 
+Values Emitter::emitIf(Value condition, TypeRange types, llvm::function_ref<Values()> then,
+                       llvm::function_ref<Values()> otherwise,
+                       llvm::function_ref<void(Scope &, bool)> prepare) {
+  auto branch = create<scf::IfOp>(types, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  Operation *outerChild = std::exchange(top().child, branch);
+  for (bool isThen : {true, false}) {
+    Scope scope;
+    scope.block = isThen ? branch.thenBlock() : branch.elseBlock();
+    if (prepare)
+      prepare(scope, isThen);
+    scopes.push_back(&scope);
+    create<scf::YieldOp>(isThen ? then() : otherwise());
+    scopes.pop_back();
+  }
+  top().child = outerChild;
+  return Values(branch.getResults());
+}
+
 Scope *Emitter::findScope(StringAttr dim) {
   for (Scope *scope : llvm::reverse(scopes))
     if (scope->coords.contains(dim))

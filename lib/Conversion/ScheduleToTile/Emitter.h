@@ -96,6 +96,9 @@ private:
   /// Loops over the blocks of `dims`. With `peel`, the innermost handles its ragged block apart.
   Values emitLoops(llvm::ArrayRef<mlir::StringAttr> dims, bool peel, mlir::ValueRange inits,
                    Body body);
+  /// A branch with a scope of its own on either side.
+  Values emitIf(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> then,
+                llvm::function_ref<Values()> otherwise, llvm::function_ref<void(Scope &, bool)> prepare = nullptr);
   Scope *findScope(mlir::StringAttr dim);
   Scope *findStream(); ///< the innermost loop of the open stream, if any
   bool isRagged(mlir::StringAttr dim);
@@ -166,6 +169,8 @@ private:
   void emitStream(sched::StreamOp op);
   Values emitSegments(sched::StreamOp op, mlir::ValueRange states);
   Values emitBlock(sched::StreamOp op);
+  Values emitVisit(sched::VisitOp visit, sched::StreamOp op, mlir::ValueRange states);
+  mlir::Value emitTest(mlir::Value condition, ReduceOp join);
   bool isPaddedProduct(sched::StreamOp op);
   GaugeStep getGaugeStep(sched::GaugeOp op);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);

@@ -476,3 +476,30 @@ LogicalResult sched::ReduceOp::verify() {
   }
   return expectUnion(*this, *kernel, getValues(), getOver());
 }
+
+LogicalResult BoundOp::verify() {
+  FailureOr<KernelOp> kernel = expectKernel(*this);
+  if (failed(kernel))
+    return failure();
+  Type element = valType(getValue()).getElementType();
+  bool isTest = getKind() == "any" || getKind() == "all";
+  if (!isTest && getKind() != "min" && getKind() != "max")
+    return emitOpError() << "expected min, max, any or all, got " << getKind();
+  if (isTest != element.isInteger(1))
+    return emitOpError() << "expected " << (isTest ? "bools" : "numbers") << " for " << getKind() << ", got " << element;
+  if (failed(expectElement(*this, "a result", element, valType(getResult()).getElementType())))
+    return failure();
+  return expectUnion(*this, *kernel, getValue(), getOver());
+}
+
+LogicalResult VisitOp::verify() {
+  for (Value condition : getOperands())
+    if (!valType(condition).getElementType().isInteger(1))
+      return emitOpError() << "expected conditions, got " << valType(condition).getElementType();
+  auto stream = cast<StreamOp>((*this)->getParentOp());
+  if (llvm::range_size(stream.getBody().front().getOps<VisitOp>()) > 1)
+    return emitOpError("expected one test of the block, got several");
+  if (!stream.getBody().front().getOps<StoreOp>().empty())
+    return emitOpError("expected a stream that stores nothing");
+  return success();
+}

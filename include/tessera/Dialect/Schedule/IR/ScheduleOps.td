@@ -313,4 +313,42 @@ def Schedule_ReduceOp : Schedule_PureOp<"reduce"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// Blocks that data empties
+//===----------------------------------------------------------------------===//
+
+def Schedule_BoundOp : Schedule_PureOp<"bound"> {
+  let summary = "the least or greatest of a value over the current block, or whether any or all of it hold";
+  let description = [{
+    Reduces over the extent of this program's block along `over`, whatever the roles of those dimensions are. What lies
+    beyond an edge may widen the answer, never narrow it.
+
+    ```mlir
+    %lo = sched.bound min %ids over [n] : !sched.val<[n], i64> -> !sched.val<[], i64>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Schedule_ValType:$value, StrArrayAttr:$over);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($kind) $value `over` custom<Names>($over) attr-dict `:` type($value) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
+def Schedule_VisitOp : Schedule_Op<"visit", [HasParent<"StreamOp">]> {
+  let summary = "a test of the current block: it is left out unless `live`, and its masks are unless not `full`";
+  let description = [{
+    Both conditions are of the whole block (built from `sched.bound`). A block in which `live` is false leaves every state
+    as it is, so the stream may have nothing to store; in a block in which `full` is true no `sched.mask` is evaluated.
+
+    ```mlir
+    sched.visit %live full %full : !sched.val<[], i1>, !sched.val<[], i1>
+    ```
+  }];
+  let arguments = (ins Schedule_ValType:$live, Schedule_ValType:$full);
+  let assemblyFormat = "$live `full` $full attr-dict `:` type($live) `,` type($full)";
+}
+
 #endif
