@@ -108,9 +108,9 @@ private:
           continue;
         Dim *dim = find(side->back());
         if (dim && dim->role == Dim::Stream)
-          dim->tile = bounded(*dim, 256);
+          dim->tile = bounded(*dim, shape.masked ? 64 : 256);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
-          dim->tile = bounded(*dim, 128);
+          dim->tile = bounded(*dim, shape.masked ? 64 : 128);
           row = dim;
         }
       }

@@ -38,6 +38,8 @@ struct KernelShape {
   std::vector<Contraction> contractions;
   /// Dimensions along which some tensor is contiguous although they are not last: tiles should be blocks there.
   std::vector<std::string> otherContiguous;
+  /// Whether a condition drops elements of the stream: small blocks then lie inside or outside of it as a whole.
+  bool masked = false;
   unsigned elementBytes = 4;
 };
 
