@@ -18,7 +18,8 @@ import numpy as np
 OURS = "tessera"
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
-_BURST = 4e-3  # seconds of calls in a row; a longer call stands alone
+_BURST = 4e-3  # seconds of calls in a row
+_LONG = 0.1  # a call of this many seconds needs no other before it to fill the caches
 _REST = 1e-3  # between contenders: lets the other's thread pool fall asleep
 _WARM_UP = 0.05
 
@@ -108,7 +109,7 @@ def measure(
             fastest = min(fastest, now - start)
             if now >= end:
                 break
-        lengths[name] = max(1, min(1000, int(_BURST / fastest)))
+        lengths[name] = max(1, min(1000, int(_BURST / fastest))), fastest < _LONG
 
     rounds: dict[str, list[float]] = {name: [] for name in calls}
     best = dict.fromkeys(calls, math.inf)
@@ -116,16 +117,16 @@ def measure(
     end = time.perf_counter() + seconds
     while len(rounds[OURS]) < least or time.perf_counter() < end:
         for name in names:
-            times = _burst(calls[name], lengths[name], clock)
+            times = _burst(calls[name], *lengths[name], clock)
             rounds[name].append(statistics.median(times))
-            best[name] = min(best[name], *times) if len(times) > 1 else min(best[name], times[0])
+            best[name] = min([best[name], *times])
         names.append(names.pop(0))  # nobody always follows the same one
     return Timing(rounds, best)
 
 
-def _burst(call: Callable[[], object], length: int, clock: Callable[[], float]) -> list[float]:
+def _burst(call: Callable[[], object], length: int, lead: bool, clock: Callable[[], float]) -> list[float]:
     time.sleep(_REST)
-    if length > 1:
+    if lead:
         call()
     times = []
     for _ in range(length):
