@@ -57,10 +57,6 @@ private:
   std::vector<std::pair<std::string, double>> times;
 };
 
-/// Calls `body` so that a fault of the compiler (an assertion, a fatal error of LLVM, an invalid
-/// access) comes back as false instead of ending the process.
-bool runProtected(llvm::function_ref<void()> body);
-
 } // namespace tessera
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "Backend.h"
 #include "Compilation.h"
+#include "Dump.h"
 #include "Explain.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -125,10 +126,14 @@ void withCompilation(const CompileRequest &request, CompileResult &result,
 } // namespace
 
 void compile(const CompileRequest &request, CompileResult &result) {
-  withCompilation(request, result, [&](Compilation &compilation) {
+  std::optional<Dump> dump = Dump::fromEnvironment(request);
+  const CompileRequest &wanted = dump ? dump->request() : request;
+  withCompilation(wanted, result, [&](Compilation &compilation) {
     walk(compilation);
     reportProgram(result);
   });
+  if (dump)
+    dump->write(result);
 }
 
 void withGraph(const CompileRequest &request, CompileResult &result,

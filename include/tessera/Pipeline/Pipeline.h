@@ -9,6 +9,8 @@
 // compilation has a context of its own, so that threads may compile at once; a fault of the
 // compiler is reported as a diagnostic, and the process stays usable.
 //
+// TESSERA_DUMP=DIR writes the text of every stage that a compilation walks to files in DIR.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_PIPELINE_PIPELINE_H
 #define TESSERA_PIPELINE_PIPELINE_H
@@ -76,6 +78,10 @@ void compile(const CompileRequest &request, CompileResult &result);
 /// reporting as `compile`.
 void withGraph(const CompileRequest &request, CompileResult &result,
                llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp)> consume);
+
+/// Calls `body` so that a fault of the compiler (an assertion, a fatal error of LLVM, an invalid
+/// access) comes back as false instead of ending the process.
+bool runProtected(llvm::function_ref<void()> body);
 
 /// Every dialect that can stand in the text of a stage.
 void registerStageDialects(mlir::DialectRegistry &registry);

@@ -1,0 +1,56 @@
+//===- Dump.cpp - The stages of every compilation as files ----------------===//
+#include "Dump.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <atomic>
+#include <cstdlib>
+
+namespace tessera {
+
+Dump::Dump(std::string folder, const CompileRequest &request)
+    : folder(std::move(folder)), widened(request), asked(request.texts) {
+  Stage last = request.code ? Stage::Asm : Stage::Graph;
+  if (!request.texts.empty())
+    last = std::max(last, *request.texts.rbegin());
+  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Target, Stage::LLVM, Stage::Asm})
+    if (stage <= last)
+      widened.texts.insert(stage);
+}
+
+std::optional<Dump> Dump::fromEnvironment(const CompileRequest &request) {
+  const char *folder = std::getenv("TESSERA_DUMP");
+  if (!folder || !*folder)
+    return std::nullopt;
+  return Dump(folder, request);
+}
+
+static llvm::StringRef extensionOf(Stage stage) {
+  return stage == Stage::LLVM ? "ll" : stage == Stage::Asm ? "s" : "mlir";
+}
+
+void Dump::write(CompileResult &result) const {
+  static std::atomic<unsigned> counter = 0;
+  std::string prefix =
+      llvm::formatv("{0}-{1}-{2}", result.info.function.empty() ? "function" : result.info.function,
+                    llvm::sys::Process::getProcessId(), counter++);
+  std::error_code error = llvm::sys::fs::create_directories(folder);
+  auto save = [&](llvm::StringRef suffix, llvm::StringRef text) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, prefix + "." + suffix.str());
+    if (!error)
+      llvm::raw_fd_ostream(path, error) << text;
+  };
+  for (const auto &[stage, text] : result.texts)
+    save(std::string(stageName(stage)) + "." + extensionOf(stage).str(), text);
+  save("report.json", llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object(result.report))).str());
+  if (error)
+    result.diagnostics.warning({}, "cannot write dumps to '" + folder + "': " + error.message());
+  std::erase_if(result.texts, [&](const auto &entry) { return !asked.count(entry.first); });
+}
+
+} // namespace tessera
