@@ -370,7 +370,7 @@ private:
       for (auto &[where, condition] : found.conditionOf) {
         MaskRange range = maskRange(pool, condition, n, size);
         mine.live = intersect(mine, range).live;
-        if (range.full) {
+        if (range.full && !readsData(condition)) {
           solved.insert(where);
           mine.full = intersect(mine, range).full;
           conditions.push_back(condition);
@@ -411,6 +411,12 @@ private:
     masks.insert(tested.begin(), tested.end());
     blocks.full = {SymExpr(0), size};
     return blocks;
+  }
+
+  static bool readsData(Expr e) {
+    bool reads = false;
+    visitExprs({e}, [&](Expr x) { reads |= x->kind == ExprNode::Load; });
+    return reads;
   }
 
   /// Whether bounds of the operands over a block can decide a condition: comparisons of integers, and bools.
