@@ -1,0 +1,18 @@
+"""Programs that were once compiled wrongly or not at all, reduced to what it took."""
+
+from harness import check, define, random
+
+
+def test_reshape_of_a_part_of_a_strided_argument():
+    f = define("def f(x):\n    return tsr.exp(x.transpose(0, 1)[1:].reshape(-1) + 1.0).reshape(x.shape[0], -1).sum(1)\n")
+    for layout in ("dense", "permuted", "stepped", "reversed"):
+        check(f, random((6, 9, 4), layout=layout))
+
+
+def test_reshape_of_a_transposed_reshape():
+    f = define("""def f(x, y):
+    a = (x * 2.0).reshape(x.shape[0] * x.shape[1], -1).T
+    return a.reshape(-1) + y, tsr.concat([a.reshape(-1), y], dim=0)
+""")
+    for layout in ("dense", "permuted", "offset"):
+        check(f, random((5, 7, 6), layout=layout), random((210,), seed=1))
