@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - Sources, ranges and the collected messages -----------------------------===//
+//===- Diagnostics.cpp - Sources, ranges and the collected messages ---------------------------===//
 //
 // Holds the source buffers with their line tables, the collector, UTF-8 decoding and the search for
 // a near name. Rendering is in DiagnosticsRender.cpp.

@@ -1,4 +1,4 @@
-//===- DiagnosticsRender.cpp - Messages as clang-like text and as JSON ---------------------------===//
+//===- DiagnosticsRender.cpp - Messages as clang-like text and as JSON ------------------------===//
 //
 // The text form shows the source line under each message with a caret and underlines. A line is
 // first laid out as cells (one character, its width on the screen, its byte), with tabs expanded;
@@ -172,10 +172,9 @@ private:
 
   /// Control characters and stray bytes of a source must not reach a terminal.
   void printable(std::string_view character) {
-    uint8_t lead = character[0];
     size_t offset = 0;
     uint32_t c = decodeUtf8(character, offset);
-    if (c == 0xFFFD && lead < 0xEF)
+    if (c == 0xFFFD && character.size() == 1)
       out += "?";
     else if (c < 0x20 || c == 0x7F || (c >= 0x80 && c < 0xA0))
       out += "?";

@@ -1,4 +1,4 @@
-//===- AstPrinter.cpp - Syntax trees as short text, for tests ------------------------------------===//
+//===- AstPrinter.cpp - Syntax trees as short text, for tests ---------------------------------===//
 #include "AstPrinter.h"
 
 using namespace tessera;
@@ -70,7 +70,8 @@ static std::string print(const Expr *expr) {
            printAll(expr->as<SubscriptExpr>()->indices) + ")";
   case ExprKind::Slice: {
     const auto *node = expr->as<SliceExpr>();
-    return "(slice " + print(node->lower) + " " + print(node->upper) + " " + print(node->step) + ")";
+    return "(slice " + print(node->lower) + " " + print(node->upper) + " " + print(node->step) +
+           ")";
   }
   case ExprKind::Tuple:
     return "(tuple" + printAll(expr->as<TupleExpr>()->elements) + ")";
@@ -126,13 +127,14 @@ static std::string print(const Stmt *stmt) {
     return out + " " + print(node->body) + ")";
   }
   case StmtKind::Class:
-    return "(class " + text(stmt->as<ClassStmt>()->name) + " " + print(stmt->as<ClassStmt>()->body) +
-           ")";
+    return "(class " + text(stmt->as<ClassStmt>()->name) + " " +
+           print(stmt->as<ClassStmt>()->body) + ")";
   case StmtKind::Import:
     return "(import" + print(stmt->as<ImportStmt>()->names) + ")";
   case StmtKind::FromImport:
     return "(from " + text(stmt->as<FromImportStmt>()->module) +
-           (stmt->as<FromImportStmt>()->star ? " *" : print(stmt->as<FromImportStmt>()->names)) + ")";
+           (stmt->as<FromImportStmt>()->star ? " *" : print(stmt->as<FromImportStmt>()->names)) +
+           ")";
   case StmtKind::Assign:
     return "(=" + printAll(stmt->as<AssignStmt>()->targets) + " " +
            print(stmt->as<AssignStmt>()->value) + ")";

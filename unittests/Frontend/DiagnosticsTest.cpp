@@ -1,4 +1,4 @@
-//===- DiagnosticsTest.cpp - Rendering and the helpers of diagnostics ----------------------------===//
+//===- DiagnosticsTest.cpp - Rendering and the helpers of diagnostics -------------------------===//
 #include "tessera/Support/Diagnostics.h"
 
 #include "gtest/gtest.h"
@@ -83,7 +83,8 @@ TEST(Diagnostics, Json) {
   f.diagnostics.error(f.at("\"q\""), "bad \"q\"\n").note({}, "no place");
   EXPECT_EQ(f.diagnostics.renderJson(),
             "[{\"severity\": \"error\", \"file\": \"f.py\", \"line\": 1, \"column\": 5, "
-            "\"end_line\": 1, \"end_column\": 8, \"message\": \"bad \\\"q\\\"\\n\", \"fixits\": [], "
+            "\"end_line\": 1, \"end_column\": 8, \"message\": \"bad \\\"q\\\"\\n\", "
+            "\"fixits\": [], "
             "\"notes\": [{\"severity\": \"note\", \"file\": null, \"line\": 0, \"column\": 0, "
             "\"end_line\": 0, \"end_column\": 0, \"message\": \"no place\", \"fixits\": [], "
             "\"notes\": []}]}]\n");

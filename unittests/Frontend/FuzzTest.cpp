@@ -1,4 +1,4 @@
-//===- FuzzTest.cpp - Mutated sources must not crash the lexer or the parser ---------------------===//
+//===- FuzzTest.cpp - Mutated sources must not crash the lexer or the parser ------------------===//
 //
 // A deterministic fuzzer. Sources of the lit corpus and a few built-in ones are mutated by bytes
 // (flip, insert, delete, copy) and by tokens (swap, delete, duplicate, replace, splice with another
@@ -28,9 +28,11 @@ std::vector<std::string> loadCorpus() {
       "import tessera as tsr\n@tsr.function\ndef f(x: Tensor['B', 3], y=1.5) -> Tensor['B']:\n"
       "    \"\"\"doc\"\"\"\n    a, b = x[1:, ::2, ..., None], x.T\n    for i in range(3):\n"
       "        a += b if i < 2 <= 3 else -a ** 2\n    return tsr.sum(a, dim=-1), b\n",
-      "class A:\n  def f(self, *a, **k):\n    with x as y, z:\n      try:\n        yield f'{x:{w}}'\n"
+      "class A:\n  def f(self, *a, **k):\n    with x as y, z:\n      try:\n"
+      "        yield f'{x:{w}}'\n"
       "      except E:\n        raise\n    while True:\n      del a; global b\n",
-      "match x:\n  case {'a': 1}:\n    lambda x, y=(1, 2): [i async for i in x if y]\nx = (y := 3)\n",
+      "match x:\n  case {'a': 1}:\n    lambda x, y=(1, 2): [i async for i in x if y]\n"
+      "x = (y := 3)\n",
   };
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
@@ -89,7 +91,8 @@ private:
     static constexpr std::string_view words[] = {
         "if",  "else", "for", "in", "def",  "return", "lambda", "not", "(", ")",  "[",     "]",
         "{",   "}",    ":",   ",",  "**",   "->",     "\n",     "\n  ", "=", ":=", "import", "from",
-        "...", "1e9",  "0x",  "f'", "'''",  "async",  "await",  "match", "case", "@", "yield", "is"};
+        "...", "1e9",  "0x",  "f'", "'''",  "async",  "await",  "match", "case",
+        "@",   "yield", "is"};
     std::vector<SourceRange> ranges;
     Diagnostics diagnostics;
     Lexer lexer(diagnostics, diagnostics.sources.add("f", text));

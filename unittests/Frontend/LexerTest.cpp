@@ -1,4 +1,4 @@
-//===- LexerTest.cpp - Tokens, lines, literals ---------------------------------------------------===//
+//===- LexerTest.cpp - Tokens, lines, literals ------------------------------------------------===//
 #include "tessera/Frontend/Lex/Lexer.h"
 
 #include "gtest/gtest.h"

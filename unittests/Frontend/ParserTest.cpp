@@ -1,4 +1,4 @@
-//===- ParserTest.cpp - Trees, recovery and limits of the parser ---------------------------------===//
+//===- ParserTest.cpp - Trees, recovery and limits of the parser ------------------------------===//
 #include "AstPrinter.h"
 #include "tessera/Frontend/Parse/Parser.h"
 
@@ -205,9 +205,9 @@ TEST(Parser, DepthLimits) {
 }
 
 TEST(Parser, HugeLinesAreLinear) {
-  constexpr size_t size = 1'000'000;
+  constexpr size_t size = 300'000;
   for (std::string_view unit : {"a, ", "("})
-    EXPECT_LT(secondsToParse("x = " + repeat(unit, 10 * size)), 20) << unit;
+    EXPECT_LT(secondsToParse("x = " + repeat(unit, 10'000'000)), 20) << unit;
   for (std::string_view unit :
        {"a, ", "a + ", "(", ")", "[", "a;", "'", "{", "f'{", "\\", "?", "1_", "a ", "not in ", "…"})
     EXPECT_LT(secondsToParse("x = " + repeat(unit, size)), 2) << unit;

@@ -1,4 +1,4 @@
-//===- AST.cpp - The arena, spellings, and the report of what is not supported ------------------===//
+//===- AST.cpp - The arena, spellings, and the report of what is not supported ----------------===//
 #include "tessera/Frontend/AST/AST.h"
 
 #include <algorithm>

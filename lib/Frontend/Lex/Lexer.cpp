@@ -1,4 +1,4 @@
-//===- Lexer.cpp - Source text to tokens ---------------------------------------------------------===//
+//===- Lexer.cpp - Source text to tokens ------------------------------------------------------===//
 //
 // One pass over the bytes. Errors are reported where they are met and reading goes on. A bracket
 // that is never closed would swallow the rest of the file; so a line that begins, inside brackets,
@@ -70,8 +70,9 @@ static bool isForeignPunctuation(uint32_t c) {
          (c >= 0xBB && c <= 0xBF) || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c <= 0x206F) ||
          (c >= 0x2190 && c <= 0x2BFF) || (c >= 0x3000 && c <= 0x3003) ||
          (c >= 0x3008 && c <= 0x3020) || (c >= 0xFE10 && c <= 0xFE6F) || c == 0xFEFF ||
-         (c >= 0xFF01 && c <= 0xFF0F) || (c >= 0xFF1A && c <= 0xFF20) || (c >= 0xE000 && c <= 0xF8FF) ||
-         c == 0xFFFD || (c >= 0x1F000 && c <= 0x1FAFF) || (c >= 0xF0000);
+         (c >= 0xFF01 && c <= 0xFF0F) || (c >= 0xFF1A && c <= 0xFF20) ||
+         (c >= 0xE000 && c <= 0xF8FF) || c == 0xFFFD || (c >= 0x1F000 && c <= 0x1FAFF) ||
+         c >= 0xF0000;
 }
 
 /// What a person probably meant who typed a look-alike character.
@@ -221,8 +222,9 @@ bool Lexer::lexLineStart(Token &result) {
   IndentLevel current = indents.back();
   bool deeper = columns > current.columns;
   bool deeperByCharacters = characters > current.characters;
-  if ((deeper != deeperByCharacters || (columns == current.columns) != (characters == current.characters)) &&
-      !inconsistentTabsReported) {
+  bool same = columns == current.columns;
+  bool sameByCharacters = characters == current.characters;
+  if ((deeper != deeperByCharacters || same != sameByCharacters) && !inconsistentTabsReported) {
     inconsistentTabsReported = true;
     diagnostics.error(rangeFrom(lineBegin), "inconsistent use of tabs and spaces in indentation");
   }
@@ -408,7 +410,8 @@ void Lexer::closeBracket(char close, uint32_t offset) {
   Bracket last = brackets.back();
   if (last.open != open) {
     diagnostics
-        .error(here, std::string("closing '") + close + "' does not match opening '" + last.open + "'")
+        .error(here, std::string("closing '") + close + "' does not match opening '" + last.open +
+                         "'")
         .note({file, last.offset, last.offset + 1}, std::string("'") + last.open + "' is here");
     // Close as far as the matching bracket, if there is one.
     size_t search = std::min<size_t>(brackets.size(), 64);

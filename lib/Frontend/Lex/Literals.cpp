@@ -1,4 +1,4 @@
-//===- Literals.cpp - Numbers and strings -------------------------------------------------------===//
+//===- Literals.cpp - Numbers and strings -----------------------------------------------------===//
 //
 // The literal forms of Python: how far a literal reaches, and the value its text stands for.
 //

@@ -1,4 +1,4 @@
-//===- ParseCompound.cpp - Functions, classes, loops and other statements with blocks -----------===//
+//===- ParseCompound.cpp - Functions, classes, loops and other statements with blocks ---------===//
 #include "ParserImpl.h"
 
 #include <algorithm>
@@ -166,7 +166,8 @@ Stmt *Parser::parseIf() {
     Expr *condition = parseExpression();
     if (at(Tok::Equal))
       fail(current.range, "'=' assigns; write '==' to compare");
-    branches.push_back({condition, parseBlock(first ? "the 'if' condition" : "the 'elif' condition")});
+    Block body = parseBlock(first ? "the 'if' condition" : "the 'elif' condition");
+    branches.push_back({condition, body});
   } while (at(Tok::kw_elif));
   if (accept(Tok::kw_else))
     node->orElse = parseBlock("'else'");

@@ -1,4 +1,4 @@
-//===- ParseExpr.cpp - Expressions -----------------------------------------------------------------===//
+//===- ParseExpr.cpp - Expressions ------------------------------------------------------------===//
 #include "ParserImpl.h"
 
 using namespace tessera;

@@ -1,4 +1,4 @@
-//===- ParsePrimary.cpp - Atoms, calls, subscripts, and the displays ----------------------------===//
+//===- ParsePrimary.cpp - Atoms, calls, subscripts, and the displays --------------------------===//
 #include "ParserImpl.h"
 
 using namespace tessera;

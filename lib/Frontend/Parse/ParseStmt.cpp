@@ -1,4 +1,4 @@
-//===- ParseStmt.cpp - Files, blocks and statements ----------------------------------------------===//
+//===- ParseStmt.cpp - Files, blocks and statements -------------------------------------------===//
 #include "tessera/Frontend/Parse/Parser.h"
 
 #include "ParserImpl.h"
@@ -6,7 +6,8 @@
 using namespace tessera;
 using namespace tessera::ast;
 
-std::unique_ptr<Module> tessera::parseModule(Diagnostics &diagnostics, uint32_t file, bool snippet) {
+std::unique_ptr<Module> tessera::parseModule(Diagnostics &diagnostics, uint32_t file,
+                                             bool snippet) {
   auto module = std::make_unique<Module>();
   module->body = Parser(diagnostics, file, snippet, module->arena).parseFile();
   return module;

@@ -1,8 +1,8 @@
 //===- ParserImpl.h - The recursive-descent parser ----------------------------------*- C++ -*-===//
 //
 // Error recovery is by logical lines. The first error in a line is reported, the rest of the line
-// is skipped at once, and the current token then is the Newline; so every loop of the parser ends by
-// itself, and whatever else goes wrong before the next statement stays silent (`failed`).
+// is skipped at once, and the current token then is the Newline; so every loop of the parser ends
+// by itself, and whatever else goes wrong before the next statement stays silent (`failed`).
 //
 // Nesting is bounded twice: the recursion of the parser (`maxDepth`), and the height of trees that
 // are built by iteration, such as long sums (`maxHeight`), since later walks recurse over them.

@@ -1,4 +1,4 @@
-//===- Annotations.cpp - What annotations promise, and checks of it ------------------------------===//
+//===- Annotations.cpp - What annotations promise, and checks of it ---------------------------===//
 //
 // `Tensor["B", 128, fp16]`, `Tensor["*batch", "K"]`, `int`, `float`, `bool`, tuples of these, and
 // `X | None`. Annotations check and bind the names of sizes; they never convert. What is not

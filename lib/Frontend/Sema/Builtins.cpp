@@ -1,4 +1,4 @@
-//===- Builtins.cpp - The registry of functions and the binding of their arguments --------------===//
+//===- Builtins.cpp - The registry of functions and the binding of their arguments ------------===//
 #include "Builtins.h"
 
 #include "llvm/ADT/StringMap.h"

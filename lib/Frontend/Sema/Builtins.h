@@ -1,9 +1,10 @@
-//===- Builtins.h - The functions of the language ----------------------------------*- C++ -*-===//
+//===- Builtins.h - The functions of the language -----------------------------------*- C++ -*-===//
 //
 // Every function of `tsr`, `math` and Python that programs can call is one entry: its name, its
 // signature in Python's notation, its meaning, and a handler. Binding of positional, keyword and
 // default arguments, the synonyms (`axis`, `keepdims`), methods, "did you mean" and the reference
-// page follow from the entry. The elementwise operations of ScalarOps.def are entries by themselves.
+// page follow from the entry. The elementwise operations of ScalarOps.def are entries by
+// themselves.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_BUILTINS_H

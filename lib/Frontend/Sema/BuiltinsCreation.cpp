@@ -1,4 +1,4 @@
-//===- BuiltinsCreation.cpp - Tensors made of nothing but a shape ---------------------------------===//
+//===- BuiltinsCreation.cpp - Tensors made of nothing but a shape -----------------------------===//
 #include "Builtins.h"
 
 #include <cmath>

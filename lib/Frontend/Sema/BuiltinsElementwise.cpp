@@ -1,7 +1,7 @@
-//===- BuiltinsElementwise.cpp - Operations on elements --------------------------------------------===//
+//===- BuiltinsElementwise.cpp - Operations on elements ---------------------------------------===//
 //
-// The scalar vocabulary becomes functions and methods by itself; what follows it here are those with
-// more parameters than operands, written in terms of the vocabulary.
+// The scalar vocabulary becomes functions and methods by itself; what follows it here are those
+// with more parameters than operands, written in terms of the vocabulary.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -33,9 +33,11 @@ static Value clamp(Args &args) {
     return args.in.error(args.range, "'clamp' needs 'min' or 'max'");
   Value result = *x;
   if (!args[1].is(Value::None))
-    result = args.emit().map(ScalarOp::Maximum, {result, args[1]}, {args.ranges[0], args.ranges[1]});
+    result =
+        args.emit().map(ScalarOp::Maximum, {result, args[1]}, {args.ranges[0], args.ranges[1]});
   if (!args[2].is(Value::None))
-    result = args.emit().map(ScalarOp::Minimum, {result, args[2]}, {args.ranges[0], args.ranges[2]});
+    result =
+        args.emit().map(ScalarOp::Minimum, {result, args[2]}, {args.ranges[0], args.ranges[2]});
   return result;
 }
 
@@ -72,7 +74,9 @@ static Value exponentialUnit(Args &args, double scale, const Value &alpha) {
 
 static Value elu(Args &args) { return exponentialUnit(args, 1, args[1]); }
 static Value selu(Args &args) {
-  return exponentialUnit(args, 1.0507009873554804934193349852946, number(1.6732632423543772848170429916717));
+  // The constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+  return exponentialUnit(args, 1.0507009873554804934193349852946,
+                         number(1.6732632423543772848170429916717));
 }
 
 /// log(1 + exp(x)), linear where it does not matter.
@@ -171,8 +175,10 @@ std::vector<Builtin> sema::elementwiseBuiltins() {
       {"logical_not", "x", both, logical, "x is zero", ScalarOp::Not},
       {"clamp", "x, min=None, max=None", both, clamp, "x limited to [min, max]"},
       {"clip", "x, min=None, max=None", both, clamp, "x limited to [min, max]"},
-      {"gelu", "x, approximate='none'", both, gelu, "x times the normal distribution function of x"},
-      {"leaky_relu", "x, negative_slope=0.01", both, leakyRelu, "x, times the slope where negative"},
+      {"gelu", "x, approximate='none'", both, gelu,
+       "x times the normal distribution function of x"},
+      {"leaky_relu", "x, negative_slope=0.01", both, leakyRelu,
+       "x, times the slope where negative"},
       {"elu", "x, alpha=1.0", both, elu, "x where positive, else alpha * expm1(x)"},
       {"selu", "x", both, selu, "the self-normalising elu"},
       {"softplus", "x", both, softplus, "log(1 + exp(x))"},

@@ -1,4 +1,4 @@
-//===- BuiltinsLinear.cpp - Products, normalisations and losses -----------------------------------===//
+//===- BuiltinsLinear.cpp - Products, normalisations and losses -------------------------------===//
 #include "Builtins.h"
 
 using namespace tessera;

@@ -1,4 +1,4 @@
-//===- BuiltinsPython.cpp - Functions of `math` and of Python itself ------------------------------===//
+//===- BuiltinsPython.cpp - Functions of `math` and of Python itself --------------------------===//
 #include "Builtins.h"
 
 #include <cmath>
@@ -405,7 +405,8 @@ static Value append(Args &args) {
   const Value &item = args[1];
   // A list that contained itself could not be printed, compared or freed.
   if (item.hasList)
-    return args.error(1, "lists inside lists are not supported by this compiler").help("use tuples");
+    return args.error(1, "lists inside lists are not supported by this compiler")
+        .help("use tuples");
   if (list.elements->size() >= Interpreter::maxElements)
     return args.in.error(args.range, "the list has too many elements");
   list.elements->push_back(item);

@@ -1,4 +1,4 @@
-//===- BuiltinsReduction.cpp - Reductions, statistics and softmax -------------------------------===//
+//===- BuiltinsReduction.cpp - Reductions, statistics and softmax -----------------------------===//
 #include "Builtins.h"
 
 using namespace tessera;
@@ -257,18 +257,22 @@ std::vector<Builtin> sema::reductionBuiltins() {
   };
   return {
       entry("sum", "x, dim=None, keepdim=False, *, dtype=None", sum, "sum of elements", R::Sum),
-      entry("prod", "x, dim=None, keepdim=False, *, dtype=None", sum, "product of elements", R::Prod),
+      entry("prod", "x, dim=None, keepdim=False, *, dtype=None", sum, "product of elements",
+            R::Prod),
       entry("amax", "x, dim=None, keepdim=False", extreme, "largest element", R::Max),
       entry("amin", "x, dim=None, keepdim=False", extreme, "smallest element", R::Min),
       entry("max", "x, dim=None, keepdim=False", maxOrMin,
             "largest element; with dim, values and indices", R::Max),
       entry("min", "x, dim=None, keepdim=False", maxOrMin,
             "smallest element; with dim, values and indices", R::Min),
-      entry("argmax", "x, dim=None, keepdim=False", argExtreme, "index of the largest element", R::Max),
+      entry("argmax", "x, dim=None, keepdim=False", argExtreme, "index of the largest element",
+            R::Max),
       entry("argmin", "x, dim=None, keepdim=False", argExtreme, "index of the smallest element",
             R::Min),
-      entry("any", "x, dim=None, keepdim=False", anyOrAll, "whether some element is non-zero", R::Any),
-      entry("all", "x, dim=None, keepdim=False", anyOrAll, "whether all elements are non-zero", R::All),
+      entry("any", "x, dim=None, keepdim=False", anyOrAll, "whether some element is non-zero",
+            R::Any),
+      entry("all", "x, dim=None, keepdim=False", anyOrAll, "whether all elements are non-zero",
+            R::All),
       entry("mean", "x, dim=None, keepdim=False, *, dtype=None", mean, "mean of elements"),
       entry("var", "x, dim=None, correction=1, keepdim=False, unbiased=None", variance,
             "variance of elements"),

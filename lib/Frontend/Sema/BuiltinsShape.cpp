@@ -1,4 +1,4 @@
-//===- BuiltinsShape.cpp - Views: shapes, permutations, parts and joins ---------------------------===//
+//===- BuiltinsShape.cpp - Views: shapes, permutations, parts and joins -----------------------===//
 #include "Builtins.h"
 
 using namespace tessera;
@@ -90,7 +90,8 @@ static Value permute(Args &args) {
     permutation.push_back(*dim);
   }
   if (permutation.size() != x->rank())
-    return args.error(1, "expected " + std::to_string(x->rank()) + " dimensions for 'permute', found " +
+    return args.error(1, "expected " + std::to_string(x->rank()) +
+                             " dimensions for 'permute', found " +
                              std::to_string(permutation.size()));
   return tensorOf(args.emit().transpose(x->tensor, permutation));
 }
@@ -121,7 +122,8 @@ static Value reshapeTo(Args &args, const Value &x, Shape shape, SourceRange rang
   if (known.str().size() > Interpreter::maxSizeText)
     return in.error(range, "the size expression is too complex");
   if (open) {
-    std::optional<int64_t> have = in.sizes.valueAtHand(total), divisor = in.sizes.valueAtHand(known);
+    std::optional<int64_t> have = in.sizes.valueAtHand(total);
+    std::optional<int64_t> divisor = in.sizes.valueAtHand(known);
     if (known.isConstant(0) || (have && divisor && (*divisor == 0 || *have % *divisor != 0)))
       return in.sizeMismatch(range, "cannot reshape " + describe(x) + " to " + shapeText(shape) +
                                         ": '" + total.str() + "' is not a multiple of '" +
@@ -523,7 +525,8 @@ std::vector<Builtin> sema::shapeBuiltins() {
       {"transpose", "x, dim0=None, dim1=None", both, transpose, "two dimensions swapped"},
       {"swapaxes", "x, dim0, dim1", both, transpose, "two dimensions swapped"},
       {"permute", "x, *dims", both, permute, "dimensions in another order"},
-      {"reshape", "x, *shape", both, reshape, "the same elements in another shape; one size may be -1"},
+      {"reshape", "x, *shape", both, reshape,
+       "the same elements in another shape; one size may be -1"},
       {"view", "x, *shape", method, reshape, "as reshape"},
       {"flatten", "x, start_dim=0, end_dim=-1", both, flatten, "dimensions merged into one"},
       {"unsqueeze", "x, dim", both, unsqueeze, "a new dimension of size 1"},

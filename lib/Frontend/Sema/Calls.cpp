@@ -1,4 +1,4 @@
-//===- Calls.cpp - Calls of users' functions, and free names ------------------------------------===//
+//===- Calls.cpp - Calls of users' functions, and free names ----------------------------------===//
 #include "Builtins.h"
 
 using namespace tessera;
@@ -16,7 +16,8 @@ Value Interpreter::call(const Value &callee, const CallExpr &call) {
     return Value::error();
   }
   case Value::Function:
-    return callFunction(*callee.function, call);
+    return callFunction(*callee.function, callee.elements ? &callee.elements->front() : nullptr,
+                        call);
   case Value::Builtin: {
     const Value *self = callee.elements ? &callee.elements->front() : nullptr;
     SourceRange selfRange = call.callee->range;
@@ -50,7 +51,8 @@ bool Interpreter::checkFunction(const UserFunction &function) {
   return it->second;
 }
 
-Value Interpreter::callFunction(const UserFunction &function, const CallExpr &call) {
+Value Interpreter::callFunction(const UserFunction &function, const Value *self,
+                                const CallExpr &call) {
   const FunctionStmt &def = *function.def;
   std::vector<Value> values(def.params.size());
   std::vector<SourceRange> ranges(def.params.size());
@@ -58,10 +60,16 @@ Value Interpreter::callFunction(const UserFunction &function, const CallExpr &ca
   bool ok = true;
 
   size_t position = 0;
+  if (self) {
+    values[0] = *self;
+    ranges[0] = call.callee->range;
+    given[position++] = true;
+  }
   for (const Expr *arg : call.args) {
     Value value = eval(arg);
-    bool fits = position < def.params.size() && (def.params[position].kind == ParamKind::Normal ||
-                                                 def.params[position].kind == ParamKind::PositionalOnly);
+    ParamKind kind =
+        position < def.params.size() ? def.params[position].kind : ParamKind::KeywordOnly;
+    bool fits = kind == ParamKind::Normal || kind == ParamKind::PositionalOnly;
     if (!fits) {
       if (ok)
         error(arg->range, "too many arguments in the call of '" + function.name + "': expected " +
@@ -103,8 +111,9 @@ Value Interpreter::callFunction(const UserFunction &function, const CallExpr &ca
   for (size_t i = 0; i < def.params.size() && ok; ++i) {
     if (given[i] || def.params[i].defaultValue)
       continue;
-    error({call.range.file, call.range.end - 1, call.range.end}, "missing argument '" + std::string(def.params[i].name) +
-                                  "' in the call of '" + function.name + "'")
+    SourceRange close{call.range.file, call.range.end - 1, call.range.end};
+    error(close, "missing argument '" + std::string(def.params[i].name) + "' in the call of '" +
+                     function.name + "'")
         .note(def.params[i].nameRange, "the parameter is here");
     ok = false;
   }
@@ -113,7 +122,7 @@ Value Interpreter::callFunction(const UserFunction &function, const CallExpr &ca
 
   unsigned depth = 0;
   for (const Frame *at = frame; at; at = at->caller, ++depth)
-    if (at->function == &function)
+    if (at->function->def == function.def)
       return error(call.range, "recursion is not supported: '" + function.name +
                                    "' is called while it runs")
           .help("write a loop over a static range");
@@ -137,7 +146,9 @@ Value Interpreter::callFunction(const UserFunction &function, const CallExpr &ca
 
 void Interpreter::bindParam(const Param &param, const Value &value, SourceRange valueRange) {
   frame->locals[param.name] = value;
-  if (param.annotation && !value.isError())
+  bool isDefaultNone =
+      value.is(Value::None) && param.defaultValue && param.defaultValue->is<NoneExpr>();
+  if (param.annotation && !value.isError() && !isDefaultNone)
     checkAnnotation(param.annotation, value, valueRange,
                     "argument '" + std::string(param.name) + "'");
 }
@@ -164,7 +175,8 @@ Value Interpreter::lookup(const std::string &name, SourceRange range) {
       "list", "dict", "set", "str", "type", "getattr", "setattr", "hasattr", "any", "all", "open",
       "input", "super", "iter", "next", "id", "vars", "repr", "format", "pow", "divmod"};
   if (llvm::is_contained(pythonNames, name)) {
-    ErrorBuilder report = error(range, "Python's '" + name + "' is not available in a @tsr.function");
+    ErrorBuilder report =
+        error(range, "Python's '" + name + "' is not available in a @tsr.function");
     if (findBuiltin("tessera." + name))
       report.help("use tsr." + name);
     return report;

@@ -1,4 +1,4 @@
-//===- CompileToGraph.cpp - Arguments, attempts, and the finished function -----------------------===//
+//===- CompileToGraph.cpp - Arguments, attempts, and the finished function --------------------===//
 //
 // Declares the requested function's arguments with their sizes, interprets it, and completes the
 // module. The interpretation is repeated while it finds new assumptions about sizes (Sizes.h).
@@ -172,9 +172,9 @@ void Attempt::declareTensor(unsigned index) {
                                           "', found a tensor of " +
                                           std::string(dtypeName(spec.dtype)));
   if (annotation.dtype && *annotation.dtype != spec.dtype)
-    in.error(annotation.range, "expected element type " + std::string(dtypeName(*annotation.dtype)) +
-                                   " for argument '" + paramName + "', found " +
-                                   std::string(dtypeName(spec.dtype)));
+    in.error(annotation.range,
+             "expected element type " + std::string(dtypeName(*annotation.dtype)) +
+                 " for argument '" + paramName + "', found " + std::string(dtypeName(spec.dtype)));
 
   size_t rank = spec.dims.size();
   bool rest = llvm::any_of(annotation.dims, [](const auto &dim) { return dim.kind == dim.Rest; });
@@ -306,7 +306,7 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
     paramInfo.name = param.name;
     if (kind == ArgSpec::Default || kind == ArgSpec::Constant) {
       Value value = kind == ArgSpec::Constant
-                        ? fromConstant(slot.spec->constant, std::string(param.name))
+                        ? fromConstant(slot.spec->constant, std::string(param.name), function.scope)
                         : in.eval(param.defaultValue);
       in.bindParam(param, value,
                    kind == ArgSpec::Constant ? param.nameRange : param.defaultValue->range);

@@ -1,4 +1,4 @@
-//===- Conversions.cpp - Abstract values as the numbers that a place needs -----------------------===//
+//===- Conversions.cpp - Abstract values as the numbers that a place needs --------------------===//
 #include "Emitter.h"
 
 using namespace tessera;

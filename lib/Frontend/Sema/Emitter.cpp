@@ -1,4 +1,4 @@
-//===- Emitter.cpp - Types, broadcasting and elementwise operations ------------------------------===//
+//===- Emitter.cpp - Types, broadcasting and elementwise operations ---------------------------===//
 #include "Emitter.h"
 
 #include <cmath>
@@ -186,8 +186,8 @@ std::optional<Shape> Emitter::broadcastShape(llvm::ArrayRef<Value> operands,
   return result;
 }
 
-/// Arithmetic of a 16-bit tensor with a Python scalar that the type does not hold exactly is done in
-/// fp32 and rounded once, as in PyTorch.
+/// Arithmetic of a 16-bit tensor with a Python scalar that the type does not hold exactly is done
+/// in fp32 and rounded once, as in PyTorch.
 static bool needsWideScalar(const ScalarOpInfo &info, llvm::ArrayRef<Value> operands, DType dtype) {
   bool arithmetic = info.arity == 2 && info.op != ScalarOp::Maximum &&
                     info.op != ScalarOp::Minimum &&
@@ -261,12 +261,13 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
   static constexpr unsigned widths[] = {0, 0, 0, 0, 64, 32, 16, 8, 8, 1};
   unsigned width = widths[unsigned(dtype)];
   for (size_t i = isSelect; i < operands.size(); ++i) {
-    if (!operands[i].is(Value::Int) || !operands[i].number.isConstant() || width == 0 || width == 64)
+    bool narrow = width > 1 && width < 64;
+    if (!narrow || !operands[i].is(Value::Int) || !operands[i].number.isConstant())
       continue;
     int64_t value = operands[i].number.constantValue();
     int64_t high = dtype == DType::UInt8 ? 256 : int64_t(1) << (width - 1);
     int64_t low = dtype == DType::UInt8 ? 0 : -high;
-    if (width > 1 && (value < low || value >= high))
+    if (value < low || value >= high)
       return in->error(rangeOf(i), "the int " + std::to_string(value) + " does not fit " +
                                        std::string(dtypeName(dtype)));
   }
@@ -403,7 +404,8 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
     std::optional<int64_t> x = in->sizes.valueAtHand(overA), y = in->sizes.valueAtHand(overB);
     if (x && y && *x == *y)
       report.help("different names are never assumed equal");
-    report.note(leftRange, "this is " + describe(left)).note(rightRange, "this is " + describe(right));
+    report.note(leftRange, "this is " + describe(left));
+    report.note(rightRange, "this is " + describe(right));
     in->noteSize(report, overA);
     in->noteSize(report, overB);
     return report;

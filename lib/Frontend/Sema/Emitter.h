@@ -1,4 +1,4 @@
-//===- Emitter.h - Builds the graph ----------------------------------------------------*- C++ -*-===//
+//===- Emitter.h - Builds the graph -------------------------------------------------*- C++ -*-===//
 //
 // Turns operations on abstract values into `gir` operations: type promotion and broadcasting happen
 // here, so the graph has neither. Every operation carries the source range at which the interpreter

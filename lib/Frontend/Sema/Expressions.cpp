@@ -1,4 +1,4 @@
-//===- Expressions.cpp - Evaluation of expressions ---------------------------------------------===//
+//===- Expressions.cpp - Evaluation of expressions --------------------------------------------===//
 #include "Builtins.h"
 
 #include <cmath>
@@ -214,8 +214,14 @@ Value Interpreter::attribute(const Value &base, std::string_view name, const Att
     std::vector<std::string> candidates;
     std::string path = *base.text + "." + std::string(name);
     if (std::optional<Value> value =
-            frame->function->scope->attribute(*this, path, expr.range, candidates))
+            base.scope->attribute(*this, path, expr.range, candidates)) {
+      // A method is called with its object.
+      bool method = value->is(Value::Function) && !value->function->def->params.empty() &&
+                    value->function->def->params[0].name == "self";
+      if (method)
+        value->elements = std::make_shared<std::vector<Value>>(1, base);
       return *value;
+    }
     std::vector<std::string_view> names(candidates.begin(), candidates.end());
     return error(expr.nameRange, "'" + *base.text + "' has no attribute " + quoted)
         .didYouMean(closestName(name, names));

@@ -1,4 +1,4 @@
-//===- Indexing.cpp - Subscripts of tensors ---------------------------------------------------------===//
+//===- Indexing.cpp - Subscripts of tensors ---------------------------------------------------===//
 //
 // Integers, slices, `...` and `None`. Bounds may be symbolic. Python clamps a slice's bounds to the
 // size; which side of a clamp holds is proven from what is known of the sizes, or taken from the

@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - Statements ----------------------------------------------------------------===//
+//===- Interpreter.cpp - Statements -----------------------------------------------------------===//
 #include "Interpreter.h"
 
 #include "Emitter.h"

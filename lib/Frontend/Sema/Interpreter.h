@@ -1,8 +1,9 @@
-//===- Interpreter.h - Abstract interpretation of a function -------------------------*- C++ -*-===//
+//===- Interpreter.h - Abstract interpretation of a function ------------------------*- C++ -*-===//
 //
 // Runs a function once over abstract values (Value.h). Control flow is decided while it runs, so
-// loops unroll and calls are inlined by themselves; only operations on tensors leave a trace, in the
-// graph. `Emitter` (Emitter.h) builds that graph, builtins (Builtins.h) are the language's functions.
+// loops unroll and calls are inlined by themselves; only operations on tensors leave a trace, in
+// the graph. `Emitter` (Emitter.h) builds that graph, builtins (Builtins.h) are the language's
+// functions.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_INTERPRETER_H
@@ -83,7 +84,8 @@ public:
   bool checkFunction(const UserFunction &function);
   /// Runs the body of the current frame and checks what it returns.
   void runBody();
-  Value callFunction(const UserFunction &function, const ast::CallExpr &call);
+  /// `self`, where it is not null, goes before the call's arguments.
+  Value callFunction(const UserFunction &function, const Value *self, const ast::CallExpr &call);
   Value call(const Value &callee, const ast::CallExpr &call);
   /// Binds parameter `index` of the frame's function to a value, checking its annotation.
   void bindParam(const ast::Param &param, const Value &value, SourceRange valueRange);

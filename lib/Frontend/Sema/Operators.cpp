@@ -1,8 +1,8 @@
-//===- Operators.cpp - Operators on known numbers and sequences, and the way to tensors ---------===//
+//===- Operators.cpp - Operators on known numbers and sequences, and the way to tensors -------===//
 //
-// Known values are computed as Python computes them, with integers of 64 bits that may not overflow.
-// Symbolic integers stay size expressions where the operator has one. If an operand is a tensor, or
-// a symbolic integer meets a float, the operation goes to the graph.
+// Known values are computed as Python computes them, with integers of 64 bits that may not
+// overflow. Symbolic integers stay size expressions where the operator has one. If an operand is a
+// tensor, or a symbolic integer meets a float, the operation goes to the graph.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -22,8 +22,9 @@ Value Interpreter::unary(UnaryOp op, const Value &operand, SourceRange range) {
     return operand;
   if (op == UnaryOp::Not) {
     if (operand.isTensor() && !operand.number.isSymbol())
-      return error(range, "'not' needs a value that is known when the function is compiled, found " +
-                              describe(operand))
+      return error(range,
+                   "'not' needs a value that is known when the function is compiled, found " +
+                       describe(operand))
           .help("use '~' for tensors");
     std::optional<bool> holds = truth(operand, range);
     return holds ? Value::ofBool(!*holds) : Value::error();
@@ -410,7 +411,13 @@ std::optional<bool> Interpreter::staticEqual(const Value &left, const Value &rig
     if (sizes.provablyNonNegative(difference - SymExpr(1)) ||
         sizes.provablyNonNegative(SymExpr(-1) - difference))
       return false;
-    std::optional<int64_t> a = fix(left.number, range), b = fix(right.number, range);
+    std::optional<int64_t> a = sizes.valueAtHand(left.number);
+    std::optional<int64_t> b = sizes.valueAtHand(right.number);
+    bool symbolic = !left.number.isConstant() && !right.number.isConstant();
+    if (symbolic && a && b && *a == *b && sizes.unify(left.number, right.number, range))
+      return true;
+    a = fix(left.number, range);
+    b = fix(right.number, range);
     return a && b ? std::optional(*a == *b) : std::nullopt;
   }
   if (left.isSequence() && left.kind == right.kind) {

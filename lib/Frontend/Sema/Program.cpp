@@ -1,4 +1,4 @@
-//===- Program.cpp - The preprocessor --------------------------------------------------------------===//
+//===- Program.cpp - The preprocessor ---------------------------------------------------------===//
 #include "Program.h"
 
 #include "Builtins.h"
@@ -239,7 +239,8 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
     std::string_view last = dot == path.npos ? path : path.substr(dot + 1);
     bool ours = path.starts_with("tessera.") || path.starts_with("math.");
     if (ours && (isLaterOperation(last) || isLaterType(last)))
-      return Value(in.error(range, "'" + std::string(last) + "' is not supported by this compiler"));
+      return Value(
+          in.error(range, "'" + std::string(last) + "' is not supported by this compiler"));
     if (ours)
       return Value(in.error(range, "module '" + std::string(path.substr(0, dot)) +
                                        "' has no attribute '" + std::string(last) + "'")
@@ -321,7 +322,7 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
   case Resolution::Value:
     if (answer.constant.kind != Constant::Object)
       program.capture(id, path, answer.constant);
-    value = fromConstant(answer.constant, path);
+    value = fromConstant(answer.constant, path, this);
     break;
   case Resolution::Function: {
     value = Value::of(Value::Function);
@@ -334,7 +335,7 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
     value = Value::ofText(Value::Module, answer.text);
     // Attributes of a foreign module are asked for under the name that the program uses.
     if (answer.text != "tessera" && answer.text != "math")
-      value = Value::ofText(Value::Object, path);
+      value = fromConstant(Constant(Constant::Object), path, this);
     break;
   case Resolution::Operation: {
     value = languageName(answer.text);
@@ -424,7 +425,8 @@ static std::string optionText(const Expr *expr) {
 UserFunction *Program::load() {
   if (request.resolver) {
     size_t dot = request.function.rfind('.');
-    std::string name = dot == std::string::npos ? request.function : request.function.substr(dot + 1);
+    std::string name =
+        dot == std::string::npos ? request.function : request.function.substr(dot + 1);
     return resolvedFunction("", request.source, name);
   }
   const Module *module = parse(request.source, /*snippet=*/false);

@@ -1,8 +1,8 @@
 //===- Program.h - Parsed sources and where free names are looked up ----------------*- C++ -*-===//
 //
-// The preprocessor. A `Program` owns the parsed texts of one compilation and their scopes. The scope
-// of a whole file finds its decorated functions, resolves imports and aliases, and evaluates a
-// module-level constant when a function first reaches it. The scope of a function that came from
+// The preprocessor. A `Program` owns the parsed texts of one compilation and their scopes. The
+// scope of a whole file finds its decorated functions, resolves imports and aliases, and evaluates
+// a module-level constant when a function first reaches it. The scope of a function that came from
 // Python asks the caller's resolver. Both outlive the attempts of the interpreter (Sizes.h).
 //
 //===------------------------------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- Sizes.cpp - Equality, order and values of symbolic sizes ----------------------------------===//
+//===- Sizes.cpp - Equality, order and values of symbolic sizes -------------------------------===//
 #include "Sizes.h"
 
 #include <algorithm>
@@ -177,6 +177,12 @@ bool Sizes::equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason) {
   return true;
 }
 
+bool Sizes::unify(SymExpr a, SymExpr b, SourceRange reason) {
+  a = assumptions.apply(a);
+  b = assumptions.apply(b);
+  return a == b || equalByExactDivision(a, b, reason) || solve(a - b, reason);
+}
+
 bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {
   if (a == b)
     return true;
@@ -189,7 +195,7 @@ bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {
     return false;
   if (a.isConstant() && b.isConstant())
     return false;
-  if (equalByExactDivision(a, b, reason) || solve(a - b, reason))
+  if (unify(a, b, reason))
     return true;
   // Different names are never assumed equal, also where they happen to be.
   std::set<std::string> inA, inB;

@@ -1,10 +1,10 @@
 //===- Sizes.h - The symbolic sizes of a function and what is assumed of them -------*- C++ -*-===//
 //
 // Sizes stay symbols until the program needs to know something of them. Then the values at hand
-// decide, and what they decided is recorded: as a binding of the symbol (`S` is 128, `y.0` is `x.0`)
-// or as a guard on expressions. A binding changes types that were made before it was known;
-// therefore the function is interpreted again, from the start, with the bindings found so far, until
-// no new ones are found. `Assumptions` is what survives from one attempt to the next.
+// decide, and what they decided is recorded: as a binding of the symbol (`S` is 128, `y.0` is
+// `x.0`) or as a guard on expressions. A binding changes types that were made before it was known;
+// therefore the function is interpreted again, from the start, with the bindings found so far,
+// until no new ones are found. `Assumptions` is what survives from one attempt to the next.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_SIZES_H
@@ -54,6 +54,9 @@ public:
   std::optional<int64_t> fix(SymExpr e, SourceRange reason);
   /// Whether two sizes are equal, by a guard where that may be assumed.
   bool equal(SymExpr a, SymExpr b, SourceRange reason);
+  /// Makes two sizes that are equal at hand equal by a guard that does not fix their values; false
+  /// where there is no such guard.
+  bool unify(SymExpr a, SymExpr b, SourceRange reason);
   /// Whether `e` is at least 0: proven, or as it is at hand, by a guard. Nothing if not known.
   std::optional<bool> nonNegative(SymExpr e, SourceRange reason);
   /// Whether `e` is at least 0 for all sizes.

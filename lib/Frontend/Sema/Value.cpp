@@ -1,4 +1,4 @@
-//===- Value.cpp - Values, their names in messages, and element types ----------------------------===//
+//===- Value.cpp - Values, their names in messages, and element types -------------------------===//
 #include "Value.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -153,7 +153,7 @@ std::string sema::describe(const Value &value) {
   return "";
 }
 
-Value sema::fromConstant(const Constant &constant, const std::string &path) {
+Value sema::fromConstant(const Constant &constant, const std::string &path, Scope *scope) {
   switch (constant.kind) {
   case Constant::None:
     return Value::none();
@@ -170,11 +170,14 @@ Value sema::fromConstant(const Constant &constant, const std::string &path) {
   case Constant::Tuple: {
     std::vector<Value> elements;
     for (const Constant &element : constant.elements)
-      elements.push_back(fromConstant(element, path));
+      elements.push_back(fromConstant(element, path, scope));
     return Value::ofTuple(std::move(elements));
   }
-  case Constant::Object:
-    return Value::ofText(Value::Object, path);
+  case Constant::Object: {
+    Value object = Value::ofText(Value::Object, path);
+    object.scope = scope;
+    return object;
+  }
   }
   return Value::error();
 }

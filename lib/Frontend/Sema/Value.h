@@ -17,6 +17,7 @@
 namespace tessera::sema {
 
 struct Builtin;
+class Scope;
 struct UserFunction;
 
 struct Value {
@@ -34,10 +35,10 @@ struct Value {
     Slice, // elements: lower, upper, step
     Range, // elements: start, stop, step
     Tensor,
-    Function,
+    Function,   // a method has its object as first element
     Builtin,    // a function of the language; a method has its tensor as first element
     Module,     // text: "tessera", "math", or a foreign one's name
-    Object,     // text: the path by which its attributes are asked for
+    Object,     // text: the path by which its attributes are asked for, in `scope`
     TensorType, // the word `Tensor` of annotations
   };
 
@@ -54,6 +55,7 @@ struct Value {
   mlir::Value tensor;
   const sema::Builtin *builtin = nullptr;
   const UserFunction *function = nullptr;
+  Scope *scope = nullptr;
   std::shared_ptr<const std::string> text;
   std::shared_ptr<std::vector<Value>> elements;
 
@@ -127,7 +129,8 @@ std::string shapeText(llvm::ArrayRef<SymExpr> shape);
 /// A float as Python prints it.
 std::string floatText(double value);
 
-Value fromConstant(const Constant &constant, const std::string &path);
+/// A constant that is called `path` in `scope`.
+Value fromConstant(const Constant &constant, const std::string &path, Scope *scope);
 
 } // namespace tessera::sema
 

@@ -1,9 +1,9 @@
-//===- SemaFuzzTest.cpp - Mutated programs must not crash semantic analysis ----------------------===//
+//===- SemaFuzzTest.cpp - Mutated programs must not crash semantic analysis -------------------===//
 //
 // A deterministic fuzzer. Functions of the lit corpus are mutated by words (names, operators,
 // numbers and keywords are swapped, repeated, removed or replaced) and compiled with arguments of
-// random types and sizes. Whatever comes out: no crash, no graph that the verifier rejects, an error
-// or a graph.
+// random types and sizes. Whatever comes out: no crash, no graph that the verifier rejects, an
+// error or a graph.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "tessera/Frontend/Frontend.h"

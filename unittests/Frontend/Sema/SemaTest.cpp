@@ -1,7 +1,8 @@
-//===- SemaTest.cpp - The frontend's interface: requests, resolvers, guards ----------------------===//
+//===- SemaTest.cpp - The frontend's interface: requests, resolvers, guards -------------------===//
 //
-// What a program means is tested by test/Frontend; here are the parts that the command line does not
-// reach: answers of a resolver, fixed sizes, unknown sizes, and what is reported of a compilation.
+// What a program means is tested by test/Frontend; here are the parts that the command line does
+// not reach: answers of a resolver, fixed sizes, unknown sizes, and what is reported of a
+// compilation.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "tessera/Frontend/Frontend.h"
@@ -140,13 +141,42 @@ TEST(Sema, ResolverErrors) {
   resolver.text(":W", Resolution::Array, "numpy.ndarray");
   resolver.text(":conv", Resolution::Operation, "tessera.conv2d");
   resolver.text(":np", Resolution::Module, "numpy");
-  Compilation c(request("def f(x):\n    a = x + W\n    b = conv(x)\n    c = scal\n    return np.exp(x)\n",
+  Compilation c(request("def f(x):\n    a = x + W\n    b = conv(x)\n    c = scal\n"
+                        "    return np.exp(x)\n",
                         {tensor("x", DType::FP32, {4})}, &resolver));
   EXPECT_EQ(c.errors(),
             "'W' is an array (numpy.ndarray) from outside the function; pass it as an argument\n"
             "operation 'conv2d' is not supported by this compiler\n"
             "unknown name 'scal'; did you mean 'scale'?\n"
             "'np' has no attribute 'exp'\n");
+}
+
+TEST(Sema, ObjectsKeepTheirScope) {
+  // `self` is an object of the first function's scope wherever it goes.
+  MapResolver resolver;
+  resolver.value(":self.scale", Constant::ofFloat(0.5));
+  Resolution method;
+  method.kind = Resolution::Function;
+  method.text = "scaled";
+  method.scope = "m";
+  method.source = {"def scaled(self, x, by: Tensor['N'] = None):\n    return x * self.scale\n",
+                   "m.py", 1};
+  resolver.answers[":self.scaled"] = method;
+  ArgSpec self;
+  self.kind = ArgSpec::Constant;
+  self.name = "self";
+  self.constant = Constant(Constant::Object);
+  Compilation c(request("def f(self, x):\n    return self.scaled(x)\n",
+                        {self, tensor("x", DType::FP32, {4})}, &resolver));
+  EXPECT_EQ(c.errors(), "");
+  EXPECT_TRUE(c.has("gir.constant 5.000000e-01"));
+}
+
+TEST(Sema, EqualSizesWithoutNamesStayRunTime) {
+  Compilation c(request("@tsr.function\ndef f(x, y):\n    assert x.shape == y.shape\n"
+                        "    return x\n",
+                        {tensor("x", DType::FP32, {4, 8}), tensor("y", DType::FP32, {4, 8})}));
+  EXPECT_EQ(c.guards(), "y.0 == x.0, y.1 == x.1");
 }
 
 TEST(Sema, ErrorsInHelpersSurviveRepetition) {
@@ -159,16 +189,24 @@ TEST(Sema, ErrorsInHelpersSurviveRepetition) {
   helper.scope = "h";
   helper.source = {"def helper(x):\n    while x:\n        pass\n    return x\n", "h.py", 7};
   resolver.answers[":helper"] = helper;
-  Compilation c(request("def f(x):\n    if x.shape[0] == 4:\n        return helper(x)\n    return x\n",
+  Compilation c(request("def f(x):\n    if x.shape[0] == 4:\n        return helper(x)\n"
+                        "    return x\n",
                         {tensor("x", DType::FP32, {4})}, &resolver));
   ASSERT_EQ(c.diagnostics.errorCount(), 1u);
   EXPECT_NE(c.diagnostics.render().find("h.py:8:5: error: a 'while' loop"), std::string::npos);
 }
 
-const char *plain = "@tsr.function\ndef f(x: Tensor['N', 'M'], y: Tensor['N', 'M']):\n    return x + y\n";
+const char *plain = "@tsr.function\n"
+                    "def f(x: Tensor['N', 'M'], y: Tensor['N', 'M']):\n"
+                    "    return x + y\n";
+
+/// The arguments of `plain`, both of one shape.
+std::vector<ArgSpec> pair(int64_t rows, int64_t columns) {
+  return {tensor("x", DType::FP32, {rows, columns}), tensor("y", DType::FP32, {rows, columns})};
+}
 
 TEST(Sema, SizesStayRunTime) {
-  Compilation c(request(plain, {tensor("x", DType::FP32, {4, 8}), tensor("y", DType::FP32, {4, 8})}));
+  Compilation c(request(plain, pair(4, 8)));
   EXPECT_TRUE(c.has("!gir.tensor<N, M, f32>"));
   EXPECT_EQ(c.guards(), "");
   ASSERT_EQ(c.info.symbols.size(), 2u);
@@ -183,7 +221,7 @@ TEST(Sema, FixedAndUnitSizes) {
                                     tensor("y", DType::FP32, {4, 8})}));
   EXPECT_TRUE(fixed.has("!gir.tensor<4, 8, f32>"));
   EXPECT_EQ(fixed.guards(), "");
-  Compilation unit(request(plain, {tensor("x", DType::FP32, {1, 8}), tensor("y", DType::FP32, {1, 8})}));
+  Compilation unit(request(plain, pair(1, 8)));
   EXPECT_TRUE(unit.has("!gir.tensor<1, M, f32>"));
   EXPECT_EQ(unit.guards(), "N == 1");
   ASSERT_EQ(unit.info.guarded.size(), 2u);
@@ -192,10 +230,10 @@ TEST(Sema, FixedAndUnitSizes) {
 }
 
 TEST(Sema, UnknownSizes) {
-  Compilation c(request(plain, {tensor("x", DType::FP32, {-1, 8}), tensor("y", DType::FP32, {-1, 8})}));
+  Compilation c(request(plain, pair(-1, 8)));
   EXPECT_EQ(c.errors(), "");
-  Compilation needed(request("@tsr.function\ndef f(x):\n    for i in range(x.shape[0]):\n        pass\n"
-                             "    return x\n",
+  Compilation needed(request("@tsr.function\ndef f(x):\n"
+                             "    for i in range(x.shape[0]):\n        pass\n    return x\n",
                              {tensor("x", DType::FP32, {-1})}));
   EXPECT_EQ(needed.errors(), "the value of 'x.0' must be known here, and it is not given\n");
 }
@@ -206,9 +244,11 @@ TEST(Sema, Results) {
   EXPECT_TRUE(tuple.info.returnsTuple);
   EXPECT_TRUE(tuple.has("-> (!gir.tensor<\"x.0\", f16>, !gir.tensor<i64>, !gir.tensor<f32>, "
                         "!gir.tensor<i64>)"));
-  Compilation none(request("@tsr.function\ndef f(x):\n    x + 1\n", {tensor("x", DType::FP16, {4})}));
+  Compilation none(
+      request("@tsr.function\ndef f(x):\n    x + 1\n", {tensor("x", DType::FP16, {4})}));
   EXPECT_EQ(none.errors(), "'f' does not return a value\n");
-  Compilation text(request("@tsr.function\ndef f(x):\n    return 'a'\n", {tensor("x", DType::FP16, {4})}));
+  Compilation text(
+      request("@tsr.function\ndef f(x):\n    return 'a'\n", {tensor("x", DType::FP16, {4})}));
   EXPECT_EQ(text.errors(), "expected a tensor, a number or a tuple of them as the result of 'f', "
                            "found the string 'a'\n");
 }
@@ -234,7 +274,8 @@ TEST(Sema, LocationsAndLayouts) {
   EXPECT_NE(text.find("loc(\"f.py\":3:12 to :17)"), std::string::npos) << text;
   EXPECT_NE(text.find("loc(\"f.py\":7:12 to :16)"), std::string::npos) << text;
   EXPECT_NE(text.find("loc(callsite("), std::string::npos) << text;
-  EXPECT_NE(text.find("gir.contiguous, gir.name = \"x\", gir.unit_stride = 1 : i64"), std::string::npos);
+  EXPECT_NE(text.find("gir.contiguous, gir.name = \"x\", gir.unit_stride = 1 : i64"),
+            std::string::npos);
   EXPECT_NE(text.find("gir.numerics = {matmul = \"tf32\"}"), std::string::npos);
 }
 
@@ -265,7 +306,8 @@ TEST(Sema, SmallProgramsThatWouldRunForEver) {
                    "    v = t == u\n"),
             "the function takes too many steps to compile\n");
   EXPECT_EQ(errors("    s = 'ab' * 99999999\n"), "the result has too many elements\n");
-  EXPECT_EQ(errors("    n = x.shape[0] + 1\n    for i in range(80):\n        n = n * n + x.shape[0]\n"),
+  EXPECT_EQ(errors("    n = x.shape[0] + 1\n    for i in range(80):\n"
+                   "        n = n * n + x.shape[0]\n"),
             "the size expression is too complex\n");
   EXPECT_EQ(errors("    l = []\n    l.append(l)\n"),
             "lists inside lists are not supported by this compiler; use tuples\n");

@@ -1,4 +1,4 @@
-//===- AST.h - The syntax tree --------------------------------------------------------*- C++ -*-===//
+//===- AST.h - The syntax tree ------------------------------------------------------*- C++ -*-===//
 //
 // Nodes are plain structs with a kind tag and a source range. They are allocated in an `Arena`,
 // refer to each other by pointer, hold lists as spans of the arena, and are never freed one by one:
