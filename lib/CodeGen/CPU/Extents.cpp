@@ -142,11 +142,17 @@ bool Extents::visit(Operation *op) {
          llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getInitArgs(), yield->getOperands())) {
       if (!isTile(result))
         continue;
-      // All four are kept in one buffer: what is wanted of one is wanted of each.
+      // All four are kept in one buffer: what is wanted of one is wanted of each. What an access inside the loop bounds
+      // changes with the iteration, so it says nothing of the tile that another iteration made.
       wantSame(argument, result);
-      wantSame(next, argument);
-      wantSame(init, argument);
-      wantSame(result, argument);
+      for (Value value : {Value(next), Value(init), Value(result)}) {
+        extents[value].resize(rank(value));
+        for (unsigned d = 0; d < rank(value); ++d) {
+          Extent extent = wanted(argument, d);
+          bool isInside = llvm::any_of(extent.bounds, [&](auto &bound) { return loop->isAncestor(bound.access); });
+          changed |= want(value, d, isInside ? everything() : extent);
+        }
+      }
     }
   } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
     for (Region &region : branch->getRegions())

@@ -52,14 +52,13 @@ Value KernelEmitter::isFull(ArrayRef<Operation *> operations) {
   return all;
 }
 
-void KernelEmitter::versioned(ArrayRef<Operation *> operations, function_ref<void()> body) {
+void KernelEmitter::versioned(Value full, function_ref<void()> body) {
   auto run = [&](bool edge) {
     MemoScope scope(*this);
     atEdge = edge;
     body();
     atEdge = false;
   };
-  Value full = isFull(operations);
   if (!full)
     return run(false);
   e.branch(full, [&] { run(false); }, [&] { run(true); });
@@ -70,7 +69,7 @@ void KernelEmitter::emitGroup(const Item &item) {
   for (const Root &root : item.roots)
     if (root.definesValue)
       open.insert(root.value);
-  versioned(accessesOf(item), [&] { emitNest(item); });
+  versioned(isFull(accessesOf(item)), [&] { emitNest(item); });
   open.clear();
 }
 

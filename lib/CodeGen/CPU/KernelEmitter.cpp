@@ -313,13 +313,17 @@ void KernelEmitter::emitAccess(Operation *op) {
 }
 
 Value KernelEmitter::validElements(const Extent::Bound &bound) {
+  // An access may stand in a loop that has ended: what was computed there is out of reach.
+  auto inReach = [&](Value value) {
+    return value && value.getParentRegion()->isAncestor(e.b.getInsertionBlock()->getParent());
+  };
   if (auto known = accesses.find(bound.access); known != accesses.end())
-    if (Value valid = known->second.valid[bound.dim])
+    if (Value valid = known->second.valid[bound.dim]; inReach(valid))
       return valid;
   AccessOp it = AccessOp::of(bound.access);
   int64_t dim = it.dims[bound.dim], size = Plan::shapeOf(it.tile)[bound.dim];
   Value coord = scalars.lookup(it.coords[dim]);
-  if (!coord)
+  if (!inReach(coord))
     return Value();
   Value left = e.subI(views[it.view].sizes[dim], e.mulI(coord, e.integer(size)));
   return e.maxI(e.minI(left, e.integer(size)), e.integer(0));

@@ -76,7 +76,8 @@ private:
   void emitStore(tile::StoreOp op, Value value, const Position &at);
   void storeReduced(const Root &root, Value value, llvm::ArrayRef<Ix> index);
   Value isFull(llvm::ArrayRef<mlir::Operation *> accesses);
-  void versioned(llvm::ArrayRef<mlir::Operation *> accesses, llvm::function_ref<void()> body);
+  /// Emits `body` twice where `full` is not known: without masks if it holds, with them otherwise.
+  void versioned(Value full, llvm::function_ref<void()> body);
   llvm::SmallVector<mlir::Operation *> accessesOf(const Item &item);
 
   // Transpose.cpp

@@ -25,7 +25,7 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
   bool isBlocked = plan.rhsOf(op) != nullptr;
   if (!isBlocked)
     plan.visitReads(op.getRhs(), true, {}, note);
-  versioned(loads.getArrayRef(), [&] {
+  versioned(isFull(loads.getArrayRef()), [&] {
     if (isBlocked)
       emitBlockedMma(op);
     else if (Plan::isTransposedLoad(op.getRhs()) && !plan.bufferOf(op.getRhs()))
@@ -85,7 +85,14 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   Type from = Plan::elementOf(op.getRhs());
   int64_t lanes = cpu.lanes(Emitter::byteWidth(panel.element)), k = panel.shape[0];
   bool isTransposed = Plan::isTransposedLoad(op.getRhs()), wasAtEdge = atEdge;
-  versioned({load.getOperation()}, [&] {
+  // Most panels lie inside the view even where the tile does not.
+  const Access &access = accesses.find(load)->second;
+  auto covers = [&](unsigned dim, Value end) {
+    return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
+  };
+  Value rowsInside = covers(0, k % Extents::contractionStep ? e.integer(k) : depth);
+  Value inside = e.andI(rowsInside, covers(1, e.materialize(e.add(column, width))));
+  versioned(inside, [&] {
     if (isTransposed)
       return emitTransposeNest(load, panel, column, width);
     auto copyRow = [&](Ix row) {

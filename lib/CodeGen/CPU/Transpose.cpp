@@ -15,7 +15,7 @@ using namespace tessera::cpu;
 void KernelEmitter::emitTranspose(const Item &item) {
   auto load = item.roots.front().value.getDefiningOp<tile::LoadOp>();
   const Buffer &dest = *item.roots.front().dest;
-  versioned({load.getOperation()}, [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
+  versioned(isFull({load.getOperation()}), [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
 }
 
 /// Transposes the w vectors (two or four) inside each group of w lanes: the shuffles are single instructions everywhere.
