@@ -16,3 +16,15 @@ def test_reshape_of_a_transposed_reshape():
 """)
     for layout in ("dense", "permuted", "offset"):
         check(f, random((5, 7, 6), layout=layout), random((210,), seed=1))
+
+
+def test_rows_between_loops_that_have_ended():
+    f = define("""def f(x: Tensor["C", "B", "B", fp32], m: Tensor["C", "B", "B", tsr.bool]):
+    a = tsr.log1p(x * x + 0.5)
+    b = tsr.amax(a, dim=2)
+    c = tsr.clamp(tsr.where(m, x.transpose(1, 2), 3 * a), min=-2.0, max=2.0)
+    d = tsr.tanh(tsr.matmul(b, c)) * 0.05
+    return tsr.softmax(d, dim=1)
+""")
+    check(f, random((8, 7, 7)), random((8, 7, 7), "bool"))
+    check(f, random((5, 65, 65)), random((5, 65, 65), "bool"))
