@@ -6,6 +6,7 @@ Processes are timed in turns with `python -c "import numpy"`, and what is shown 
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,23 +23,30 @@ FIRST_CALL = [sys.executable, str(PROGRAMS / "first_call.py")]
 IMPORT_NUMPY = [sys.executable, "-c", "import numpy"]
 
 
-def _seconds(command: list[str], cache: str) -> float:
+def _children() -> float:
+    """Processor time of the processes that have ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _seconds(command: list[str], cache: str, clock: str) -> float:
     environment = dict(os.environ, TESSERA_CACHE=cache)
-    start = time.perf_counter()
+    now = _children if clock == "cpu" else time.perf_counter
+    start = now()
     subprocess.run(command, env=environment, check=True)
-    return time.perf_counter() - start
+    return now() - start
 
 
-def first_call(cached: bool, rounds: int = 9) -> list[float]:
+def first_call(cached: bool, clock: str, rounds: int = 9) -> list[float]:
     """Milliseconds beyond importing NumPy, one value per round."""
     with tempfile.TemporaryDirectory(prefix="tessera-bench-") as scratch:
-        _seconds(FIRST_CALL, f"{scratch}/warm")
-        _seconds(IMPORT_NUMPY, scratch)
+        _seconds(FIRST_CALL, f"{scratch}/warm", clock)
+        _seconds(IMPORT_NUMPY, scratch, clock)
         found = []
         for number in range(rounds):
-            base = _seconds(IMPORT_NUMPY, scratch)
+            base = _seconds(IMPORT_NUMPY, scratch, clock)
             cache = f"{scratch}/warm" if cached else f"{scratch}/cold-{number}"
-            found.append((_seconds(FIRST_CALL, cache) - base) * 1e3)
+            found.append((_seconds(FIRST_CALL, cache, clock) - base) * 1e3)
         return found
 
 
@@ -72,10 +80,10 @@ def new_lengths(lengths: range) -> float:
     return float(len(function.specializations()) - before)
 
 
-def figures() -> list[Figure]:
+def figures(clock: str = "wall") -> list[Figure]:
     return [
-        Figure("latency", "first call, no cache", "ms", 400.0, lambda: first_call(cached=False)),
-        Figure("latency", "first call, from the cache", "ms", 60.0, lambda: first_call(cached=True)),
+        Figure("latency", "first call, no cache", "ms", 400.0, lambda: first_call(False, clock)),
+        Figure("latency", "first call, from the cache", "ms", 60.0, lambda: first_call(True, clock)),
         Figure("latency", "call on small arrays", "us", 5.0, small_call),
         Figure("latency", "compilations, 64 lengths of a class", "", 1.0, lambda: new_lengths(range(513, 641, 2))),
         Figure("latency", "compilations, lengths 2 9 16 ... 3999", "", None, lambda: new_lengths(range(2, 4000, 7))),

@@ -62,7 +62,7 @@ def selected(arguments: argparse.Namespace) -> tuple[list, list]:
 
     modules = (matmul, attention, rows, linear, chain, precision)
     cases = [case for module in modules for case in module.cases() if keep(case)]
-    figures = [one for one in [*latency.figures(), *latency.memory_figures()] if keep(one)]
+    figures = [one for one in [*latency.figures(arguments.clock), *latency.memory_figures()] if keep(one)]
     return cases, figures if arguments.threads[0] == 1 else []
 
 
