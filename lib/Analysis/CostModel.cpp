@@ -117,6 +117,12 @@ private:
     spread(row, 16, 1);
   }
 
+  /// A row that can stay in the first level cache is one block; longer ones are walked.
+  int64_t rowTile(const Dim &dim) const {
+    int64_t fits = machine.l1Bytes / 2 / shape.elementBytes;
+    return facts.max(dim.size) <= fits ? fits : 1024;
+  }
+
   void memoryBound() {
     if (shape.dims.empty())
       return;
@@ -130,7 +136,7 @@ private:
           dim->tile = bounded(*dim, 64);
       return;
     }
-    last.tile = bounded(last, streams ? (last.role == Dim::Stream ? 1024 : 256) : elements);
+    last.tile = bounded(last, streams ? (last.role == Dim::Stream ? rowTile(last) : 256) : elements);
     int64_t filled = last.tile;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {
       Dim &dim = shape.dims[i];

@@ -261,6 +261,25 @@ private:
     return builder.getArrayAttr(result);
   }
 
+  /// 2^((exponent - gauge) · scale) against the final gauge of an earlier pass: the weight that pass has used.
+  struct Weight {
+    Expr exponent, gauge;
+    double scale;
+  };
+  std::optional<Weight> asWeight(Expr e) {
+    if (!e->isMap(ScalarOp::Exp2) || !e->args[0]->isMap(ScalarOp::Mul))
+      return std::nullopt;
+    Expr factor = e->args[0]->args[1], difference = e->args[0]->args[0];
+    if (difference->kind == ExprNode::Constant)
+      std::swap(factor, difference);
+    if (factor->kind != ExprNode::Constant || !difference->isMap(ScalarOp::Sub))
+      return std::nullopt;
+    Expr gauge = difference->args[1];
+    if (gauge->kind != ExprNode::State || !plan.states[gauge->state].isGauge)
+      return std::nullopt;
+    return Weight{difference->args[0], gauge, factor->number};
+  }
+
   /// Emits an expression where its operands live: inside the stream if it depends on it, before it otherwise.
   mlir::Value emit(Expr e) {
     bool inside = stream && (e->dependsOn(plan.streamSet()));
@@ -295,6 +314,9 @@ private:
         mlir::Value condition = emit(e->args[0]), value = emit(e->args[1]);
         return sched::MaskOp::create(builder, e->loc, type, condition, value, number(e->args[2]->number, e->type));
       }
+      if (auto weight = asWeight(e))
+        return sched::WeighOp::create(builder, e->loc, type, emit(weight->exponent), emit(weight->gauge),
+                                      builder.getF64FloatAttr(weight->scale));
       llvm::SmallVector<mlir::Value> args;
       for (Expr arg : e->args)
         args.push_back(emit(arg));

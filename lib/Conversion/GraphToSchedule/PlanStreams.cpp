@@ -419,17 +419,25 @@ private:
       Expr exponent = withoutScale(t.beta.build(pool, e->type), scale);
       Linear rest = t.alpha;
       // Against its own gauge the exponent is subtracted first, as the weights were.
+      bool isWeight = false;
       for (const StreamState &state : plan.states)
         if (state.isGauge && state.exponent == exponent && state.scale == scale && rest.terms.count(state.node->id) &&
             rest.terms[state.node->id].second == -scale) {
           rest.add(state.node, scale);
           exponent = pool.sub(exponent, state.node);
+          isWeight = rest.isZero();
           break;
         }
-      exponent = pool.mul(exponent, pool.constant(scale, e->type));
-      if (!rest.isZero())
-        exponent = pool.add(exponent, rest.build(pool, e->type));
-      Expr factor = pool.map(ScalarOp::Exp, {exponent}, e->loc);
+      Expr factor;
+      if (isWeight) {
+        exponent = pool.mul(exponent, pool.constant(scale * M_LOG2E, e->type));
+        factor = pool.map(ScalarOp::Exp2, {exponent}, e->loc);
+      } else {
+        exponent = pool.mul(exponent, pool.constant(scale, e->type));
+        if (!rest.isZero())
+          exponent = pool.add(exponent, rest.build(pool, e->type));
+        factor = pool.map(ScalarOp::Exp, {exponent}, e->loc);
+      }
       return pool.mul(pool.mul(factor, t.b), t.a);
     }
     return pool.rewrite(e, [&](Expr x) -> Expr { return x == e ? nullptr : resolveStored(x, sep); });

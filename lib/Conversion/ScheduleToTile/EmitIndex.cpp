@@ -208,11 +208,13 @@ Value Emitter::emitEdge(ArrayRef<StringAttr> dims, const Order &order) {
     Value edge = atDepth(getDepth(getDimBits(dim)), [&] {
       if (Value known = top().edges.lookup(dim))
         return known;
-      Type element = builder.getI64Type();
-      Value index = emitIota(dim, 0, element);
-      Value size =
-          fold<tile::SplatOp>(tileType({dim}, element), emitScalar(kernel.getDim(dim).getSize()));
-      return top().edges[dim] = map(ScalarOp::Lt, {index, size});
+      // Counted from the block's start the numbers are small, and the left side is a constant.
+      auto type = tileType({dim}, builder.getI32Type());
+      Value size = emitScalar(kernel.getDim(dim).getSize());
+      Value inside = fold<arith::SubIOp>(size, getStart(dim));
+      inside = fold<arith::MinSIOp>(inside, getConstant(tileOf(dim)));
+      Value index = create<tile::IotaOp>(type, getConstant(0));
+      return top().edges[dim] = map(ScalarOp::Lt, {index, fold<tile::SplatOp>(type, inside)});
     });
     edge = broadcast(edge, {dim}, order);
     result = result ? map(ScalarOp::And, {result, edge}) : edge;

@@ -99,14 +99,15 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     Type element = valType(op.getResult()).getElementType();
     Value before = body->carried[op];
     Value largest = emitJoin(ReduceOp::Max, op.getExponent(), over, order, element, {});
-    step.next = map(ScalarOp::Maximum, {before, largest});
-    if (double lag = stream.getLag().convertToDouble(); lag > 0) {
+    step.next = before ? map(ScalarOp::Maximum, {before, largest}) : largest;
+    if (double lag = stream.getLag().convertToDouble(); before && lag > 0) {
       Value ahead = map(ScalarOp::Sub, {largest, before});
       Value near = map(ScalarOp::Le, {ahead, constant(order, element, lag / op.getScale().convertToDouble())});
       step.next = map(ScalarOp::Where, {near, before, step.next});
     }
     step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
-    step.rebase = emitPower(before, step.reference, op.getScale().convertToDouble());
+    if (before)
+      step.rebase = emitPower(before, step.reference, op.getScale().convertToDouble());
     return Value();
   });
   loc = outerLoc;
@@ -148,8 +149,9 @@ Values Emitter::emitBlock(sched::StreamOp op) {
     } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       Order order = getOrder(accumulate.getResult());
       Value state = top().carried[accumulate];
-      Type accumulator = llvm::cast<RankedTensorType>(state.getType()).getElementType();
-      if (Value gauge = accumulate.getGauge()) {
+      Type accumulator = accumulatorType(accumulate.getReduceOp(), accumulate.getValues(),
+                                         valType(accumulate.getResult()).getElementType());
+      if (Value gauge = accumulate.getGauge(); gauge && state) {
         GaugeStep step = getGaugeStep(gauge.getDefiningOp<sched::GaugeOp>());
         Value factor = broadcast(step.rebase, getOrder(gauge), order);
         state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
@@ -294,6 +296,18 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   return states;
 }
 
+/// A stream that one block covers is no loop: what it computes is there for the streams behind it.
+Values Emitter::emitWhole(sched::StreamOp op) {
+  Scope &scope = top();
+  for (StringAttr dim : op.getOver().getAsRange<StringAttr>())
+    if (scope.coords.try_emplace(dim, getConstant(0)).second && mayBeRagged(kernel.getDim(dim)))
+      scope.ragged.push_back(dim);
+  scope.stream = op;
+  Values states = emitBlock(op);
+  scope.stream = {};
+  return states;
+}
+
 void Emitter::emitStream(sched::StreamOp op) {
   Values inits;
   SmallVector<Operation *> members;
@@ -314,11 +328,16 @@ void Emitter::emitStream(sched::StreamOp op) {
     }
   }
   loc = op.getLoc();
-  // Outer dimensions are plain loops around the segments of the last.
   SmallVector<StringAttr> outer(op.getOver().getAsRange<StringAttr>());
-  outer.pop_back();
-  Values states = emitLoops(outer, /*peel=*/false, inits,
-                            [&](ValueRange args) { return emitSegments(op, args); });
+  Values states;
+  if (llvm::all_of(outer, [&](StringAttr dim) { return fits(kernel.getDim(dim)); })) {
+    states = emitWhole(op);
+  } else {
+    // Outer dimensions are plain loops around the segments of the last.
+    outer.pop_back();
+    states = emitLoops(outer, /*peel=*/false, inits,
+                       [&](ValueRange args) { return emitSegments(op, args); });
+  }
 
   auto yield = llvm::cast<sched::YieldOp>(op.getBody().front().getTerminator());
   for (auto [result, state] : llvm::zip(op.getStates(), yield.getStates())) {

@@ -168,6 +168,7 @@ private:
   // Streams (EmitStream.cpp).
   void emitStream(sched::StreamOp op);
   Values emitSegments(sched::StreamOp op, mlir::ValueRange states);
+  Values emitWhole(sched::StreamOp op);
   Values emitBlock(sched::StreamOp op);
   Values emitVisit(sched::VisitOp visit, sched::StreamOp op, mlir::ValueRange states);
   mlir::Value emitTest(mlir::Value condition, ReduceOp join);

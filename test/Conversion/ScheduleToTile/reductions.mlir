@@ -8,8 +8,8 @@
 // CHECK: %[[SUM:.*]] = tile.reduce sum %[[X]] dims [1] : tensor<4x1024xf32> -> tensor<4xf32>
 // CHECK: %[[C:.*]] = tile.map sub(%[[X]], %{{.*}}) : (tensor<4x1024xf32>
 // CHECK: %[[Q:.*]] = tile.map square(%[[C]])
-// CHECK: %[[J:.*]] = tile.iota %{{.*}} : tensor<1024xi64>
-// CHECK: %[[N:.*]] = tile.constant 768 : i64 : tensor<1024xi64>
+// CHECK: %[[J:.*]] = tile.iota %{{.*}} : tensor<1024xi32>
+// CHECK: %[[N:.*]] = tile.constant 768 : i32 : tensor<1024xi32>
 // CHECK: %[[E:.*]] = tile.map lt(%[[J]], %[[N]])
 // CHECK: %[[EB:.*]] = tile.broadcast %[[E]] dims [1] : tensor<1024xi1> -> tensor<4x1024xi1>
 // CHECK: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f32 : tensor<4x1024xf32>
