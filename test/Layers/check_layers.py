@@ -62,7 +62,6 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("CAPI", [*COMPILER, "Pipeline"], True),
     ("runtime", ["runtime"], False),
     ("python", [*COMPILER_ABI, *RUNTIME_ABI], False),
-    ("tools/tessera-opt", [*COMPILER, "Pipeline"], True),
     ("tools", [*COMPILER_ABI, *RUNTIME_ABI], False),
 ]
 
