@@ -1,0 +1,27 @@
+//===- Passes.td - The CPU code generator as passes ---------*- tablegen -*-===//
+#ifndef TESSERA_CODEGEN_CPU_PASSES
+#define TESSERA_CODEGEN_CPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertTileToCpu : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "tile kernels and their host functions to a tessera_target module for a CPU";
+  let description = [{
+    Kernels become `scf` control flow over `llvm` operations on vectors of the machine's width; tiles are evaluated in fused
+    loop nests or kept in scratch memory, contractions are register-blocked over packed operands. Host functions become
+    `tessera_target.program`s. The kernels must hold primitive scalar operations only (`tile-expand-math`).
+
+    `target` is `cpu` for this machine, or a baseline: `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "the machine that the code is for">];
+}
+
+def PrintCpuCode : Pass<"print-cpu-code", "::mlir::ModuleOp"> {
+  let summary = "prints what LLVM makes of the kernels of a tessera_target module";
+  let description = [{
+    `form` is `llvm` (optimised LLVM IR) or `asm`. The module is not changed.
+  }];
+  let options = [Option<"form", "form", "std::string", "\"asm\"", "llvm or asm">];
+}
+
+#endif

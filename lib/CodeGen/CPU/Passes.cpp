@@ -1,0 +1,49 @@
+//===- Passes.cpp - The CPU code generator as passes ----------------------===//
+#include "tessera/CodeGen/CPU/Passes.h"
+#include "tessera/CodeGen/CPU/CPU.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tessera::cpu {
+
+#define GEN_PASS_DEF_CONVERTTILETOCPU
+#define GEN_PASS_DEF_PRINTCPUCODE
+#include "tessera/CodeGen/CPU/Passes.h.inc"
+
+namespace {
+
+struct ConvertTileToCpu : impl::ConvertTileToCpuBase<ConvertTileToCpu> {
+  using ConvertTileToCpuBase::ConvertTileToCpuBase;
+
+  void getDependentDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<target::TargetDialect, mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect>();
+  }
+
+  void runOnOperation() override {
+    std::optional<CpuTarget> machine = target == "cpu" ? CpuTarget::host() : CpuTarget::baseline(target);
+    if (!machine) {
+      getOperation().emitError("expected target cpu, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64, got '")
+          << target << "'";
+      return signalPassFailure();
+    }
+    if (mlir::failed(lowerTileToCpu(getOperation(), *machine)))
+      signalPassFailure();
+  }
+};
+
+struct PrintCpuCode : impl::PrintCpuCodeBase<PrintCpuCode> {
+  using PrintCpuCodeBase::PrintCpuCodeBase;
+
+  void runOnOperation() override {
+    for (auto module : getOperation().getOps<target::ModuleOp>()) {
+      auto text = emitText(module, form == "llvm" ? TextForm::OptimizedLLVM : TextForm::Assembly);
+      if (mlir::failed(text))
+        return signalPassFailure();
+      llvm::outs() << *text;
+    }
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+} // namespace tessera::cpu

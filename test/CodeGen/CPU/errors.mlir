@@ -1,0 +1,17 @@
+// RUN: %tessera_opt %s -convert-tile-to-cpu -split-input-file -verify-diagnostics
+
+tile.kernel @k(%x: !tile.view<16xf32, strides = [1]>) grid 1 {
+  %i = tile.program_id 0
+  %t = tile.load %x[%i] dims [0] : !tile.view<16xf32, strides = [1]> -> tensor<16xf32>
+  // expected-error @below {{is not a primitive; tile-expand-math must run first}}
+  %e = tile.map tanh(%t) : (tensor<16xf32>) -> tensor<16xf32>
+  tile.store %e, %x[%i] dims [0] : tensor<16xf32>, !tile.view<16xf32, strides = [1]>
+  tile.return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
+  // expected-error @below {{expected results that are memory of their own}}
+  return %x : !gir.tensor<S, f32>
+}

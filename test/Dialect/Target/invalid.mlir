@@ -1,0 +1,57 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  // expected-error @below {{expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got ('!llvm.ptr')}}
+  tessera_target.kernel @k config <grid_rank = 1, words = 0, scratch_bytes = 0> {
+  ^bb0(%args: !llvm.ptr):
+    tessera_target.return
+  }
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  // expected-error @below {{expected a grid rank of 1 to 3, got 4}}
+  tessera_target.kernel @k config <grid_rank = 4, words = 0, scratch_bytes = 0> {
+  ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
+    tessera_target.return
+  }
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @p {
+    // expected-error @below {{expected a scalar of kind int, float or bool, got 'complex'}}
+    %a = tessera_target.argument "a" scalar "complex" : !gir.tensor<f64>
+  }
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @p {
+    // expected-error @below {{expected one of eq ne lt le gt ge multiple, got 'near'}}
+    tessera_target.guard "S" "near" "8" "no"
+  }
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @p {
+    %x = tessera_target.argument "x" : !gir.tensor<S, f32>
+    // expected-error @below {{has 1 operands, but a word names operand 3}}
+    tessera_target.launch @k grid ["S"] (%x) words [#tessera_target.word<"address", 3, "0">] : !gir.tensor<S, f32>
+  }
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @p {
+    %x = tessera_target.argument "x" : !gir.tensor<S, f32>
+    // expected-error @below {{expected the memory of a tessera_target.allocate}}
+    tessera_target.result %x : !gir.tensor<S, f32>
+  }
+}

@@ -1,0 +1,32 @@
+// RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
+
+// CHECK-LABEL: tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" features "+avx2,+fma"
+tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" features "+avx2,+fma" {
+  // CHECK: tessera_target.program @double
+  tessera_target.program @double {
+    // CHECK: %[[X:.*]] = tessera_target.argument "x" : <S, f32>
+    %x = tessera_target.argument "x" : !gir.tensor<S, f32>
+    // CHECK: %[[A:.*]] = tessera_target.argument "a" scalar "float" : <f64>
+    %a = tessera_target.argument "a" scalar "float" : !gir.tensor<f64>
+    // CHECK: tessera_target.guard "S" "multiple" "8" "expected a multiple of {1}, got {0}"
+    tessera_target.guard "S" "multiple" "8" "expected a multiple of {1}, got {0}"
+    // CHECK: tessera_target.guard "S" "ge" "1" error "x is empty"
+    tessera_target.guard "S" "ge" "1" error "x is empty"
+    // CHECK: %[[Y:.*]] = tessera_target.allocate : <S, f32>
+    %y = tessera_target.allocate : !gir.tensor<S, f32>
+    // CHECK: tessera_target.launch @k grid ["ceildiv(S, 256)"](%[[X]], %[[Y]], %[[A]])
+    // CHECK-SAME: words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"address", 1, "4*S">,
+    // CHECK-SAME: #tessera_target.word<"scalar", 2, "0">, #tessera_target.word<"integer", 0, "S">] grain 4 work "10*S"
+    tessera_target.launch @k grid ["ceildiv(S, 256)"] (%x, %y, %a)
+      words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"address", 1, "4*S">,
+             #tessera_target.word<"scalar", 2, "0">, #tessera_target.word<"integer", 0, "S">]
+      grain 4 work "10*S" : !gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<f64>
+    // CHECK: tessera_target.result %[[Y]] : <S, f32>
+    tessera_target.result %y : !gir.tensor<S, f32>
+  }
+  // CHECK: tessera_target.kernel @k config <grid_rank = 1, words = 4, scratch_bytes = 64>
+  tessera_target.kernel @k config <grid_rank = 1, words = 4, scratch_bytes = 64> {
+  ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
+    tessera_target.return
+  }
+}
