@@ -430,7 +430,7 @@ Token Lexer::lexPunctuation() {
   uint32_t begin = position;
   std::string_view rest = source.substr(position, 3);
 #define X(name, spelling)                                                                          \
-  if (rest.starts_with(spelling)) {                                                                \
+  if (rest[0] == spelling[0] && rest.starts_with(spelling)) {                                      \
     position += std::strlen(spelling);                                                             \
     char c = spelling[0];                                                                          \
     if (c == '(' || c == '[' || c == '{')                                                          \

@@ -33,6 +33,12 @@ Value Interpreter::call(const Value &callee, const CallExpr &call) {
         return callBuiltin(*this, *builtin, nullptr, call.callee->range, call);
     return error(call.callee->range, "a type is not a function").help("write x.to(" + name + ")");
   }
+  case Value::Object: {
+    std::string last = callee.text->substr(callee.text->rfind('.') + 1);
+    bool ours = findBuiltin("tessera." + last);
+    return error(call.callee->range, "'" + *callee.text + "' is not a @tsr.function")
+        .help(ours ? "use tsr." + last : "decorate it with @tsr.function");
+  }
   case Value::TensorType:
     return error(call.callee->range, "'Tensor' is for annotations")
         .help("make tensors with tsr.zeros, tsr.full, tsr.iota");

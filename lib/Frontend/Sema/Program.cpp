@@ -216,8 +216,12 @@ std::optional<Value> FileScope::lookup(Interpreter &in, const std::string &name,
 
 std::optional<Value> FileScope::attribute(Interpreter &in, const std::string &path,
                                           SourceRange range, std::vector<std::string> &) {
+  std::string last = path.substr(path.rfind('.') + 1);
   return Value(in.error(range, "'" + path + "' is not known without running the file")
-                   .help("assign a number to a module-level name, or pass it as an argument"));
+                   .help(!in.frame->isConstant && findBuiltin("tessera." + last)
+                             ? "use tsr." + last
+                             : "assign a number to a module-level name, or pass it as an "
+                               "argument"));
 }
 
 std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &name, Binding &binding,

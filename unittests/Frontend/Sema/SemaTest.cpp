@@ -141,14 +141,18 @@ TEST(Sema, ResolverErrors) {
   resolver.text(":W", Resolution::Array, "numpy.ndarray");
   resolver.text(":conv", Resolution::Operation, "tessera.conv2d");
   resolver.text(":np", Resolution::Module, "numpy");
+  resolver.value(":np.exp", Constant(Constant::Object));
+  resolver.value(":plain", Constant(Constant::Object));
   Compilation c(request("def f(x):\n    a = x + W\n    b = conv(x)\n    c = scal\n"
-                        "    return np.exp(x)\n",
+                        "    d = plain(x)\n    return np.exp(x) + np.log(x)\n",
                         {tensor("x", DType::FP32, {4})}, &resolver));
   EXPECT_EQ(c.errors(),
             "'W' is an array (numpy.ndarray) from outside the function; pass it as an argument\n"
             "operation 'conv2d' is not supported by this compiler\n"
             "unknown name 'scal'; did you mean 'scale'?\n"
-            "'np' has no attribute 'exp'\n");
+            "'plain' is not a @tsr.function; decorate it with @tsr.function\n"
+            "'np.exp' is not a @tsr.function; use tsr.exp\n"
+            "'np' has no attribute 'log'\n");
 }
 
 TEST(Sema, ObjectsKeepTheirScope) {
