@@ -7,8 +7,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 
-#include <thread>
-
 using llvm::StringRef;
 
 /// The processor's name as its maker writes it, or LLVM's name for it.

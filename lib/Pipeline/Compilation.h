@@ -54,7 +54,6 @@ private:
   DiagnosticBridge bridge;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Stage at = Stage::Graph;
-  std::vector<std::pair<std::string, double>> times;
 };
 
 } // namespace tessera

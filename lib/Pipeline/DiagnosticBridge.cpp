@@ -57,7 +57,7 @@ mlir::LogicalResult DiagnosticBridge::handle(mlir::Diagnostic &diagnostic) {
   case mlir::DiagnosticSeverity::Error:
     ++errors;
     unsupported |= message.find("not supported") != std::string::npos;
-    added = &diagnostics.error(range, prefix + message);
+    added = &diagnostics.error(range, std::move(message));
     break;
   case mlir::DiagnosticSeverity::Warning:
     added = &diagnostics.warning(range, std::move(message));

@@ -19,8 +19,6 @@ public:
 
   /// Errors that came through the bridge.
   size_t errorCount() const { return errors; }
-  /// Messages of errors get this in front, for stages in which an error is the compiler's fault.
-  void setErrorPrefix(std::string text) { prefix = std::move(text); }
   /// Whether an error said that something is not supported.
   bool sawUnsupported() const { return unsupported; }
 
@@ -29,7 +27,6 @@ private:
 
   Diagnostics &diagnostics;
   mlir::ScopedDiagnosticHandler handler;
-  std::string prefix;
   size_t errors = 0;
   bool unsupported = false;
 };

@@ -17,9 +17,8 @@ Dump::Dump(std::string folder, const CompileRequest &request)
   Stage last = request.code ? Stage::Asm : Stage::Graph;
   if (!request.texts.empty())
     last = std::max(last, *request.texts.rbegin());
-  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Target, Stage::LLVM, Stage::Asm})
-    if (stage <= last)
-      widened.texts.insert(stage);
+  for (int stage = int(Stage::Graph); stage <= int(last); ++stage)
+    widened.texts.insert(Stage(stage));
 }
 
 std::optional<Dump> Dump::fromEnvironment(const CompileRequest &request) {
@@ -47,7 +46,8 @@ void Dump::write(CompileResult &result) const {
   };
   for (const auto &[stage, text] : result.texts)
     save(std::string(stageName(stage)) + "." + extensionOf(stage).str(), text);
-  save("report.json", llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object(result.report))).str());
+  llvm::json::Value report = llvm::json::Object(result.report);
+  save("report.json", llvm::formatv("{0:2}\n", report).str());
   if (error)
     result.diagnostics.warning({}, "cannot write dumps to '" + folder + "': " + error.message());
   std::erase_if(result.texts, [&](const auto &entry) { return !asked.count(entry.first); });

@@ -3,6 +3,7 @@
 
 #include "ArgumentSpec.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -28,10 +28,10 @@ bool looksLikeIR(std::string_view text) {
   if (start == std::string_view::npos)
     return false;
   text.remove_prefix(start);
-  for (std::string_view head : {"//", "module", "builtin.module", "func.func", "\"builtin.module\""})
-    if (text.starts_with(head))
-      return true;
-  return false;
+  constexpr std::string_view heads[] = {"//", "module", "builtin.module", "func.func",
+                                        "\"builtin.module\""};
+  return std::any_of(std::begin(heads), std::end(heads),
+                     [&](std::string_view head) { return text.starts_with(head); });
 }
 
 /// A dimension of the class of sizes that share code with this one.

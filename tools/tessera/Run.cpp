@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -242,7 +241,8 @@ bool timeCalls(Call &call, const Inputs &inputs) {
     Clock::time_point before = Clock::now();
     if (!call.run(inputs))
       return false;
-    milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
+    std::chrono::duration<double, std::milli> taken = Clock::now() - before;
+    milliseconds.push_back(taken.count());
   } while (milliseconds.size() < 3 ||
            (milliseconds.size() < 10000 && Clock::now() - start < std::chrono::milliseconds(250)));
   std::sort(milliseconds.begin(), milliseconds.end());
