@@ -114,14 +114,13 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
   return body->gauges[op] = step;
 }
 
+/// A later pass spells its weights as the first did, edges included: in one block they are then the same tile.
 Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
   Order gaugeOrder = getOrder(op.getGauge());
-  Value exponent, reference;
+  Value exponent = emitExponent(op.getExponent(), order), reference;
   if (auto gauge = op.getGauge().getDefiningOp<sched::GaugeOp>()) {
     reference = getGaugeStep(gauge).reference;
-    exponent = emitExponent(op.getExponent(), order);
   } else {
-    exponent = emitTile(op.getExponent(), order);
     Order own = gaugeOrder;
     reference = atDepth(getDepth(getDependence(op.getGauge())),
                         [&] { return guard(emitTile(op.getGauge(), own)); });
