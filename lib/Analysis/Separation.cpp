@@ -91,8 +91,40 @@ unsigned Separator::kindsOf(Expr e) {
 bool Separator::hasX(Expr e) { return kindsOf(e) & 1; }
 bool Separator::hasR(Expr e) { return kindsOf(e) & 2; }
 
-/// Whether an exponential stands where it multiplies the whole value, so that it can overflow.
+/// The answer for `e` in `memo`, computed at the first question.
+template <typename Map, typename Key, typename Fn>
+static typename Map::mapped_type remembered(Map &memo, const Key &key, Fn compute) {
+  if (auto it = memo.find(key); it != memo.end())
+    return it->second;
+  auto result = compute();
+  memo.try_emplace(key, result);
+  return result;
+}
+
 bool Separator::hasExponential(Expr e) {
+  return remembered(exponentials, e, [&] { return computeExponential(e); });
+}
+Linear Separator::linearOf(Expr e) {
+  return remembered(linears, e, [&] { return computeLinear(e); });
+}
+ExpPair Separator::pairOf(Expr e) {
+  return remembered(expPairs, e, [&] { return computePair(e); });
+}
+std::optional<Separator::Terms> Separator::separate(Expr e) {
+  return remembered(termLists, e, [&] { return computeTerms(e); });
+}
+bool Separator::splitExponent(Expr e, double scale, Linear &alpha, Linear &beta) {
+  int sign = scale > 0 ? 1 : -1;
+  auto split = remembered(splits, std::make_pair(e, sign), [&] { return computeSplit(e, sign); });
+  if (!split)
+    return false;
+  alpha.add(split->first, std::abs(scale));
+  beta.add(split->second, std::abs(scale));
+  return true;
+}
+
+/// Whether an exponential stands where it multiplies the whole value, so that it can overflow.
+bool Separator::computeExponential(Expr e) {
   switch (e->kind) {
   case ExprNode::Cast:
     return hasExponential(e->args[0]);
@@ -127,7 +159,7 @@ std::optional<Separator::Terms> Separator::fail(Expr e, const char *why) {
 // Stream-free expressions of statistics
 //===----------------------------------------------------------------------===//
 
-Linear Separator::linearOf(Expr e) {
+Linear Separator::computeLinear(Expr e) {
   Linear result;
   if (e->kind == ExprNode::Map) {
     auto isNumber = [](Expr x) { return x->kind == ExprNode::Constant && std::isfinite(x->number); };
@@ -170,7 +202,7 @@ Linear Separator::linearOf(Expr e) {
   return result;
 }
 
-ExpPair Separator::pairOf(Expr e) {
+ExpPair Separator::computePair(Expr e) {
   if (e->kind == ExprNode::Reduce && classify(e) != LevelKind::None)
     return resolve(e);
   if (!hasR(e) && e->kind != ExprNode::Reduce) {
@@ -240,54 +272,67 @@ Expr Separator::valueOf(Expr e) { return valueOf(pairOf(e)); }
 // Separation
 //===----------------------------------------------------------------------===//
 
-bool Separator::splitExponent(Expr e, double scale, Linear &alpha, Linear &beta) {
+/// `sign` · e as an X-free and an R-free part.
+std::optional<Separator::Split> Separator::computeSplit(Expr e, double sign) {
+  Split result;
+  auto &[alpha, beta] = result;
+  auto both = [&](Expr a, double scaleA, Expr b, double scaleB) -> std::optional<Split> {
+    if (!splitExponent(a, scaleA, alpha, beta) || !splitExponent(b, scaleB, alpha, beta))
+      return std::nullopt;
+    return result;
+  };
+  auto only = [&](Expr a, double scale) -> std::optional<Split> {
+    if (!splitExponent(a, scale, alpha, beta))
+      return std::nullopt;
+    return result;
+  };
   if (!hasX(e)) {
-    alpha.add(linearOf(e), scale);
-    return true;
+    alpha.add(linearOf(e), sign);
+    return result;
   }
   if (e->kind == ExprNode::Map) {
     auto isNumber = [](Expr x) { return x->kind == ExprNode::Constant && std::isfinite(x->number); };
     switch (e->op) {
     case ScalarOp::Add:
-      return splitExponent(e->args[0], scale, alpha, beta) && splitExponent(e->args[1], scale, alpha, beta);
+      return both(e->args[0], sign, e->args[1], sign);
     case ScalarOp::Sub:
-      return splitExponent(e->args[0], scale, alpha, beta) && splitExponent(e->args[1], -scale, alpha, beta);
+      return both(e->args[0], sign, e->args[1], -sign);
     case ScalarOp::Neg:
-      return splitExponent(e->args[0], -scale, alpha, beta);
+      return only(e->args[0], -sign);
     case ScalarOp::Mul:
       for (unsigned i = 0; i < 2; ++i)
         if (isNumber(e->args[i]))
-          return splitExponent(e->args[1 - i], scale * e->args[i]->number, alpha, beta);
+          return only(e->args[1 - i], sign * e->args[i]->number);
       break;
     case ScalarOp::Div:
       if (isNumber(e->args[1]) && e->args[1]->number != 0)
-        return splitExponent(e->args[0], scale / e->args[1]->number, alpha, beta);
+        return only(e->args[0], sign / e->args[1]->number);
       break;
     case ScalarOp::Log: {
       auto terms = separate(e->args[0]);
       if (!terms || terms->size() != 1)
         break;
       SeparatedTerm &t = terms->front();
-      alpha.add(t.alpha, scale);
-      beta.add(t.beta, scale);
+      alpha.add(t.alpha, sign);
+      beta.add(t.beta, sign);
       if (!t.a->isConstant(1))
-        alpha.add(pool.map(ScalarOp::Log, {t.a}, e->loc), scale);
+        alpha.add(pool.map(ScalarOp::Log, {t.a}, e->loc), sign);
       if (!t.b->isConstant(1))
-        beta.add(pool.map(ScalarOp::Log, {t.b}, e->loc), scale);
-      return true;
+        beta.add(pool.map(ScalarOp::Log, {t.b}, e->loc), sign);
+      return result;
     }
     case ScalarOp::Where:
       // where(c, u - r, -inf) with a stream condition: the mask belongs to the stream's part of the exponent.
-      if (hasR(e) && !hasR(e->args[0]) && scale > 0)
+      if (hasR(e) && !hasR(e->args[0]) && sign > 0)
         for (unsigned i = 1; i < 3; ++i)
           if (e->args[i]->isConstant(-inf)) {
             Linear part;
-            if (!splitExponent(e->args[3 - i], scale, alpha, part))
-              return false;
+            if (!splitExponent(e->args[3 - i], sign, alpha, part))
+              return std::nullopt;
             llvm::SmallVector<Expr, 3> args(e->args);
             args[3 - i] = part.build(pool, e->type);
             beta.add(pool.map(ScalarOp::Where, args, e->loc), 1);
-            return true;
+            return result;
           }
       break;
     default:
@@ -295,13 +340,13 @@ bool Separator::splitExponent(Expr e, double scale, Linear &alpha, Linear &beta)
     }
   }
   if (e->kind == ExprNode::Cast && !e->isExplicit && llvm::isa<mlir::FloatType>(e->args[0]->type) && hasR(e))
-    return splitExponent(e->args[0], scale, alpha, beta);
+    return only(e->args[0], sign);
   if (hasR(e)) {
     fail(e, "mixes the stream and a statistic inside an exponent");
-    return false;
+    return std::nullopt;
   }
-  beta.add(e, scale);
-  return true;
+  beta.add(e, sign);
+  return result;
 }
 
 std::optional<Separator::Terms> Separator::merge(Terms terms) {
@@ -403,7 +448,7 @@ std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
   return merge(std::move(result));
 }
 
-std::optional<Separator::Terms> Separator::separate(Expr e) {
+std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
   if (!hasX(e)) {
     ExpPair pair = pairOf(e);
     return Terms{{pair.lambda, pair.mu, Linear(), one(e)}};
@@ -553,14 +598,16 @@ std::optional<std::pair<Linear, Expr>> Separator::separateExtremum(Expr body) {
 // Bounds and names
 //===----------------------------------------------------------------------===//
 
-double tessera::magnitudeBound(Expr e) {
+static double magnitudeBound(Expr e, llvm::DenseMap<Expr, double> &memo);
+
+static double computeMagnitude(Expr e, llvm::DenseMap<Expr, double> &memo) {
   if (e->kind == ExprNode::Constant)
     return std::isnan(e->number) ? inf : std::abs(e->number);
   if (e->kind == ExprNode::Cast && llvm::isa<mlir::FloatType>(e->args[0]->type))
-    return magnitudeBound(e->args[0]);
+    return magnitudeBound(e->args[0], memo);
   if (e->kind != ExprNode::Map)
     return inf;
-  auto bound = [&](unsigned i) { return magnitudeBound(e->args[i]); };
+  auto bound = [&](unsigned i) { return magnitudeBound(e->args[i], memo); };
   switch (e->op) {
   case ScalarOp::Tanh:
   case ScalarOp::Sigmoid:
@@ -589,6 +636,15 @@ double tessera::magnitudeBound(Expr e) {
   default:
     return inf;
   }
+}
+
+static double magnitudeBound(Expr e, llvm::DenseMap<Expr, double> &memo) {
+  return remembered(memo, e, [&] { return computeMagnitude(e, memo); });
+}
+
+double tessera::magnitudeBound(Expr e) {
+  llvm::DenseMap<Expr, double> memo;
+  return ::magnitudeBound(e, memo);
 }
 
 std::string tessera::describe(Expr e) {

@@ -78,7 +78,14 @@ public:
 
 private:
   using Terms = std::vector<SeparatedTerm>;
+  // What is asked of shared expressions is computed once: programs are graphs, not trees.
   std::optional<Terms> separate(Expr e);
+  std::optional<Terms> computeTerms(Expr e);
+  ExpPair computePair(Expr e);
+  Linear computeLinear(Expr e);
+  bool computeExponential(Expr e);
+  using Split = std::pair<Linear, Linear>;
+  std::optional<Split> computeSplit(Expr e, double sign);
   std::optional<Terms> separateWhere(Expr e);
   std::optional<Terms> merge(Terms terms);
   void centre(Terms &terms);
@@ -93,6 +100,11 @@ private:
   Classify classify;
   Resolve resolve;
   llvm::DenseMap<Expr, unsigned> kinds;
+  llvm::DenseMap<Expr, bool> exponentials;
+  llvm::DenseMap<Expr, ExpPair> expPairs;
+  llvm::DenseMap<Expr, Linear> linears;
+  llvm::DenseMap<Expr, std::optional<Terms>> termLists;
+  llvm::DenseMap<std::pair<Expr, int>, std::optional<Split>> splits;
   unsigned kindsOf(Expr e);
 };
 

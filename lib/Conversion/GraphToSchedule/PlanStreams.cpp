@@ -403,6 +403,10 @@ private:
   /// A stored element that mixes the stream and statistics. A product of exponentials is rebuilt with one exponent,
   /// in which the user's own reference has cancelled against the gauge.
   Expr resolveStored(Expr e, Separator &sep) {
+    auto it = storedForms.find(e);
+    return it != storedForms.end() ? it->second : storedForms[e] = computeStored(e, sep);
+  }
+  Expr computeStored(Expr e, Separator &sep) {
     if (!sep.hasX(e))
       return sep.valueOf(e);
     if (!sep.hasR(e))
@@ -473,6 +477,7 @@ private:
   KernelPlan &plan;
   std::map<Expr, int> passOf;
   std::map<Expr, ExpPair> pairs;
+  std::map<Expr, Expr> storedForms; ///< answers of resolveStored
   std::string reason;
 };
 

@@ -32,6 +32,12 @@ SymExpr tessera::linearIndex(llvm::ArrayRef<SymExpr> shape, llvm::ArrayRef<SymEx
   return result;
 }
 
+/// Whether finding an element takes more than an index.
+static bool isComputed(mlir::Value value) {
+  auto op = llvm::dyn_cast_or_null<gir::GraphOpInterface>(value.getDefiningOp());
+  return op && op->getNumOperands() && (op.getReduction() || op.getScalarBody().kind != gir::ScalarBody::Identity);
+}
+
 static bool hasDivision(SymExpr e) {
   if (e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::Mod)
     return true;
@@ -70,14 +76,17 @@ static SymExpr joinDivisions(SymExpr e) {
   return e;
 }
 
+/// Only a reshape brings divisions; the one nearest to the output is stored, which walks its input instead.
+Expr Puller::needsStore(mlir::Value reshape, mlir::Type type) {
+  cut = cut ? cut : Cut{reshape, "a reshape has no regular stride in its input's memory", true};
+  return pool.constant(0, type);
+}
+
 Expr Puller::load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc) {
   if (llvm::any_of(index, hasDivision)) {
     SymExpr linear = joinDivisions(linearIndex(tensorType(tensor).getShape(), index));
-    if (!isContiguous(tensor) || hasDivision(linear)) {
-      // Only a reshape brings divisions; the one nearest to the output is stored, which walks its input instead.
-      cut = cut ? cut : Cut{reshapes.front(), "a reshape has no regular stride in its input's memory", true};
-      return pool.constant(0, tensorType(tensor).getElementType());
-    }
+    if (!isContiguous(tensor) || hasDivision(linear))
+      return needsStore(reshapes.front(), tensorType(tensor).getElementType());
     index = {linear};
   }
   return pool.load(tensor, std::move(index), tensorType(tensor).getElementType(), loc);
@@ -90,6 +99,10 @@ Expr Puller::pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot) {
   auto it = memo.find(key);
   if (it != memo.end())
     return it->second;
+  if (!asRoot && isComputed(value) && ++places[value.getAsOpaquePointer()] > mostPlaces)
+    cut = cut ? cut : Cut{value, "a kernel needs it at many places", true};
+  if (cut)
+    return pool.constant(0, tensorType(value).getElementType());
   Expr result = llvm::isa<mlir::BlockArgument>(value) ? load(value, index, value.getLoc()) : compute(value, index);
   memo.emplace(key, result);
   return result;
@@ -111,6 +124,9 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
     SymExpr linear = joinDivisions(linearIndex(tensorType(value).getShape(), index));
     if (inMemory && isContiguous(input) && !hasDivision(linear))
       return pool.load(input, {linear}, type, loc);
+    // Quotients of quotients are never wanted.
+    if (hasDivision(linear))
+      return needsStore(reshapes.empty() ? value : reshapes.front(), type);
   }
   auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
   if (!indexed) {

@@ -20,11 +20,15 @@ public:
 
 private:
   Expr compute(mlir::Value value, const std::vector<SymExpr> &index);
+  Expr needsStore(mlir::Value reshape, mlir::Type type);
   Expr load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc);
 
   ExprPool &pool;
   const llvm::SetVector<mlir::Value> &stored;
   std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
+  /// At how many different places a value was asked for; beyond the limit it is stored and not computed again.
+  std::map<void *, unsigned> places;
+  static constexpr unsigned mostPlaces = 8;
   /// The reshapes on the way from the output whose inputs are addressed by quotients and remainders.
   std::vector<mlir::Value> reshapes;
   /// One name per reduced dimension of an operation, wherever it is asked for: equal elements stay equal.
