@@ -174,15 +174,15 @@ def _read_entry(key: str) -> tuple[bytes, dict] | None:
         return None
 
 
-def specialise(unit: Unit) -> Artifact:
-    """The code of a unit, from the cache or from the compiler."""
+def specialise(unit: Unit, fresh: bool = False) -> Artifact:
+    """The code of a unit, from the cache (unless it must be fresh) or from the compiler."""
     start = time.perf_counter()
     keys = Keys(unit)
     index_key = keys.index()
     index = _read_index(index_key)
     for scope, name in index["names"]:
         unit.resolver.resolve(scope, name)
-    if found := _read_entry(keys.entry(index["guarded"])):
+    if not fresh and (found := _read_entry(keys.entry(index["guarded"]))):
         artifact = Artifact(*found, cached=True, seconds=time.perf_counter() - start)
         try:
             if unit.target == "cpu":

@@ -104,6 +104,11 @@ class Function(_tessera.Function):
                     self._specialise(bound)
             result = result or attempt()
         if result is None:
+            # Code from the cache whose guards another call made: this call gets its own.
+            with self._lock:
+                self._specialise(bound, fresh=True)
+            result = attempt()
+        if result is None:
             raise TesseraError(
                 f"function '{self.__name__}': the compiled code does not accept its own call"
             )
@@ -148,10 +153,10 @@ class Function(_tessera.Function):
             self.__name__, source, names, description, chosen, sorted(merged.items()), resolver
         )
 
-    def _specialise(self, bound: Bound) -> None:
+    def _specialise(self, bound: Bound, fresh: bool = False) -> None:
         table, records = self._active
         key, unit = self._unit(bound)
-        artifact = specialise(unit)
+        artifact = specialise(unit, fresh)
         record = Specialization(unit, artifact, reason_for(unit, [one.unit for one in records]))
         table.add(artifact.module, self.__name__, 0, key, artifact.meta["tuple"])
         records.append(record)

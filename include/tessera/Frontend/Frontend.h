@@ -174,7 +174,7 @@ struct SymbolInfo {
   int64_t min = 2;
 };
 
-/// A size (or, with dim -1, a scalar) of an argument whose value became a guard.
+/// A size (or, with dim -1, a scalar) of an argument whose value became a guard or decided one.
 struct Guarded {
   unsigned argument;
   int dim;

@@ -418,10 +418,17 @@ void Attempt::finish(mlir::func::FuncOp func) {
       continue;
     info.guards.push_back({SymExpr::symbol(name), binding.value, binding.reason});
     if (binding.value.isConstant())
-      for (const Guarded &origin : sizes.find(name)->origins)
-        info.guarded.push_back(origin);
+      llvm::append_range(info.guarded, sizes.find(name)->origins);
   }
-  llvm::append_range(info.guards, sizes.guards());
+  // Whether a guard on an expression holds depends on the values of its symbols.
+  std::set<std::string> inExpressions;
+  for (const Guard &guard : sizes.guards()) {
+    info.guards.push_back(guard);
+    guard.left.collectSymbols(inExpressions);
+    guard.right.collectSymbols(inExpressions);
+  }
+  for (const std::string &name : inExpressions)
+    llvm::append_range(info.guarded, sizes.find(name)->origins);
 
   std::set<std::string> bools;
   for (unsigned i = 0; i < slots.size(); ++i)
