@@ -384,7 +384,14 @@ private:
 
   void resolveOutput(KernelOutput &output) {
     Separator sep = separator(0);
+    // An element that does not depend on the stream is still stored along it if its place does.
     bool streamed = output.expr->dependsOn(plan.streamSet());
+    for (SymExpr e : output.index) {
+      std::set<std::string> names;
+      e.collectSymbols(names);
+      for (const std::string &dim : plan.stream)
+        streamed |= names.count(dim) != 0;
+    }
     if (!streamed) {
       output.resolved = sep.valueOf(output.expr);
       return;
