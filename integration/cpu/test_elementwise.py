@@ -94,6 +94,17 @@ def test_cast(source, target):
     check(f, x)
 
 
+@pytest.mark.parametrize("target", ["fp16", "bf16"])
+def test_cast_rounds_once(target):
+    """Numbers that lie next to the middle of two 16-bit floats, nearer than fp32 can tell."""
+    skip_without_bf16(target)
+    f = define(f"def f(x):\n    return x.to({target})\n")
+    digits = 10 if target == "fp16" else 7
+    middle = np.array([(1 + (2 * k + 1) * 2.0 ** -(digits + 1)) * sign for k in range(8) for sign in (1, -1)])
+    check(f, np.concatenate([middle, middle * (1 + 2.0**-45), middle * (1 - 2.0**-45), middle * 2.0**-16]))
+    check(f, np.array([2**24 + 1, -(2**24) - 3, 2**30 + 1, 65519, 2**25 + 2**16 + 1], np.int32))
+
+
 @pytest.mark.parametrize("left", DTYPES)
 @pytest.mark.parametrize("right", DTYPES)
 def test_promotion(left, right):

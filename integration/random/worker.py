@@ -21,7 +21,7 @@ from generate import Program, generate, module_source
 
 PER_MODULE = 25
 VARIANTS = 2
-SECONDS = 60  # for one program; then the process ends, as in a crash
+SECONDS = 60  # of processor time for one program; then the process ends, as in a crash
 
 
 def poisoned(expected) -> tuple:
@@ -98,7 +98,7 @@ def main() -> None:
             module = load(programs, Path(folder))
             for program in programs:
                 print(json.dumps({"start": program.seed}), file=out)
-                signal.alarm(SECONDS)
+                signal.setitimer(signal.ITIMER_PROF, SECONDS)
                 try:
                     line = check(program, getattr(module, program.name))
                 except Exception as error:

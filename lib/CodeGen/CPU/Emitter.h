@@ -122,6 +122,8 @@ private:
   Value floatMax(Value a, Value b, bool max);
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
   Value scaleB(Value x, Value exponent);
+  /// Rounded to odd: a further rounding to fewer bits gives what one rounding of the f64 would.
+  Value oddF32FromF64(Value value);
   Value bf16FromF32(Value value);
   Value halfToF32(Value value);
   Value halfFromF32(Value value);

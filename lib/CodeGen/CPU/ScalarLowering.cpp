@@ -220,6 +220,19 @@ Value Emitter::bf16FromF32(Value value) {
   return LLVM::TruncOp::create(b, withLanes(i16, lanes), LLVM::LShrOp::create(b, chosen, integer(16, wide)));
 }
 
+Value Emitter::oddF32FromF64(Value value) {
+  int64_t lanes = lanesOf(value.getType());
+  Type wide = value.getType(), bitsType = withLanes(i32, lanes);
+  Value near = LLVM::FPTruncOp::create(b, withLanes(f32, lanes), value);
+  Value back = LLVM::FPExtOp::create(b, wide, near);
+  // Towards zero first, then the last bit says that something was cut off.
+  Value over = fcmp(FCmpPredicate::ogt, intrinsic("llvm.fabs", wide, back), intrinsic("llvm.fabs", wide, value));
+  Value inexact = fcmp(FCmpPredicate::one, back, value);
+  Value bits = subI(LLVM::BitcastOp::create(b, bitsType, near), LLVM::ZExtOp::create(b, bitsType, over));
+  bits = orI(bits, LLVM::ZExtOp::create(b, bitsType, inexact));
+  return LLVM::BitcastOp::create(b, near.getType(), bits);
+}
+
 Value Emitter::halfToF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
@@ -276,10 +289,12 @@ Value Emitter::cast(Value value, Type from, Type to) {
   }
   if (from.isF16())
     return cast(halfToF32(value), f32, to);
-  if (to.isBF16())
-    return bf16FromF32(cast(value, from, f32));
-  if (to.isF16())
-    return halfFromF32(cast(value, from, f32));
+  if (to.isBF16() || to.isF16()) {
+    // What f32 does not hold is first rounded to odd, so that the second rounding decides alone.
+    bool isWider = from.isF64() || (isa<IntegerType>(from) && from.getIntOrFloatBitWidth() >= 32);
+    Value single = isWider ? oddF32FromF64(cast(value, from, f64)) : cast(value, from, f32);
+    return to.isBF16() ? bf16FromF32(single) : halfFromF32(single);
+  }
 
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
   if (to.isInteger(1)) {
