@@ -46,9 +46,10 @@ def unknown(x):
     g = softmax(x)
     h = print(x)
     i = os.path
+    j = x.to(tsr.fp8_e4m3)
     return xx
 
-# UNKNOWN: [[#@LINE-11]]:13: error: module 'tessera' has no attribute 'sofmax'; did you mean 'softmax'?
+# UNKNOWN: [[#@LINE-12]]:13: error: module 'tessera' has no attribute 'sofmax'; did you mean 'softmax'?
 # UNKNOWN-NEXT: a = tsr.sofmax(x, dim=1)
 # UNKNOWN-NEXT: {{\^~~~~~$}}
 # UNKNOWN-NEXT: softmax
@@ -60,6 +61,7 @@ def unknown(x):
 # UNKNOWN: error: unknown name 'softmax'; write tsr.softmax
 # UNKNOWN: error: Python's 'print' is not available in a @tsr.function
 # UNKNOWN: error: 'os.path' is not known without running the file
+# UNKNOWN: error: type 'fp8_e4m3' is not supported by this compiler
 # UNKNOWN: error: unknown name 'xx'; did you mean 'x'?
 
 @tsr.function

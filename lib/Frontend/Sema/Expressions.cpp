@@ -205,8 +205,9 @@ Value Interpreter::attribute(const Value &base, std::string_view name, const Att
       return error(expr.range, "'" + path + "' is not available in a @tsr.function")
           .help("use the functions of tsr, and constants of your own");
     }
-    if (isLaterOperation(name))
-      return error(expr.nameRange, "operation " + quoted + " is not supported by this compiler");
+    if (isLaterOperation(name) || isLaterType(name))
+      return error(expr.nameRange, (isLaterType(name) ? "type " : "operation ") + quoted +
+                                       " is not supported by this compiler");
     return error(expr.nameRange, "module '" + *base.text + "' has no attribute " + quoted)
         .didYouMean(closestName(name, languageNames(*base.text)));
   }

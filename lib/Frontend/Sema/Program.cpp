@@ -17,11 +17,10 @@ Scope::~Scope() = default;
 // Names of the language
 //===------------------------------------------------------------------------------------------===//
 
-/// Types of the language that this compiler does not compute with.
-static bool isLaterType(std::string_view name) {
-  return name == "tf32" || name.starts_with("fp8_") || name.starts_with("fp6_") ||
-         name.starts_with("fp4_");
-}
+static constexpr std::string_view laterTypes[] = {"tf32",     "fp8_e4m3", "fp8_e5m2",
+                                                  "fp6_e2m3", "fp6_e3m2", "fp4_e2m1"};
+
+bool sema::isLaterType(std::string_view name) { return llvm::is_contained(laterTypes, name); }
 
 std::optional<Value> sema::languageName(const std::string &path) {
   static const double inf = std::numeric_limits<double>::infinity();
@@ -78,6 +77,8 @@ FileScope::FileScope(Program &program, const Module &module, bool predeclared) :
     import("Tensor", "tessera.Tensor");
     for (unsigned i = 0; i < unsigned(DType::Bool); ++i)
       import(dtypeName(DType(i)), "tessera." + std::string(dtypeName(DType(i))));
+    for (std::string_view name : laterTypes)
+      import(name, "tessera." + std::string(name));
   }
   collect(module.body, "");
 }
@@ -243,8 +244,8 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
     std::string_view last = dot == path.npos ? path : path.substr(dot + 1);
     bool ours = path.starts_with("tessera.") || path.starts_with("math.");
     if (ours && (isLaterOperation(last) || isLaterType(last)))
-      return Value(
-          in.error(range, "'" + std::string(last) + "' is not supported by this compiler"));
+      return Value(in.error(range, (isLaterType(last) ? "type '" : "operation '") +
+                                       std::string(last) + "' is not supported by this compiler"));
     if (ours)
       return Value(in.error(range, "module '" + std::string(path.substr(0, dot)) +
                                        "' has no attribute '" + std::string(last) + "'")

@@ -135,6 +135,8 @@ private:
 /// The value that a qualified name of the language stands for: "tessera", "tessera.softmax",
 /// "math.pi", "tessera.fp16".
 std::optional<Value> languageName(const std::string &path);
+/// Types of the language that this compiler does not compute with.
+bool isLaterType(std::string_view name);
 /// All names in a module of the language, for "did you mean".
 std::vector<std::string_view> languageNames(std::string_view module);
 
