@@ -9,6 +9,7 @@
 #include "Table.h"
 
 #include <cstddef>
+#include <unistd.h>
 
 namespace tessera::python {
 
@@ -87,11 +88,27 @@ static PyObject *callSlow(PyObject *self, PyObject *args, PyObject *kwargs) {
   return PyObject_CallMethodObjArgs(self, slowName, args, keywords.get(), nullptr);
 }
 
+/// Whether this machine could hold the tensor. Some systems promise any amount of memory, and end the
+/// process that writes to it.
+static bool fitsMemory(const tessera_rt_tensor &tensor) {
+  static const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                             static_cast<double>(sysconf(_SC_PAGESIZE));
+  static constexpr double itemBytes[10] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1};
+  double bytes = itemBytes[tensor.dtype];
+  for (int32_t d = 0; d < tensor.ndim; ++d)
+    bytes *= static_cast<double>(tensor.sizes[d]);
+  return bytes <= memory;
+}
+
 /// numpy.empty for a result, with the address of its memory.
 static PyObject *allocate(const tessera_rt_tensor &tensor, void **address) {
   Ref shape(shapeOf(tensor));
   if (!shape)
     return nullptr;
+  if (!fitsMemory(tensor)) {
+    PyErr_Format(errors.memory, "out of memory: a result has the shape %R", shape.get());
+    return nullptr;
+  }
   Ref array(
       PyObject_CallFunctionObjArgs(numpy.empty, shape.get(), numpy.dtypes[tensor.dtype], nullptr));
   if (!array) {

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import os
 from typing import Any
 
 from .arrays import NumPyLibrary, adapt, is_dense, overlap
-from .errors import ArgumentError
+from .errors import ArgumentError, OutOfMemoryError
 from .parameters import Bound
-from .types import DTYPES
+from .types import DTYPES, DType
+
+_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _new_array(library: Any, dtype: DType, shape: tuple) -> tuple[int, Any]:
+    """Refuses what cannot be held: some systems promise any amount, and end who writes to it."""
+    if math.prod(shape) * dtype.itemsize > _MEMORY:
+        raise OutOfMemoryError(f"out of memory: a result has the shape {shape}")
+    return library.empty(dtype, shape)
 
 
 class Destination:
@@ -25,7 +36,7 @@ class Destination:
     def allocate(self, index: int, code: int, shape: tuple) -> tuple[int, Any]:
         dtype = DTYPES[code]
         if self.outs is None:
-            return self.library.empty(dtype, shape)
+            return _new_array(self.library, dtype, shape)
         name = f"out[{index}]" if self.is_tuple else "out"
         if index >= len(self.outs):
             raise ArgumentError(f"out: expected more than {len(self.outs)} arrays")
@@ -58,7 +69,7 @@ class Destination:
         self.keep.append(owner)
         if direct:
             return specification[0], target
-        address, array = library.empty(dtype, shape)
+        address, array = _new_array(library, dtype, shape)
         self.copies.append((library, index))
         return address, array
 
