@@ -73,7 +73,56 @@ void KernelEmitter::emitGroup(const Item &item) {
   open.clear();
 }
 
+/// Sums of columns: the rows run inside, so that the sums stay in registers.
+void KernelEmitter::emitColumnReductions(const Item &item) {
+  int64_t columns = item.shape[1], lanes = cpu.lanes(4), whole = columns / lanes;
+  int64_t most = std::max<int64_t>(1, unrollWhole / int64_t(item.roots.size()));
+  auto strip = [&](Ix column, int64_t vectors, int64_t width) {
+    SmallVector<Value> sums;
+    for (int64_t v = 0; v < vectors; ++v)
+      for (const Root &root : item.roots)
+        sums.push_back(e.unit(cast<tile::ReduceOp>(root.op).getReduceOp(), Plan::elementOf(root.value), width));
+    sums = e.loop(e.integer(0), e.integer(item.shape[0]), 1, sums, [&](Value row, ValueRange carried) {
+      MemoScope scope(*this);
+      SmallVector<Value> next;
+      for (int64_t v = 0; v < vectors; ++v)
+        for (const Root &root : item.roots) {
+          Position at;
+          at.index = {Ix(row), e.add(column, v * lanes)};
+          at.vectorDim = 1;
+          at.lanes = width;
+          next.push_back(e.join(cast<tile::ReduceOp>(root.op).getReduceOp(), carried[next.size()],
+                                evaluate(root.value, at), Plan::elementOf(root.value)));
+        }
+      return next;
+    });
+    for (int64_t v = 0, i = 0; v < vectors; ++v)
+      for (const Root &root : item.roots) {
+        Position to;
+        to.index = {e.add(column, v * lanes)};
+        to.vectorDim = 0;
+        to.lanes = width;
+        storeBuffer(*root.dest, sums[i++], to);
+      }
+  };
+  int64_t step = std::min(whole, most), covered = step ? whole / step * step : 0;
+  if (covered)
+    e.loop(e.integer(0), e.integer(covered * lanes), step * lanes, [&](Value column) {
+      MemoScope scope(*this);
+      strip(Ix(column), step, lanes);
+    });
+  if (whole > covered)
+    strip(Ix(covered * lanes), whole - covered, lanes);
+  if (columns > whole * lanes)
+    strip(Ix(whole * lanes), 1, columns - whole * lanes);
+}
+
 void KernelEmitter::emitNest(const Item &item) {
+  bool isColumnwise = item.shape.size() == 2 && item.shape[1] > 1 && llvm::all_of(item.roots, [](const Root &root) {
+    return root.kind == Root::Reduce && !reducesLast(root);
+  });
+  if (isColumnwise)
+    return emitColumnReductions(item);
   // Results of reductions that are collected in memory start as the unit.
   for (const Root &root : item.roots) {
     if (root.kind != Root::Reduce || reducesOnlyLast(root))

@@ -71,6 +71,7 @@ private:
   // Groups.cpp
   void emitGroup(const Item &item);
   void emitNest(const Item &item);
+  void emitColumnReductions(const Item &item);
   void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index, llvm::ArrayRef<Extent> wanted);
   llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators);
   void emitStore(tile::StoreOp op, Value value, const Position &at);
