@@ -4,7 +4,7 @@
     run.py --seeds 0:20000 [--report FILE] [--jobs N] [--seconds N]
 
 Every seed is one program, called with two sets of sizes; results must lie within the bound that the
-reference derives. Seeds whose results are in the report already are not run again, so that an
+reference derives. Seeds that the report has as right already are not run again, so that an
 interrupted range goes on where it stopped. A seed that brings its process down is recorded as a crash
 and the range goes on behind it. The last lines count what happened and which pairs of operations
 (one's result is the other's operand) were covered. Show one program: generate.py SEED.
@@ -84,12 +84,21 @@ def summarise(results: dict[int, dict]) -> str:
     )
 
 
+def gather(report: Path) -> dict[int, dict]:
+    """The results so far. Each job writes a part of its own, which is moved into the report here;
+    parts of a run that was interrupted count too."""
+    report.parent.mkdir(parents=True, exist_ok=True)
+    with open(report, "a") as out:
+        for part in sorted(report.parent.glob(f"{report.stem}.part*")):
+            out.writelines(f"{json.dumps(line)}\n" for line in read_report(part)[0].values())
+            part.unlink()
+    return read_report(report)[0]
+
+
 def run(first: int, end: int, report: Path, jobs: int, seconds: float) -> dict[int, dict]:
     """Runs the seeds that the report lacks, within a time; returns all results of the range."""
-    report.parent.mkdir(parents=True, exist_ok=True)
-    known, _ = read_report(report)
+    known = {seed for seed, line in gather(report).items() if line["status"] == "ok"}
     deadline = time.monotonic() + seconds
-    parts = [report.with_suffix(f".{job}") for job in range(jobs)]
 
     def work(job: int) -> None:
         for start in range(first + job * CHUNK, end, jobs * CHUNK):
@@ -97,16 +106,12 @@ def run(first: int, end: int, report: Path, jobs: int, seconds: float) -> dict[i
                 return
             missing = [s for s in range(start, min(start + CHUNK, end)) if s not in known]
             if missing:
-                run_chunk(missing[0], missing[-1] + 1, parts[job], deadline)
+                part = report.with_suffix(f".part{job}")
+                run_chunk(missing[0], missing[-1] + 1, part, deadline)
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, range(jobs)))
-    with open(report, "a") as out:
-        for part in parts:
-            if part.exists():
-                out.writelines(f"{json.dumps(line)}\n" for line in read_report(part)[0].values())
-                part.unlink()
-    results, _ = read_report(report)
+    results = gather(report)
     return {seed: line for seed, line in results.items() if first <= seed < end}
 
 
