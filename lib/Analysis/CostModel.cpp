@@ -101,6 +101,8 @@ private:
           if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
             dim->tile = bounded(*dim, 256);
     }
+    // What is streamed is packed once per row tile; the elements between the contractions stay in the second level.
+    int64_t height = shape.masked ? 64 : machine.l2Bytes >= 1 << 20 ? 256 : 128;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
@@ -110,7 +112,7 @@ private:
         if (dim && dim->role == Dim::Stream)
           dim->tile = bounded(*dim, shape.masked ? 64 : 256);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
-          dim->tile = bounded(*dim, shape.masked ? 64 : 128);
+          dim->tile = bounded(*dim, height);
           row = dim;
         }
       }
