@@ -51,3 +51,34 @@ def test_shared_values_compile_in_no_time(step):
         begin = time.process_time()
         f.compile(Tensor[4096, 4096, fp32])
         assert time.process_time() - begin < 2
+
+
+def test_stored_along_a_stream_that_it_does_not_depend_on():
+    f = define("""def f(x: Tensor["A", "B", "A", "A", fp64]):
+    a = tsr.maximum(x, tsr.sum(x, dim=-3, keepdim=True)).amax(dim=-1)
+    return tsr.matmul(a, tsr.iota(x.shape, dim=3)), a
+""")
+    check(f, random((1, 16, 1, 1), "fp64"))
+
+
+def test_reshapes_of_nothing():
+    f = define("def f(x):\n    return x.T.reshape(-1), tsr.concat([x, x], dim=1).reshape(-1, 1), x[:, ::2].sum(1)\n")
+    for shape in ((0, 5), (5, 0), (0, 0)):
+        check(f, random(shape))
+
+
+def test_infinite_element_beside_a_statistic():
+    f = define("def f(x):\n    return tsr.log_softmax(x, dim=1).sum(1), (x - x.amax(1, keepdim=True)).sum(1)\n")
+    for column in (0, 3, 299):
+        x = random((4, 300)).copy()
+        x[1, column] = -float("inf")
+        check(f, x)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_narrow_results_are_rounded_once(dtype):
+    f = define("""def f(x):
+    p = tsr.softmax(x, dim=-2)
+    return tsr.mean(p[:, :(p.shape[1] + 1) // 2], dim=-2), tsr.sum(p * p.to(fp64), dim=-2)
+""")
+    check(f, random((40, 9, 9), dtype))

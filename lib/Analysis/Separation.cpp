@@ -8,6 +8,8 @@
 
 using namespace tessera;
 
+static bool isNarrow(mlir::Type type) { return type.getIntOrFloatBitWidth() < 32; }
+
 static constexpr double inf = std::numeric_limits<double>::infinity();
 
 //===----------------------------------------------------------------------===//
@@ -222,6 +224,9 @@ ExpPair Separator::computePair(Expr e) {
   if (e->kind == ExprNode::Cast && llvm::isa<mlir::FloatType>(e->type) &&
       llvm::isa<mlir::FloatType>(e->args[0]->type) && !e->isExplicit) {
     ExpPair inner = pairOf(e->args[0]);
+    // A narrow value is rounded as a whole, once.
+    if (isNarrow(e->type))
+      return {Linear(), pool.cast(valueOf(inner), e->type, false, e->loc)};
     return {inner.lambda, pool.cast(inner.mu, e->type, false, e->loc)};
   }
   if (e->kind != ExprNode::Map)
@@ -389,9 +394,7 @@ void Separator::centre(Terms &terms) {
     if (t.b->isConstant(1))
       continue;
     Expr h = pool.substitute(t.b, first);
-    bool mayBeInfinite = false;
-    visitExprs({h}, [&](Expr e) { mayBeInfinite |= e->kind == ExprNode::Constant && !std::isfinite(e->number); });
-    if (mayBeInfinite)
+    if (llvm::isa<mlir::FloatType>(h->type))
       h = pool.map(ScalarOp::Where, {pool.map(ScalarOp::IsFinite, {h}, h->loc), h, pool.constant(0, h->type)}, h->loc);
     Expr moved = pool.mul(t.a, h);
     shift = shift ? pool.add(shift, moved) : moved;
@@ -461,8 +464,9 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
         return Terms{{Linear(), one(e), Linear(), e}};
       return fail(e, "rounds a value that mixes the stream and a statistic");
     }
+    // The factors keep the wider type; rounding each of them would be more than the program's one rounding.
     auto terms = separate(e->args[0]);
-    if (terms)
+    if (terms && !isNarrow(e->type))
       for (SeparatedTerm &t : *terms) {
         t.a = pool.cast(t.a, e->type, false, e->loc);
         t.b = pool.cast(t.b, e->type, false, e->loc);

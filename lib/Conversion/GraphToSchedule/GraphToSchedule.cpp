@@ -144,10 +144,12 @@ private:
       mlir::Value source = root.source;
       bool asRoot = source == root.stored;
       bool flat = false;
+      // A tensor without elements has a kernel of the right shape that computes nothing.
+      bool empty = llvm::any_of(tensorType(source).getShape(), [](SymExpr size) { return size.isConstant(0); });
       while (auto reshape = source.getDefiningOp<gir::ReshapeOp>()) {
         if (!asRoot && inMemory.contains(source))
           break;
-        if (root.dim >= 0)
+        if (root.dim >= 0 || empty)
           break;
         source = reshape.getInput();
         asRoot = false;
@@ -174,7 +176,8 @@ private:
         }
         index.push_back(SymExpr::symbol(name));
       }
-      output.expr = puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
+      output.expr = empty ? kernel.pool->constant(0, tensorType(source).getElementType())
+                          : puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
       if (puller.cut)
         return puller.cut;
       if (flat)

@@ -4,7 +4,9 @@
 
 // CHECK-LABEL: func.func @ln
 // CHECK: dims [parallel b = B tile {{[0-9]+}}, stream d = D tile
-// CHECK: %[[H:.*]] = sched.load %{{.*}}["b", "0"]
+// CHECK: %[[F:.*]] = sched.load %{{.*}}["b", "0"]
+// CHECK: %[[OK:.*]] = sched.map isfinite(%[[F]])
+// CHECK: %[[H:.*]] = sched.map where(%[[OK]], %[[F]],
 // CHECK: sched.stream over [d]
 // CHECK: %[[X:.*]] = sched.map sub(%{{.*}}, %[[H]])
 // CHECK: sched.map mul(%[[X]], %[[X]])
