@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 from harness import check, define, random
 from tessera import Tensor, fp32
@@ -82,3 +83,11 @@ def test_narrow_results_are_rounded_once(dtype):
     return tsr.mean(p[:, :(p.shape[1] + 1) // 2], dim=-2), tsr.sum(p * p.to(fp64), dim=-2)
 """)
     check(f, random((40, 9, 9), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_casts_from_double_round_once(dtype):
+    f = define(f"def f(x):\n    return x.to({dtype}), (x * 3.0).to({dtype})\n")
+    step = 2.0 ** -10 if dtype == "fp16" else 2.0 ** -7
+    ties = (np.arange(1, 400) * step + step / 2) * (1 + np.asarray([[0.0], [1e-12], [-1e-12]]))
+    check(f, np.concatenate([ties, -ties, ties * 1e-7, ties * 1e5]))

@@ -1,9 +1,9 @@
 //===- Emitter.h - A thin builder of scf and llvm operations ---*- C++ -*-===//
 //
-// Kernels are built from `scf` control flow and `llvm` operations on scalars and one-dimensional vectors. The emitter
-// knows how element types are held (`valueType`) and stored (`storageType`): bool is i1 and one byte, bf16 is carried
-// as its 16 bits, unsigned integers are signless. Index arithmetic folds constants, so that addresses become a
-// run-time part plus a constant.
+// Kernels are built from `scf` control flow and `llvm` operations on scalars and one-dimensional
+// vectors. The emitter knows how element types are held (`valueType`) and stored (`storageType`):
+// bool is i1 and one byte, bf16 is carried as its 16 bits, unsigned integers are signless. Index
+// arithmetic folds constants, so that addresses become a run-time part plus a constant.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_EMITTER_H
@@ -72,7 +72,8 @@ public:
   Value select(Value condition, Value a, Value b);
 
   // Floating point; products and sums may be contracted.
-  Value fadd(Value a, Value b), fsub(Value a, Value b), fmul(Value a, Value b), fdiv(Value a, Value b);
+  Value fadd(Value a, Value b), fsub(Value a, Value b), fmul(Value a, Value b),
+      fdiv(Value a, Value b);
   Value fcmp(mlir::LLVM::FCmpPredicate predicate, Value a, Value b);
   /// a * b + c for floats (one rounding where the machine can) and integers.
   Value mulAdd(Value a, Value b, Value c);
@@ -106,6 +107,7 @@ public:
   // Scalar semantics (ScalarLowering.cpp), lane by lane.
   Value scalarOp(ScalarOp op, ValueRange operands, Type element);
   Value cast(Value value, Type from, Type to);
+  Value roundToOdd(Value value);
   Value bitcast(Value value, Type to);
   /// The monoid's unit, and the join of all lanes.
   Value unit(ReduceOp op, Type element, int64_t lanes);
@@ -114,9 +116,11 @@ public:
 
   // Control flow.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)>;
-  llvm::SmallVector<Value> loop(Value lower, Value upper, int64_t step, ValueRange inits, LoopBody body);
+  llvm::SmallVector<Value> loop(Value lower, Value upper, int64_t step, ValueRange inits,
+                                LoopBody body);
   void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body);
-  void branch(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  void branch(Value condition, llvm::function_ref<void()> then,
+              llvm::function_ref<void()> otherwise);
 
 private:
   Value floatMax(Value a, Value b, bool max);

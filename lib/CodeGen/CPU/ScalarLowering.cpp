@@ -1,9 +1,9 @@
 //===- ScalarLowering.cpp - Scalar semantics on lanes ---------------------===//
 //
-// What each primitive of the scalar vocabulary, each conversion and each monoid is in LLVM operations. Nothing here
-// becomes a library call: bf16 is rounded with integer arithmetic, a half is converted in software where the machine
-// has no instruction, integer division neither traps on zero nor overflows, and no remainder of floats is formed by
-// `frem`.
+// What each primitive of the scalar vocabulary, each conversion and each monoid is in LLVM
+// operations. Nothing here becomes a library call: bf16 is rounded with integer arithmetic, a half
+// is converted in software where the machine has no instruction, integer division neither traps on
+// zero nor overflows, and no remainder of floats is formed by `frem`.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -56,13 +56,15 @@ Value Emitter::integerDivision(ScalarOp op, Value x, Value y, bool isSigned) {
   }
 }
 
-/// x * 2^n for integral n, in two exact steps so that the result may overflow or underflow gradually.
+/// x * 2^n for integral n, in two exact steps so that the result may overflow or underflow
+/// gradually.
 Value Emitter::scaleB(Value x, Value n) {
   Type type = x.getType(), element = elementOf(type);
   int64_t lanes = lanesOf(type);
   if (cpu.hasScaleF && lanes * byteWidth(element) == 64) {
     bool isF32 = element.isF32();
-    StringRef name = isF32 ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.pd.512";
+    StringRef name =
+        isF32 ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.pd.512";
     Type maskType = isF32 ? i16 : i8;
     return intrinsic(name, type, {x, n, x, integer(-1, maskType), integer(4, i32)});
   }
@@ -71,10 +73,12 @@ Value Emitter::scaleB(Value x, Value n) {
   int64_t bias = isF32 ? 127 : 1023, mantissa = isF32 ? 23 : 52;
   double bound = 2.0 * bias + 40;
   Value clamped = select(fcmp(FCmpPredicate::olt, n, real(bound, type)), n, real(bound, type));
-  clamped = select(fcmp(FCmpPredicate::ogt, clamped, real(-bound, type)), clamped, real(-bound, type));
+  clamped =
+      select(fcmp(FCmpPredicate::ogt, clamped, real(-bound, type)), clamped, real(-bound, type));
   Value exponent = LLVM::FPToSIOp::create(b, intType, clamped);
   auto power = [&](Value e) -> Value {
-    Value bits = LLVM::ShlOp::create(b, addI(e, integer(bias, intType)), integer(mantissa, intType));
+    Value bits =
+        LLVM::ShlOp::create(b, addI(e, integer(bias, intType)), integer(mantissa, intType));
     return LLVM::BitcastOp::create(b, type, bits);
   };
   // Three factors: each exponent stays within the range of normal numbers.
@@ -90,7 +94,8 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
   if (op == ScalarOp::Where)
     return select(x, y, z);
   Type type = x.getType();
-  bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1), isSigned = !isUnsigned(element);
+  bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1),
+       isSigned = !isUnsigned(element);
   auto compare = [&](FCmpPredicate f, ICmpPredicate s, ICmpPredicate u) {
     return isFloat ? fcmp(f, x, y) : cmp(isSigned ? s : u, x, y);
   };
@@ -104,14 +109,17 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
   case ScalarOp::Div:
     return isFloat ? fdiv(x, y) : integerDivision(ScalarOp::FloorDiv, x, y, isSigned);
   case ScalarOp::FloorDiv:
-    return isFloat ? Value(LLVM::FFloorOp::create(b, fdiv(x, y))) : integerDivision(op, x, y, isSigned);
+    return isFloat ? Value(LLVM::FFloorOp::create(b, fdiv(x, y)))
+                   : integerDivision(op, x, y, isSigned);
   case ScalarOp::Remainder:
     if (isFloat)
-      return LLVM::FSubOp::create(b, x, LLVM::FMulOp::create(b, LLVM::FFloorOp::create(b, fdiv(x, y)), y));
+      return LLVM::FSubOp::create(
+          b, x, LLVM::FMulOp::create(b, LLVM::FFloorOp::create(b, fdiv(x, y)), y));
     return integerDivision(op, x, y, isSigned);
   case ScalarOp::FMod:
     if (isFloat)
-      return LLVM::FSubOp::create(b, x, LLVM::FMulOp::create(b, LLVM::FTruncOp::create(b, fdiv(x, y)), y));
+      return LLVM::FSubOp::create(
+          b, x, LLVM::FMulOp::create(b, LLVM::FTruncOp::create(b, fdiv(x, y)), y));
     return integerDivision(op, x, y, isSigned);
   case ScalarOp::Maximum:
     if (isFloat)
@@ -126,7 +134,8 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
   case ScalarOp::Abs:
     if (isFloat)
       return LLVM::FAbsOp::create(b, x);
-    return isSigned ? Value(LLVM::SMaxOp::create(b, x, LLVM::SubOp::create(b, integer(0, type), x))) : x;
+    return isSigned ? Value(LLVM::SMaxOp::create(b, x, LLVM::SubOp::create(b, integer(0, type), x)))
+                    : x;
   case ScalarOp::Sign: {
     if (!isFloat) {
       Value one = integer(1, type), zero = integer(0, type);
@@ -142,8 +151,9 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
   case ScalarOp::Square:
     return isFloat ? fmul(x, x) : Value(LLVM::MulOp::create(b, x, x));
   case ScalarOp::Relu:
-    return isFloat ? floatMax(x, real(0, type), true)
-                   : isSigned ? Value(LLVM::SMaxOp::create(b, x, integer(0, type))) : x;
+    return isFloat    ? floatMax(x, real(0, type), true)
+           : isSigned ? Value(LLVM::SMaxOp::create(b, x, integer(0, type)))
+                      : x;
   case ScalarOp::Sqrt:
     return LLVM::SqrtOp::create(b, x);
   case ScalarOp::Rsqrt:
@@ -217,7 +227,8 @@ Value Emitter::bf16FromF32(Value value) {
   Value rounded = addI(addI(bits, integer(0x7fff, wide)), odd);
   Value quiet = orI(bits, integer(0x400000, wide));
   Value chosen = select(fcmp(FCmpPredicate::uno, value, value), quiet, rounded);
-  return LLVM::TruncOp::create(b, withLanes(i16, lanes), LLVM::LShrOp::create(b, chosen, integer(16, wide)));
+  return LLVM::TruncOp::create(b, withLanes(i16, lanes),
+                               LLVM::LShrOp::create(b, chosen, integer(16, wide)));
 }
 
 Value Emitter::oddF32FromF64(Value value) {
@@ -226,9 +237,11 @@ Value Emitter::oddF32FromF64(Value value) {
   Value near = LLVM::FPTruncOp::create(b, withLanes(f32, lanes), value);
   Value back = LLVM::FPExtOp::create(b, wide, near);
   // Towards zero first, then the last bit says that something was cut off.
-  Value over = fcmp(FCmpPredicate::ogt, intrinsic("llvm.fabs", wide, back), intrinsic("llvm.fabs", wide, value));
+  Value over = fcmp(FCmpPredicate::ogt, intrinsic("llvm.fabs", wide, back),
+                    intrinsic("llvm.fabs", wide, value));
   Value inexact = fcmp(FCmpPredicate::one, back, value);
-  Value bits = subI(LLVM::BitcastOp::create(b, bitsType, near), LLVM::ZExtOp::create(b, bitsType, over));
+  Value bits =
+      subI(LLVM::BitcastOp::create(b, bitsType, near), LLVM::ZExtOp::create(b, bitsType, over));
   bits = orI(bits, LLVM::ZExtOp::create(b, bitsType, inexact));
   return LLVM::BitcastOp::create(b, near.getType(), bits);
 }
@@ -238,12 +251,15 @@ Value Emitter::halfToF32(Value value) {
   Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
   if (cpu.hasHalfConversion)
     return LLVM::FPExtOp::create(b, wide, value);
-  // Shift exponent and mantissa into place and let a multiplication repair the bias, subnormals included.
+  // Shift exponent and mantissa into place and let a multiplication repair the bias, subnormals
+  // included.
   Value narrow = LLVM::BitcastOp::create(b, withLanes(i16, lanes), value);
   Value bits = LLVM::ZExtOp::create(b, bitsType, narrow);
   Value sign = LLVM::ShlOp::create(b, andI(bits, integer(0x8000, bitsType)), integer(16, bitsType));
-  Value magnitude = LLVM::ShlOp::create(b, andI(bits, integer(0x7fff, bitsType)), integer(13, bitsType));
-  Value scaled = LLVM::FMulOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude), real(0x1p112, wide));
+  Value magnitude =
+      LLVM::ShlOp::create(b, andI(bits, integer(0x7fff, bitsType)), integer(13, bitsType));
+  Value scaled =
+      LLVM::FMulOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude), real(0x1p112, wide));
   Value special = orI(magnitude, integer(0x7f800000, bitsType));
   Value isSpecial = cmp(ICmpPredicate::uge, magnitude, integer(0x0f800000, bitsType));
   Value result = select(isSpecial, special, LLVM::BitcastOp::create(b, bitsType, scaled));
@@ -252,21 +268,27 @@ Value Emitter::halfToF32(Value value) {
 
 Value Emitter::halfFromF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
-  Type half = withLanes(b.getF16Type(), lanes), bitsType = withLanes(i32, lanes), wide = value.getType();
+  Type half = withLanes(b.getF16Type(), lanes), bitsType = withLanes(i32, lanes),
+       wide = value.getType();
   if (cpu.hasHalfConversion)
     return LLVM::FPTruncOp::create(b, half, value);
   Value bits = LLVM::BitcastOp::create(b, bitsType, value);
-  Value sign = LLVM::LShrOp::create(b, andI(bits, integer(0x80000000, bitsType)), integer(16, bitsType));
+  Value sign =
+      LLVM::LShrOp::create(b, andI(bits, integer(0x80000000, bitsType)), integer(16, bitsType));
   Value magnitude = andI(bits, integer(0x7fffffff, bitsType));
   // Subnormal halves: adding 2^-1 aligns the mantissa and rounds to nearest even.
-  Value aligned = LLVM::FAddOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude), real(0.5, wide));
+  Value aligned =
+      LLVM::FAddOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude), real(0.5, wide));
   Value small = subI(LLVM::BitcastOp::create(b, bitsType, aligned), integer(0x3f000000, bitsType));
   Value odd = andI(LLVM::LShrOp::create(b, magnitude, integer(13, bitsType)), integer(1, bitsType));
   Value normal = addI(addI(magnitude, integer(int32_t(0xc8000fff), bitsType)), odd);
   normal = LLVM::LShrOp::create(b, normal, integer(13, bitsType));
-  Value result = select(cmp(ICmpPredicate::ult, magnitude, integer(0x38800000, bitsType)), small, normal);
-  result = select(cmp(ICmpPredicate::uge, magnitude, integer(0x47800000, bitsType)), integer(0x7c00, bitsType), result);
-  result = select(cmp(ICmpPredicate::ugt, magnitude, integer(0x7f800000, bitsType)), integer(0x7e00, bitsType), result);
+  Value result =
+      select(cmp(ICmpPredicate::ult, magnitude, integer(0x38800000, bitsType)), small, normal);
+  result = select(cmp(ICmpPredicate::uge, magnitude, integer(0x47800000, bitsType)),
+                  integer(0x7c00, bitsType), result);
+  result = select(cmp(ICmpPredicate::ugt, magnitude, integer(0x7f800000, bitsType)),
+                  integer(0x7e00, bitsType), result);
   Value narrow = LLVM::TruncOp::create(b, withLanes(i16, lanes), orI(result, sign));
   return LLVM::BitcastOp::create(b, half, narrow);
 }
@@ -274,6 +296,21 @@ Value Emitter::halfFromF32(Value value) {
 Value Emitter::bitcast(Value value, Type to) {
   Type type = withLanes(valueType(to), lanesOf(value.getType()));
   return type == value.getType() ? value : Value(LLVM::BitcastOp::create(b, type, value));
+}
+
+/// An f64 as f32, rounded to the odd neighbour unless it is exact: rounding that again, to fewer bits, gives what
+/// rounding once would.
+Value Emitter::roundToOdd(Value value) {
+  int64_t lanes = lanesOf(value.getType());
+  Type narrow = withLanes(f32, lanes), bits = withLanes(i32, lanes);
+  Value nearest = LLVM::FPTruncOp::create(b, narrow, value);
+  Value back = LLVM::FPExtOp::create(b, value.getType(), nearest);
+  Value pattern = LLVM::BitcastOp::create(b, bits, nearest);
+  Value isLarger = fcmp(FCmpPredicate::ogt, LLVM::FAbsOp::create(b, back), LLVM::FAbsOp::create(b, value));
+  Value cut = select(isLarger, LLVM::SubOp::create(b, pattern, integer(1, bits)), pattern);
+  Value odd = LLVM::OrOp::create(b, cut, integer(1, bits));
+  Value result = select(fcmp(FCmpPredicate::one, back, value), odd, pattern);
+  return LLVM::BitcastOp::create(b, narrow, result);
 }
 
 Value Emitter::cast(Value value, Type from, Type to) {
@@ -308,7 +345,8 @@ Value Emitter::cast(Value value, Type from, Type to) {
     return LLVM::FPTruncOp::create(b, target, value);
   }
   if (fromFloat) {
-    // Narrow integers are cut from 32 bits, as C compilers do; a number out of range is not defined, and never traps.
+    // Narrow integers are cut from 32 bits, as C compilers do; a number out of range is not
+    // defined, and never traps.
     int64_t bits = to.getIntOrFloatBitWidth();
     Type direct = withLanes(bits < 32 ? i32 : Type(valueType(to)), lanes);
     Value whole = LLVM::FreezeOp::create(b, LLVM::FPToSIOp::create(b, direct, value));
@@ -317,7 +355,8 @@ Value Emitter::cast(Value value, Type from, Type to) {
   if (toFloat)
     return isUnsigned(from) ? Value(LLVM::UIToFPOp::create(b, target, value))
                             : Value(LLVM::SIToFPOp::create(b, target, value));
-  int64_t have = elementOf(value.getType()).getIntOrFloatBitWidth(), want = to.getIntOrFloatBitWidth();
+  int64_t have = elementOf(value.getType()).getIntOrFloatBitWidth(),
+          want = to.getIntOrFloatBitWidth();
   if (have == want)
     return value;
   if (have > want)
