@@ -35,7 +35,7 @@ class Target:
 
 @dataclass
 class Prepared:
-    """A case with its arrays: the calls to time, and a check that returns what is wrong, or None."""
+    """A case with its arrays: the calls to time, and a check that says what is wrong, or None."""
 
     calls: dict[str, Callable[[], object]]
     check: Callable[[], str | None]
@@ -124,7 +124,9 @@ def measure(
     return Timing(rounds, best)
 
 
-def _burst(call: Callable[[], object], length: int, lead: bool, clock: Callable[[], float]) -> list[float]:
+def _burst(
+    call: Callable[[], object], length: int, lead: bool, clock: Callable[[], float]
+) -> list[float]:
     time.sleep(_REST)
     if lead:
         call()

@@ -1,4 +1,4 @@
-"""What a user waits for beside the work: a process's first call, a call on small arrays, new lengths.
+"""What a user waits for beside the work: a first call, a call on small arrays, new lengths.
 
 Processes are timed in turns with `python -c "import numpy"`, and what is shown is the difference.
 """
@@ -83,11 +83,25 @@ def new_lengths(lengths: range) -> float:
 def figures(clock: str = "wall") -> list[Figure]:
     return [
         Figure("latency", "first call, no cache", "ms", 400.0, lambda: first_call(False, clock)),
-        Figure("latency", "first call, from the cache", "ms", 60.0, lambda: first_call(True, clock)),
+        Figure(
+            "latency", "first call, from the cache", "ms", 60.0, lambda: first_call(True, clock)
+        ),
         Figure("latency", "call on small arrays", "us", 5.0, small_call),
-        Figure("latency", "compilations, 64 lengths of a class", "", 1.0, lambda: new_lengths(range(513, 641, 2))),
-        Figure("latency", "compilations, lengths 2 9 16 ... 3999", "", None, lambda: new_lengths(range(2, 4000, 7))),
-    ]  # fmt: skip
+        Figure(
+            "latency",
+            "compilations, 64 lengths of a class",
+            "",
+            1.0,
+            lambda: new_lengths(range(513, 641, 2)),
+        ),
+        Figure(
+            "latency",
+            "compilations, lengths 2 9 16 ... 3999",
+            "",
+            None,
+            lambda: new_lengths(range(2, 4000, 7)),
+        ),
+    ]
 
 
 def memory_growth(cached: bool) -> float:
@@ -96,14 +110,28 @@ def memory_growth(cached: bool) -> float:
         environment = dict(os.environ, TESSERA_CACHE=scratch)
         command = [sys.executable, str(PROGRAMS / "long_attention.py")]
         for _ in range(2 if cached else 1):
-            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                command, env=environment, check=True, capture_output=True, text=True
+            )
         return float(done.stdout)
 
 
 def memory_figures() -> list[Figure]:
     return [
-        Figure("memory", "attention S=32768 D=64, from the cache", "MiB", 100.0, lambda: memory_growth(True)),
-        Figure("memory", "attention S=32768 D=64, with compiling", "MiB", 100.0, lambda: memory_growth(False)),
+        Figure(
+            "memory",
+            "attention S=32768 D=64, from the cache",
+            "MiB",
+            100.0,
+            lambda: memory_growth(True),
+        ),
+        Figure(
+            "memory",
+            "attention S=32768 D=64, with compiling",
+            "MiB",
+            100.0,
+            lambda: memory_growth(False),
+        ),
     ]
 
 

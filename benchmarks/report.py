@@ -1,4 +1,4 @@
-"""The table on the terminal, the progress bar, and the description of machine and build in the JSON file."""
+"""The table on the terminal, the progress bar, and what the JSON file says of machine and build."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 _COLOURS = {"green": "32", "red": "31", "dim": "2", "bold": "1"}
 COLUMNS = [
-    ("benchmark", -46), ("ms", 9), ("rate", 11), ("against", -14), ("ms", 9),
-    ("ratio", 6), ("95 % interval", -13), ("best", 6), ("target", 7), ("", -5),
-]  # fmt: skip
+    ("benchmark", -46),
+    ("ms", 9),
+    ("rate", 11),
+    ("against", -14),
+    ("ms", 9),
+    ("ratio", 6),
+    ("95 % interval", -13),
+    ("best", 6),
+    ("target", 7),
+    ("", -5),
+]
 
 
 def coloured() -> bool:
@@ -62,7 +70,12 @@ class Table:
         filled = width * self.done // max(self.total, 1)
         room = shutil.get_terminal_size().columns - width - 14
         bar = "#" * filled + "." * (width - filled)
-        print(f"\r\033[K[{bar}] {self.done}/{self.total}  {running[:room]}", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r\033[K[{bar}] {self.done}/{self.total}  {running[:room]}",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def _clear(self) -> None:
         if self.bar:
@@ -82,7 +95,9 @@ def rate_text(flops: float, count: float, seconds: float) -> str:
 def _processor() -> str:
     try:
         fields = dict(
-            line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if ":" in line
+            line.split(":", 1)
+            for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+            if ":" in line
         )
     except OSError:
         return platform.processor()
@@ -106,6 +121,8 @@ def machine() -> dict:
 
 def commit() -> str:
     done = subprocess.run(
-        ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True
+        ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--abbrev=12"],
+        capture_output=True,
+        text=True,
     )
     return done.stdout.strip() or "unknown"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`make bench`: Tessera and the peers that are installed, timed in one interleaved run.
 
-    benchmarks/run.py [--only TEXT…] [--threads 1,2] [--quick] [--seconds S] [--clock wall|cpu] [--json FILE] [--list]
+    benchmarks/run.py [--only TEXT…] [--threads 1,2] [--quick] [--seconds S] [--clock wall|cpu]
+                      [--json FILE] [--list]
 
 Every number of threads has a process of its own, so that all libraries are told it in the way they
 prefer. In that process contenders take turns (harness.py). A row is one comparison: our median, the
@@ -21,7 +22,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-PACKAGE = HERE.parent / "build" / "python"  # where the tree's Python environment is not the one that runs this
+PACKAGE = (
+    HERE.parent / "build" / "python"
+)  # where the tree's Python environment is not the one that runs this
 sys.path.append(str(PACKAGE))
 
 import report  # noqa: E402
@@ -31,12 +34,24 @@ MARKS = {True: "ok", False: "short", None: ""}
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--only", nargs="+", metavar="TEXT", default=[], help="benchmarks whose name has one of these")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="TEXT",
+        default=[],
+        help="benchmarks whose name has one of these",
+    )
     parser.add_argument("--threads", default="1,2", help="numbers of threads, default 1,2")
     parser.add_argument("--quick", action="store_true", help="fewer shapes, less time for each")
-    parser.add_argument("--seconds", type=float, help="for each row; default 2, or 0.5 with --quick")
-    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
-                        help="cpu: time of the calling thread, for one thread on a machine that does other work too")
+    parser.add_argument(
+        "--seconds", type=float, help="for each row; default 2, or 0.5 with --quick"
+    )
+    parser.add_argument(
+        "--clock",
+        choices=["wall", "cpu"],
+        default="wall",
+        help="cpu: time of the calling thread, for one thread on a busy machine",
+    )
     parser.add_argument("--json", type=Path, help="where results go; default benchmarks/results/")
     parser.add_argument("--list", action="store_true", help="print the names and leave")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -62,7 +77,9 @@ def selected(arguments: argparse.Namespace) -> tuple[list, list]:
 
     modules = (matmul, attention, rows, linear, chain, precision)
     cases = [case for module in modules for case in module.cases() if keep(case)]
-    figures = [one for one in [*latency.figures(arguments.clock), *latency.memory_figures()] if keep(one)]
+    figures = [
+        one for one in [*latency.figures(arguments.clock), *latency.memory_figures()] if keep(one)
+    ]
     return cases, figures if arguments.threads[0] == 1 else []
 
 
@@ -88,18 +105,33 @@ def run_case(case, arguments: argparse.Namespace) -> None:
         peer = min(present, key=timing.median)
         ratio, low, high = timing.ratio(peer)
         targets.append(
-            {"against": peer, "seconds": timing.median(peer), "ratio": ratio, "low": low, "high": high,
-             "best_ratio": timing.best_ratio(peer), "target": target.ratio}
-        )  # fmt: skip
+            {
+                "against": peer,
+                "seconds": timing.median(peer),
+                "ratio": ratio,
+                "low": low,
+                "high": high,
+                "best_ratio": timing.best_ratio(peer),
+                "target": target.ratio,
+            }
+        )
     send(
-        "case", group=case.group, title=case.title, seconds=timing.median(OURS), flops=case.flops, bytes=case.bytes,
-        rounds=len(timing.rounds[OURS]), targets=targets, medians={n: timing.median(n) for n in timing.rounds},
-        best=timing.best, spent=time.perf_counter() - start,
-    )  # fmt: skip
+        "case",
+        group=case.group,
+        title=case.title,
+        seconds=timing.median(OURS),
+        flops=case.flops,
+        bytes=case.bytes,
+        rounds=len(timing.rounds[OURS]),
+        targets=targets,
+        medians={n: timing.median(n) for n in timing.rounds},
+        best=timing.best,
+        spent=time.perf_counter() - start,
+    )
 
 
 def work(arguments: argparse.Namespace) -> int:
-    """Measures everything selected with one number of threads; results go to standard output as JSON lines."""
+    """Measures what is selected with one number of threads; sends results as lines of JSON."""
     from peers import openblas, pytorch
 
     for peer in (openblas, pytorch):
@@ -126,8 +158,16 @@ def work(arguments: argparse.Namespace) -> int:
         except (tessera.TesseraError, subprocess.CalledProcessError) as error:
             send("error", title=figure.title, text=str(error))
             continue
-        send("figure", group=figure.group, title=figure.title, unit=figure.unit, value=value, low=least,
-             high=greatest, limit=figure.limit)  # fmt: skip
+        send(
+            "figure",
+            group=figure.group,
+            title=figure.title,
+            unit=figure.unit,
+            value=value,
+            low=least,
+            high=greatest,
+            limit=figure.limit,
+        )
     return 0
 
 
@@ -143,10 +183,20 @@ def show_case(table: report.Table, result: dict) -> None:
         good = one["ratio"] >= one["target"]
         interval = f"{one['low']:.2f} .. {one['high']:.2f}"
         table.row(
-            [title, ours, rate, one["against"], report.seconds_text(one["seconds"]), f"{one['ratio']:.2f}", interval,
-             f"{one['best_ratio']:.2f}", f">= {one['target']:g}", MARKS[good]],
+            [
+                title,
+                ours,
+                rate,
+                one["against"],
+                report.seconds_text(one["seconds"]),
+                f"{one['ratio']:.2f}",
+                interval,
+                f"{one['best_ratio']:.2f}",
+                f">= {one['target']:g}",
+                MARKS[good],
+            ],
             good,
-        )  # fmt: skip
+        )
         title = ours = rate = ""
 
 
@@ -159,14 +209,20 @@ def show_figure(table: report.Table, result: dict) -> None:
     table.row(cells, good)
 
 
-def run_threads(arguments: argparse.Namespace, threads: int, table: report.Table, results: dict) -> int:
+def run_threads(
+    arguments: argparse.Namespace, threads: int, table: report.Table, results: dict
+) -> int:
     """Runs the measuring process for one number of threads and shows what it sends."""
     command = [sys.executable, str(HERE / "run.py"), "--worker", "--threads", str(threads)]
-    command += ["--clock", arguments.clock, "--seconds", str(arguments.seconds)] + (["--quick"] if arguments.quick else [])
+    command += ["--clock", arguments.clock, "--seconds", str(arguments.seconds)] + (
+        ["--quick"] if arguments.quick else []
+    )
     command += ["--only", *arguments.only] if arguments.only else []
     names = ("TESSERA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = dict(os.environ, **{name: str(threads) for name in names})
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(PACKAGE)]))
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [os.environ.get("PYTHONPATH"), str(PACKAGE)])
+    )
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     group = None
     for text in worker.stdout:
@@ -179,7 +235,9 @@ def run_threads(arguments: argparse.Namespace, threads: int, table: report.Table
         if kind == "start":
             table.total, table.done = message["total"], 0
             results["versions"] = message["versions"]
-            versions = ", ".join(f"{name} {version}" for name, version in message["versions"].items())
+            versions = ", ".join(
+                f"{name} {version}" for name, version in message["versions"].items()
+            )
             table.header(f"{threads} thread{'s' if threads > 1 else ''}: {versions}")
         elif kind == "running":
             table.progress(message["title"])
@@ -207,17 +265,30 @@ def main() -> int:
         for items in selected(arguments):
             print(*(item.title for item in items), sep="\n")
         return 0
-    results: dict = {"commit": report.commit(), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                     "machine": report.machine(), "clock": arguments.clock, "rows": []}  # fmt: skip
+    results: dict = {
+        "commit": report.commit(),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": report.machine(),
+        "clock": arguments.clock,
+        "rows": [],
+    }
     machine = results["machine"]
     print(f"{machine['processor']}, {machine['cores']} cores; commit {results['commit']}")
     if machine["load"] > 0.5:
-        print(report.paint(f"the machine is busy (load {machine['load']:.1f}): medians are noisy, see 'best'", "red"))
+        print(
+            report.paint(
+                f"the machine is busy (load {machine['load']:.1f}): medians are noisy, see 'best'",
+                "red",
+            )
+        )
     table = report.Table(0)
     status = 0
     for threads in arguments.threads:
         status |= run_threads(arguments, threads, table, results)
-    path = arguments.json or HERE / "results" / f"{results['time'].replace(':', '')}-{results['commit']}.json"
+    path = (
+        arguments.json
+        or HERE / "results" / f"{results['time'].replace(':', '')}-{results['commit']}.json"
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n")
     table.line(f"\nresults: {path}")

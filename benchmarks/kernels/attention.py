@@ -16,15 +16,17 @@ WIDTHS = [64, 128]
 
 
 @tsr.function
-def plain(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
-          v: Tensor["B", "H", "T", "D"]) -> Tensor["B", "H", "S", "D"]:
+def plain(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"], v: Tensor["B", "H", "T", "D"]
+) -> Tensor["B", "H", "S", "D"]:
     scores = q @ k.mT * (1.0 / math.sqrt(q.shape[-1]))
     return tsr.softmax(scores, dim=-1) @ v
 
 
 @tsr.function
-def causal(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
-           v: Tensor["B", "H", "T", "D"]) -> Tensor["B", "H", "S", "D"]:
+def causal(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"], v: Tensor["B", "H", "T", "D"]
+) -> Tensor["B", "H", "S", "D"]:
     scores = q @ k.mT * (1.0 / math.sqrt(q.shape[-1]))
     i = tsr.iota(scores.shape, dim=-2)
     j = tsr.iota(scores.shape, dim=-1)
@@ -39,8 +41,10 @@ def operands(length: int, width: int, dtype=np.float32) -> list[np.ndarray]:
     return [rng.standard_normal((BATCH, HEADS, length, width)).astype(dtype) for _ in range(3)]
 
 
-def expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, masked: bool) -> tuple[np.ndarray, np.ndarray]:
-    """One head in float64, and the error that fp32 may make: of the scores, the exponentials, the sums."""
+def expected(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, masked: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """One head in float64, and the error of fp32 in the scores, the exponentials, the sums."""
     q, k, v = (a.astype(np.float64) for a in (q, k, v))
     scale = 1 / math.sqrt(q.shape[-1])
     scores = q @ k.T * scale
@@ -66,7 +70,9 @@ def _prepare(kind: str, length: int, width: int) -> Prepared:
     function = FUNCTIONS[kind]
     calls = {OURS: lambda: function(*arrays)}
     calls |= pytorch.contenders(
-        lambda torch, f, q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=kind == "causal"),
+        lambda torch, f, q, k, v: f.scaled_dot_product_attention(
+            q, k, v, is_causal=kind == "causal"
+        ),
         tuple(arrays),
         compiled=False,
     )
@@ -81,7 +87,15 @@ def flops(kind: str, length: int, width: int) -> float:
 def cases() -> list[Case]:
     target = (Target("SDPA", ("torch",), 1.2),)
     return [
-        Case("attention", f"{kind} S={length} D={width}", lambda c=(kind, length, width): _prepare(*c), target,
-             flops=flops(kind, length, width), quick=length <= 1024)
-        for kind in FUNCTIONS for width in WIDTHS for length in LENGTHS
-    ]  # fmt: skip
+        Case(
+            "attention",
+            f"{kind} S={length} D={width}",
+            lambda c=(kind, length, width): _prepare(*c),
+            target,
+            flops=flops(kind, length, width),
+            quick=length <= 1024,
+        )
+        for kind in FUNCTIONS
+        for width in WIDTHS
+        for length in LENGTHS
+    ]

@@ -64,9 +64,18 @@ def _prepare(shape: tuple[int, int]) -> Prepared:
 
 
 def cases() -> list[Case]:
-    targets = (Target("eager", ("numpy", "torch"), 1.2), Target("torch.compile", ("torch.compile",), 1.0))
+    targets = (
+        Target("eager", ("numpy", "torch"), 1.2),
+        Target("torch.compile", ("torch.compile",), 1.0),
+    )
     return [
-        Case("chain", "x".join(map(str, shape)), lambda s=shape: _prepare(s), targets,
-             bytes=12.0 * shape[0] * shape[1], quick=shape == SHAPES[1])
+        Case(
+            "chain",
+            "x".join(map(str, shape)),
+            lambda s=shape: _prepare(s),
+            targets,
+            bytes=12.0 * shape[0] * shape[1],
+            quick=shape == SHAPES[1],
+        )
         for shape in SHAPES
-    ]  # fmt: skip
+    ]

@@ -28,7 +28,9 @@ def _numpy(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     t += b
     z = np.abs(t) * np.float32(math.sqrt(0.5))
     u = 1 / (1 + np.float32(0.3275911) * z)
-    poly = u * (0.254829592 + u * (-0.284496736 + u * (1.421413741 + u * (-1.453152027 + u * 1.061405429))))
+    poly = u * (
+        0.254829592 + u * (-0.284496736 + u * (1.421413741 + u * (-1.453152027 + u * 1.061405429)))
+    )
     erf = np.copysign(1 - poly * np.exp(-z * z), t)
     return t * (1 + erf) * np.float32(0.5)
 
@@ -52,9 +54,18 @@ def _prepare(n: int, m: int, k: int) -> Prepared:
 
 
 def cases() -> list[Case]:
-    targets = (Target("eager", ("numpy", "torch"), 1.2), Target("torch.compile", ("torch.compile",), 1.0))
+    targets = (
+        Target("eager", ("numpy", "torch"), 1.2),
+        Target("torch.compile", ("torch.compile",), 1.0),
+    )
     return [
-        Case("gelu(x@w+b)", f"{n}x{m}x{k}", lambda s=(n, m, k): _prepare(*s), targets,
-             flops=2.0 * n * m * k, quick=n == 512)
+        Case(
+            "gelu(x@w+b)",
+            f"{n}x{m}x{k}",
+            lambda s=(n, m, k): _prepare(*s),
+            targets,
+            flops=2.0 * n * m * k,
+            quick=n == 512,
+        )
         for n, m, k in SHAPES
-    ]  # fmt: skip
+    ]

@@ -48,7 +48,14 @@ def cases() -> list[Case]:
     found = []
     for m, n, k in [(s, s, s) for s in CUBES] + ODD:
         found.append(
-            Case("matmul", f"{m}x{n}x{k}", lambda s=(m, n, k): _prepare(*s), target,
-                 flops=2.0 * m * n * k, bytes=4.0 * (m * k + k * n + m * n), quick=(m, n, k) != (2048,) * 3)
-        )  # fmt: skip
+            Case(
+                "matmul",
+                f"{m}x{n}x{k}",
+                lambda s=(m, n, k): _prepare(*s),
+                target,
+                flops=2.0 * m * n * k,
+                bytes=4.0 * (m * k + k * n + m * n),
+                quick=(m, n, k) != (2048,) * 3,
+            )
+        )
     return found

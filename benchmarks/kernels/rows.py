@@ -52,9 +52,9 @@ def _softmax_bound(y: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _layer_norm_bound(y: np.ndarray, x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     size = np.abs(x) + np.abs(x).mean(-1, keepdims=True)
-    return gamma(3 * x.shape[-1] + 16) * (size / np.sqrt(x.var(-1, keepdims=True) + EPS) * np.abs(w)) + gamma(4) * (
-        np.abs(y) + np.abs(b)
-    )
+    return gamma(3 * x.shape[-1] + 16) * (
+        size / np.sqrt(x.var(-1, keepdims=True) + EPS) * np.abs(w)
+    ) + gamma(4) * (np.abs(y) + np.abs(b))
 
 
 def _rms_norm_bound(y: np.ndarray, x: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -104,9 +104,19 @@ def _prepare(program: str, shape: tuple[int, int]) -> Prepared:
 
 
 def cases() -> list[Case]:
-    targets = (Target("eager", ("numpy", "torch"), 1.2), Target("torch.compile", ("torch.compile",), 1.0))
+    targets = (
+        Target("eager", ("numpy", "torch"), 1.2),
+        Target("torch.compile", ("torch.compile",), 1.0),
+    )
     return [
-        Case(program, "x".join(map(str, shape)), lambda c=(program, shape): _prepare(*c), targets,
-             bytes=8.0 * shape[0] * shape[1], quick=shape == SHAPES[0])
-        for program in PROGRAMS for shape in SHAPES
-    ]  # fmt: skip
+        Case(
+            program,
+            "x".join(map(str, shape)),
+            lambda c=(program, shape): _prepare(*c),
+            targets,
+            bytes=8.0 * shape[0] * shape[1],
+            quick=shape == SHAPES[0],
+        )
+        for program in PROGRAMS
+        for shape in SHAPES
+    ]

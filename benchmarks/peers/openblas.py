@@ -37,7 +37,9 @@ def _load() -> ctypes.CDLL | None:
         if forced:
             del os.environ["OPENBLAS_CORETYPE"]
     integer, pointer, real = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
-    library.cblas_sgemm.argtypes = [integer] * 6 + [real] + [pointer, integer] * 2 + [real, pointer, integer]
+    library.cblas_sgemm.argtypes = (
+        [integer] * 6 + [real] + [pointer, integer] * 2 + [real, pointer, integer]
+    )
     library.cblas_sgemm.restype = None
     for name in ("openblas_get_corename", "openblas_get_config"):
         getattr(library, name).restype = ctypes.c_char_p
@@ -67,9 +69,21 @@ def matmul(a: np.ndarray, b: np.ndarray) -> Callable[[], np.ndarray]:
     c = np.empty((m, n), np.float32)
     sgemm = _library.cblas_sgemm
     arguments = (
-        _ROW_MAJOR, _NO_TRANSPOSE, _NO_TRANSPOSE, m, n, k,
-        1.0, a.ctypes.data, k, b.ctypes.data, n, 0.0, c.ctypes.data, n,
-    )  # fmt: skip
+        _ROW_MAJOR,
+        _NO_TRANSPOSE,
+        _NO_TRANSPOSE,
+        m,
+        n,
+        k,
+        1.0,
+        a.ctypes.data,
+        k,
+        b.ctypes.data,
+        n,
+        0.0,
+        c.ctypes.data,
+        n,
+    )
 
     def call() -> np.ndarray:
         sgemm(*arguments)

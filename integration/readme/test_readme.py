@@ -1,9 +1,10 @@
-"""Documentation that runs: programs, commands and IR excerpts of README.md and docs/ against the compiler.
+"""Documentation that runs: programs, commands and IR excerpts of README.md and docs/.
 
-A `python` block is a file of its own and is run. In a `console` block, a line after `$` is a command and what follows is
-its output. An `mlir` block after `<!-- stage: NAME -->` is part of what inspect_ir prints for the README's function. In
-expected text `…` stands for anything; a line of it alone, for any lines. Excerpts need not begin or end with it, and their
-values may have other numbers (%3), as long as each stands for one value throughout.
+A `python` block is a file of its own and is run. In a `console` block, a line after `$` is a
+command and what follows is its output. An `mlir` block after `<!-- stage: NAME -->` is part of
+what inspect_ir prints for the README's function. In expected text `…` stands for anything; a line
+of it alone, for any lines. Excerpts need not begin or end with it, and their values may have
+other numbers (%3), as long as each stands for one value throughout.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ _BLOCK = re.compile(r"(?:<!-- stage: (\w+) -->\n)?^```(\w+)\n(.*?)^```$", re.MUL
 
 def blocks(page: Path, language: str) -> list[tuple[str, str]]:
     """(stage, text) of the page's blocks in a language."""
-    return [(stage, text) for stage, found, text in _BLOCK.findall(page.read_text()) if found == language]
+    return [
+        (stage, text)
+        for stage, found, text in _BLOCK.findall(page.read_text())
+        if found == language
+    ]
 
 
 def all_blocks(language: str) -> list:
@@ -47,7 +52,7 @@ def all_blocks(language: str) -> list:
 
 
 def match_line(expected: str, found: str, numbers: dict[str, str]) -> dict[str, str] | None:
-    """`numbers` with what the line adds: the found number of each numbered value; None when it does not match."""
+    """`numbers` with the found number of each value of the line; None when it does not match."""
     words = " ".join(expected.split())
     names = re.findall(r"%(\d+)", words)
     pattern = re.escape(words).replace("…", ".*")
@@ -63,7 +68,7 @@ def match_line(expected: str, found: str, numbers: dict[str, str]) -> dict[str, 
 
 
 def missing_line(expected: str, found: str) -> str | None:
-    """None when the expected lines are there in order, neighbours unless `…` is between them; else the first that is not."""
+    """None when the expected lines are there in order, neighbours unless `…` is between them."""
     wanted = [line.strip() for line in expected.splitlines() if line.strip()]
     lines = [" ".join(line.split()) for line in found.splitlines()]
     furthest = 0
@@ -110,7 +115,9 @@ def environment() -> dict[str, str]:
 def test_program(stage, text, folder):
     path = folder / "program.py"
     path.write_text(text)
-    done = subprocess.run([sys.executable, path], cwd=folder, env=environment(), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, path], cwd=folder, env=environment(), capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -118,7 +125,9 @@ def test_program(stage, text, folder):
 def test_commands(stage, text, folder):
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        done = subprocess.run(command, shell=True, cwd=folder, env=environment(), capture_output=True, text=True)
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment(), capture_output=True, text=True
+        )
         found = done.stdout + done.stderr
         missing = missing_line(expected, found)
         assert missing is None, f"$ {command}\nexpected: {missing}\nfound:\n{found}"
@@ -146,5 +155,8 @@ def test_make_targets_and_files_exist():
 def test_named_files_exist():
     """Paths in backticks that begin with a folder of the tree."""
     for page in PAGES:
-        for path in re.findall(r"`((?:lib|include|runtime|python|tools|test|unittests|integration|utils|fuzz)/[\w/.-]*)", page.read_text()):
+        for path in re.findall(
+            r"`((?:lib|include|runtime|python|tools|test|unittests|integration|utils)/[\w/.-]*)",
+            page.read_text(),
+        ):
             assert (TOP / path.rstrip(".")).exists(), f"{page.name}: {path}"
