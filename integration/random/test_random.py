@@ -1,4 +1,4 @@
-"""Random programs within a budget of time: TESSERA_FUZZ_SECONDS, by default two minutes.
+"""Random programs within a budget of time: TESSERA_FUZZ_SECONDS, by default five minutes.
 
 `make fuzz SEEDS=0:20000` runs a given range to its end.
 """
@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import run  # noqa: E402
 
-SECONDS = float(os.environ.get("TESSERA_FUZZ_SECONDS", "120"))
-LEAST = 200
+SECONDS = float(os.environ.get("TESSERA_FUZZ_SECONDS", "300"))
+LEAST = 100  # also on a machine with other work
 
 
 def test_random_programs(tmp_path):
