@@ -6,7 +6,8 @@
 using namespace mlir;
 using namespace tessera;
 
-FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, const std::string &manifest) {
+FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
+                                                    const std::string &manifest) {
   rt::Bundle bundle;
   bundle.manifest = manifest;
   FailureOr<cpu::Image> image = cpu::emitImage(module);

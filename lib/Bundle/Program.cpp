@@ -1,7 +1,8 @@
 //===- Program.cpp - A host program in the runtime's form -----------------===//
 //
-// Names of sizes become slots, in the order of first use: a symbol that is a dimension of an argument, `x.0` and
-// `x.stride.0` for any dimension, and integer arguments by their name. Size expressions become postfix code.
+// Names of sizes become slots, in the order of first use: a symbol that is a dimension of an
+// argument, `x.0` and `x.stride.0` for any dimension, and integer arguments by their name. Size
+// expressions become postfix code.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Bundle/Bundle.h"
@@ -119,7 +120,8 @@ std::optional<rt::Expr> ProgramWriter::convert(SymExpr expr) {
 FailureOr<rt::Expr> ProgramWriter::expect(Operation *at, StringRef text) {
   if (std::optional<rt::Expr> expr = convert(text))
     return *expr;
-  return at->emitOpError("expected a size of an argument, got '") << unknown << "' in '" << text << "'";
+  return at->emitOpError("expected a size of an argument, got '")
+         << unknown << "' in '" << text << "'";
 }
 
 LogicalResult ProgramWriter::addArgument(target::ArgumentOp argument) {
@@ -130,7 +132,9 @@ LogicalResult ProgramWriter::addArgument(target::ArgumentOp argument) {
   rt::Argument entry;
   entry.name = name;
   if (std::optional<StringRef> scalar = argument.getScalar()) {
-    entry.kind = *scalar == "int" ? rt::Argument::Int : *scalar == "float" ? rt::Argument::Float : rt::Argument::Bool;
+    entry.kind = *scalar == "int"     ? rt::Argument::Int
+                 : *scalar == "float" ? rt::Argument::Float
+                                      : rt::Argument::Bool;
     if (*scalar != "float")
       sources.try_emplace(name, rt::Slot{rt::Slot::ArgInt, index, 0, {}});
   } else {
@@ -162,9 +166,9 @@ LogicalResult ProgramWriter::addGuard(target::GuardOp guard) {
     rt::Expr rest = rt::Expr::binary(rt::ExprOp::Mod, *lhs, *rhs);
     entry.condition = rt::Expr::binary(rt::ExprOp::Eq, rest, rt::Expr::constant(0));
   } else {
-    static const std::map<StringRef, rt::ExprOp> ops = {{"eq", rt::ExprOp::Eq}, {"ne", rt::ExprOp::Ne},
-                                                        {"lt", rt::ExprOp::Lt}, {"le", rt::ExprOp::Le},
-                                                        {"gt", rt::ExprOp::Gt}, {"ge", rt::ExprOp::Ge}};
+    static const std::map<StringRef, rt::ExprOp> ops = {
+        {"eq", rt::ExprOp::Eq}, {"ne", rt::ExprOp::Ne}, {"lt", rt::ExprOp::Lt},
+        {"le", rt::ExprOp::Le}, {"gt", rt::ExprOp::Gt}, {"ge", rt::ExprOp::Ge}};
     entry.condition = rt::Expr::binary(ops.at(predicate), *lhs, *rhs);
   }
   program.guards.push_back(std::move(entry));
@@ -270,4 +274,6 @@ FailureOr<rt::Program> ProgramWriter::run() {
   return program;
 }
 
-FailureOr<rt::Program> tessera::makeProgram(target::ProgramOp program) { return ProgramWriter(program).run(); }
+FailureOr<rt::Program> tessera::makeProgram(target::ProgramOp program) {
+  return ProgramWriter(program).run();
+}

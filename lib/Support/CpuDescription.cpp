@@ -33,7 +33,8 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
 }
 
 MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows) {
-  // Accumulators, one vector of the right-hand side per column, one broadcast of the left-hand side.
+  // Accumulators, one vector of the right-hand side per column, one broadcast of the left-hand
+  // side.
   constexpr int64_t vectors = 2;
   int64_t most = (cpu.vectorRegisters - vectors - 1) / vectors;
   int64_t least = most >= 12 ? 8 : most >= 6 ? 4 : 2;

@@ -21,9 +21,11 @@ Array Array::dense(void *data, std::vector<int64_t> sizes) {
 
 CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &target) {
   mlir::DialectRegistry registry;
-  registry.insert<tile::TileDialect, target::TargetDialect, mlir::arith::ArithDialect, mlir::scf::SCFDialect>();
+  registry.insert<tile::TileDialect, target::TargetDialect, mlir::arith::ArithDialect,
+                  mlir::scf::SCFDialect>();
   context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-  context->getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) { message += diagnostic.str() + "\n"; });
+  context->getDiagEngine().registerHandler(
+      [&](mlir::Diagnostic &diagnostic) { message += diagnostic.str() + "\n"; });
   module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(context.get()));
   if (!module)
     return;
@@ -44,8 +46,10 @@ CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &targe
     return;
   }
   code = *image;
-  milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  mapped = mmap(nullptr, code.code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  mapped =
+      mmap(nullptr, code.code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   std::memcpy(mapped, code.code.data(), code.code.size());
   mprotect(mapped, code.code.size(), PROT_READ | PROT_EXEC);
 }
@@ -55,8 +59,12 @@ CompiledKernels::~CompiledKernels() {
     munmap(mapped, code.code.size());
 }
 
-std::string CompiledKernels::assembly() { return emitText(lowered, TextForm::Assembly).value_or(""); }
-std::string CompiledKernels::llvm() { return emitText(lowered, TextForm::OptimizedLLVM).value_or(""); }
+std::string CompiledKernels::assembly() {
+  return emitText(lowered, TextForm::Assembly).value_or("");
+}
+std::string CompiledKernels::llvm() {
+  return emitText(lowered, TextForm::OptimizedLLVM).value_or("");
+}
 std::string CompiledKernels::target() {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -71,8 +79,8 @@ void CompiledKernels::append(Words &words, const Array &array) {
 }
 
 void CompiledKernels::run(const std::string &kernel, const std::vector<Array> &views,
-                          const std::vector<int64_t> &scalars, const std::vector<int64_t> &grid, int64_t begin,
-                          int64_t end) {
+                          const std::vector<int64_t> &scalars, const std::vector<int64_t> &grid,
+                          int64_t begin, int64_t end) {
   Words words;
   for (const Array &view : views)
     append(words, view);

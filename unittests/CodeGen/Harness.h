@@ -1,7 +1,7 @@
 //===- Harness.h - Runs tile kernels in this process -----------*- C++ -*-===//
 //
-// Compiles the tile kernels of a text for this machine (or another), maps the image and calls kernels directly with
-// arrays: what the runtime does, without a host program.
+// Compiles the tile kernels of a text for this machine (or another), maps the image and calls
+// kernels directly with arrays: what the runtime does, without a host program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_UNITTESTS_CODEGEN_HARNESS_H
@@ -41,8 +41,9 @@ public:
   using Words = std::vector<int64_t>;
   static void append(Words &words, const Array &array);
   /// Runs the whole grid on this thread, or the range of linear indices [begin, end).
-  void run(const std::string &kernel, const std::vector<Array> &views, const std::vector<int64_t> &scalars,
-           const std::vector<int64_t> &grid, int64_t begin = 0, int64_t end = -1);
+  void run(const std::string &kernel, const std::vector<Array> &views,
+           const std::vector<int64_t> &scalars, const std::vector<int64_t> &grid, int64_t begin = 0,
+           int64_t end = -1);
 
 private:
   std::unique_ptr<mlir::MLIRContext> context;

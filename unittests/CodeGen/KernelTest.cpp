@@ -32,7 +32,8 @@ tile.kernel @twice(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, s
   ASSERT_EQ(kernels.error(), "");
   for (int64_t size : {1, 99, 100, 101, 1000, 1003}) {
     std::vector<float> x = randomArray(size), y(size + 64, -7);
-    kernels.run("twice", {Array::dense(x.data(), {size}), Array::dense(y.data(), {size})}, {}, {(size + 99) / 100});
+    kernels.run("twice", {Array::dense(x.data(), {size}), Array::dense(y.data(), {size})}, {},
+                {(size + 99) / 100});
     for (int64_t i = 0; i < size; ++i)
       ASSERT_EQ(y[i], 2 * x[i]);
     for (int64_t i = size; i < size + 64; ++i)
@@ -53,7 +54,8 @@ tile.kernel @copy(%x: !v, %y: !v) grid 2 {
   ASSERT_EQ(kernels.error(), "");
   std::vector<float> x = randomArray(2000), y(2000, NAN);
   // Rows backwards, columns three apart; the result is column-major.
-  kernels.run("copy", {{x.data() + 99 * 20, {33, 6}, {-60, 3}}, {y.data(), {33, 6}, {1, 40}}}, {}, {5, 1});
+  kernels.run("copy", {{x.data() + 99 * 20, {33, 6}, {-60, 3}}, {y.data(), {33, 6}, {1, 40}}}, {},
+              {5, 1});
   for (int64_t i = 0; i < 33; ++i)
     for (int64_t j = 0; j < 6; ++j)
       ASSERT_EQ(y[i + 40 * j], x[99 * 20 - 60 * i + 3 * j]);
@@ -78,12 +80,14 @@ TEST(Kernel, ReductionsAlongAnyDimensions) {
     for (int64_t stride : out.strides)
       strides += (strides.empty() ? "" : ", ") + std::to_string(stride);
     view += strides.empty() ? "f32>" : "f32, strides = [" + strides + "]>";
-    CompiledKernels kernels("tile.kernel @r(%x: !tile.view<5x3x37xf32, strides = [111, 37, 1]>, %y: " + view +
-                            R"() grid 1 {
+    CompiledKernels kernels(
+        "tile.kernel @r(%x: !tile.view<5x3x37xf32, strides = [111, 37, 1]>, %y: " + view +
+        R"() grid 1 {
   %c0 = arith.constant 0 : index
   %t = tile.load %x[%c0, %c0, %c0] dims [0, 1, 2] : !tile.view<5x3x37xf32, strides = [111, 37, 1]> -> tensor<5x3x37xf32>
-  %s = tile.reduce sum %t dims [)" + dims + "] : tensor<5x3x37xf32> -> " + type + "f32>\n  tile.store %s, %y[" +
-                            zeros + "] dims [" + numbers + "] : " + type + "f32>, " + view + "\n  tile.return\n}");
+  %s = tile.reduce sum %t dims [)" +
+        dims + "] : tensor<5x3x37xf32> -> " + type + "f32>\n  tile.store %s, %y[" + zeros +
+        "] dims [" + numbers + "] : " + type + "f32>, " + view + "\n  tile.return\n}");
     ASSERT_EQ(kernels.error(), "") << dims;
     std::vector<float> x = randomArray(555), y(200, NAN);
     std::vector<double> want(200, 0);
@@ -163,14 +167,18 @@ tile.kernel @c(%x: !tile.view<?xf32, strides = [1]>, %b: !tile.view<?xbf16, stri
 })",
                             target.empty() ? CpuTarget::host() : *CpuTarget::baseline(target));
     ASSERT_EQ(kernels.error(), "");
-    if (!target.empty() && CpuTarget::host().describe().arch != tessera::CpuDescription::Arch::X86_64)
+    if (!target.empty() &&
+        CpuTarget::host().describe().arch != tessera::CpuDescription::Arch::X86_64)
       continue;
-    std::vector<float> x = {0.f,   -0.f,    1.f,    1.00390625f, 1.01171875f, 65504.f, 65519.f, 65520.f,
-                            1e30f, 6.1e-5f, 6e-8f,  2.9e-8f,     -3.1e-8f,    INFINITY, NAN,    -2.5f};
+    std::vector<float> x = {0.f,      -0.f,     1.f,   1.00390625f, 1.01171875f, 65504.f,
+                            65519.f,  65520.f,  1e30f, 6.1e-5f,     6e-8f,       2.9e-8f,
+                            -3.1e-8f, INFINITY, NAN,   -2.5f};
     std::vector<uint16_t> b(16), h(16);
     int64_t size = 16;
-    kernels.run("c", {Array::dense(x.data(), {size}), Array::dense(b.data(), {size}), Array::dense(h.data(), {size})}, {},
-                {1});
+    kernels.run("c",
+                {Array::dense(x.data(), {size}), Array::dense(b.data(), {size}),
+                 Array::dense(h.data(), {size})},
+                {}, {1});
     for (int64_t i = 0; i < size; ++i) {
       _Float16 half = static_cast<_Float16>(x[i]);
       uint16_t want;
@@ -188,8 +196,8 @@ tile.kernel @c(%x: !tile.view<?xf32, strides = [1]>, %b: !tile.view<?xbf16, stri
   }
 }
 
-/// The online loop of streaming fusion, with the primitive form of exp2 kept simple: weights are 1 + u + u²/2 of the centred
-/// scores, which any g-invariant mistake would spoil.
+/// The online loop of streaming fusion, with the primitive form of exp2 kept simple: weights are 1
+/// + u + u²/2 of the centred scores, which any g-invariant mistake would spoil.
 TEST(Kernel, CarriesStatisticsAndAccumulators) {
   CompiledKernels kernels(R"(
 !v = !tile.view<?x?xf32, strides = [?, 1]>
@@ -240,7 +248,8 @@ tile.kernel @s(%q: !v, %k: !v, %v: !v, %o: !v) grid 1 {
   ASSERT_EQ(kernels.error(), "");
   for (int64_t rows : {1, 24, 53})
     for (int64_t keys : {1, 48, 49, 200}) {
-      std::vector<float> q = randomArray(rows * 16, 2), k = randomArray(keys * 16, 3), v = randomArray(keys * 20, 4);
+      std::vector<float> q = randomArray(rows * 16, 2), k = randomArray(keys * 16, 3),
+                         v = randomArray(keys * 20, 4);
       std::vector<float> o(rows * 20, NAN);
       kernels.run("s",
                   {Array::dense(q.data(), {rows, 16}), Array::dense(k.data(), {keys, 16}),
@@ -260,7 +269,8 @@ tile.kernel @s(%q: !v, %k: !v, %v: !v, %o: !v) grid 1 {
             out[d] += s * s * v[j * 20 + d];
         }
         for (int64_t d = 0; d < 20; ++d)
-          ASSERT_NEAR(o[i * 20 + d], out[d] / sum + most, 2e-4) << rows << " rows, " << keys << " keys, row " << i;
+          ASSERT_NEAR(o[i * 20 + d], out[d] / sum + most, 2e-4)
+              << rows << " rows, " << keys << " keys, row " << i;
       }
     }
 }

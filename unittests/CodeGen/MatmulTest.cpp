@@ -9,7 +9,8 @@ using namespace tessera::cpu;
 
 namespace {
 
-std::string replaceAll(std::string text, std::initializer_list<std::pair<std::string, std::string>> names) {
+std::string replaceAll(std::string text,
+                       std::initializer_list<std::pair<std::string, std::string>> names) {
   for (const auto &[from, to] : names)
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
       text.replace(at, from.size(), to);
@@ -45,7 +46,8 @@ tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !VIEW) grid 2 {
                      {"BK", std::to_string(bk)}});
 }
 
-void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t n, int64_t k, bool transposed) {
+void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t n, int64_t k,
+           bool transposed) {
   std::mt19937 random(m * 31 + n * 7 + k);
   std::normal_distribution<float> normal;
   std::vector<float> a(m * k), b(k * n), c(m * n, NAN);
@@ -74,10 +76,12 @@ TEST(Matmul, AllShapesOfTilesAndMatrices) {
     int64_t m, n, k;
   };
   for (bool transposed : {false, true})
-    for (Tile tile : {Tile{64, 64, 64}, {24, 48, 20}, {13, 17, 19}, {4, 80, 33}, {1, 64, 32}, {2, 5, 7}}) {
+    for (Tile tile :
+         {Tile{64, 64, 64}, {24, 48, 20}, {13, 17, 19}, {4, 80, 33}, {1, 64, 32}, {2, 5, 7}}) {
       CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed));
       ASSERT_EQ(kernels.error(), "");
-      for (auto [m, n, k] : {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}})
+      for (auto [m, n, k] :
+           {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}})
         check(kernels, tile.m, tile.n, m, n, k, transposed);
     }
 }

@@ -1,7 +1,7 @@
 //===- Bundle.h - Target modules to bundles --------------------*- C++ -*-===//
 //
-// A bundle is what the runtime loads: the host programs of a tessera_target.module as data and its kernels as one code
-// image.
+// A bundle is what the runtime loads: the host programs of a tessera_target.module as data and its
+// kernels as one code image.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_BUNDLE_BUNDLE_H
@@ -21,7 +21,8 @@ namespace tessera {
 mlir::FailureOr<rt::Program> makeProgram(target::ProgramOp program);
 
 /// Compiles the kernels and packs the module; `manifest` is JSON text for whoever loads it.
-mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, const std::string &manifest = "{}");
+mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module,
+                                                 const std::string &manifest = "{}");
 
 } // namespace tessera
 

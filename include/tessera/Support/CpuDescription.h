@@ -1,7 +1,8 @@
 //===- CpuDescription.h - What code generation asks of a CPU ---*- C++ -*-===//
 //
-// The CPU back end and the cost model read this description, never a host macro: code for another machine is generated
-// in the same way as for this one. It follows from an architecture name and the LLVM feature names that are enabled.
+// The CPU back end and the cost model read this description, never a host macro: code for another
+// machine is generated in the same way as for this one. It follows from an architecture name and
+// the LLVM feature names that are enabled.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_CPUDESCRIPTION_H
@@ -17,12 +18,13 @@ namespace tessera {
 struct CpuDescription {
   enum class Arch { X86_64, AArch64 };
   Arch arch = Arch::X86_64;
-  int64_t vectorBytes = 16;     // width of one vector register
+  int64_t vectorBytes = 16; // width of one vector register
   int64_t vectorRegisters = 16;
   bool hasFma = false;
-  bool hasMaskedMemory = false; // masked loads and stores of 32- and 64-bit elements are instructions
+  bool hasMaskedMemory =
+      false; // masked loads and stores of 32- and 64-bit elements are instructions
   bool hasHalfConversion = false;
-  bool hasScaleF = false;       // one instruction multiplies by a power of two (AVX-512F)
+  bool hasScaleF = false; // one instruction multiplies by a power of two (AVX-512F)
   bool hasBf16Conversion = false;
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;
@@ -40,8 +42,8 @@ struct MicroTile {
   int64_t vectors;
 };
 
-/// The block for a tile of `tileRows` rows: the register file decides the size, and a height that divides the tile is
-/// preferred to a slightly larger one that leaves a remainder.
+/// The block for a tile of `tileRows` rows: the register file decides the size, and a height that
+/// divides the tile is preferred to a slightly larger one that leaves a remainder.
 MicroTile chooseMicroTile(const CpuDescription &cpu, int64_t tileRows);
 
 } // namespace tessera

@@ -1,7 +1,8 @@
 //===- Backend.cpp - LLVM: translation, a short pipeline, machine code ----===//
 //
-// The kernels come vectorised, unrolled and blocked, so LLVM is asked only to clean up and to select instructions: no loop
-// vectoriser, no unrolling, no inlining. No library function is known to any pass, so that none is ever called.
+// The kernels come vectorised, unrolled and blocked, so LLVM is asked only to clean up and to
+// select instructions: no loop vectoriser, no unrolling, no inlining. No library function is known
+// to any pass, so that none is ever called.
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"
@@ -59,9 +60,9 @@ std::unique_ptr<llvm::TargetMachine> cpu::createTargetMachine(target::ModuleOp m
   }
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, module.getCpu(), module.getFeatures(), options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, module.getCpu(), module.getFeatures(), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 /// Rewrites a loop to its rotated form: a test before the first iteration and one after each.
@@ -74,13 +75,16 @@ static void flattenFor(scf::ForOp op) {
   auto enter = [&](Value index, ValueRange carried) {
     SmallVector<Value> next{index};
     llvm::append_range(next, carried);
-    Value more = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::slt, index, op.getUpperBound());
+    Value more =
+        LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::slt, index, op.getUpperBound());
     LLVM::CondBrOp::create(builder, loc, more, body, next, after, carried);
   };
   enter(op.getLowerBound(), op.getInitArgs());
   auto yield = cast<scf::YieldOp>(body->getTerminator());
   builder.setInsertionPoint(yield);
-  enter(LLVM::AddOp::create(builder, loc, op.getInductionVar(), op.getStep(), LLVM::IntegerOverflowFlags::nsw), yield.getOperands());
+  enter(LLVM::AddOp::create(builder, loc, op.getInductionVar(), op.getStep(),
+                            LLVM::IntegerOverflowFlags::nsw),
+        yield.getOperands());
   yield.erase();
   before->getParent()->getBlocks().splice(after->getIterator(), op.getRegion().getBlocks());
   op.erase();
@@ -108,7 +112,8 @@ static void flattenIf(scf::IfOp op) {
   op.erase();
 }
 
-/// Structured control flow becomes branches; inner operations come to light as their parents are opened.
+/// Structured control flow becomes branches; inner operations come to light as their parents are
+/// opened.
 static void flatten(Region &region) {
   for (auto block = region.begin(); block != region.end(); ++block)
     for (Operation &op : *block) {
@@ -130,7 +135,8 @@ static OwningOpRef<mlir::ModuleOp> makeFunctions(target::ModuleOp module) {
   OpBuilder builder(context);
   builder.setInsertionPointToEnd(result->getBody());
   Type pointer = LLVM::LLVMPointerType::get(context), integer = IntegerType::get(context, 64);
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, integer, integer, pointer});
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                          {pointer, integer, integer, pointer});
   for (auto kernel : module.getBody().getOps<target::KernelOp>()) {
     auto function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
     IRMapping mapping;
@@ -146,12 +152,14 @@ static OwningOpRef<mlir::ModuleOp> makeFunctions(target::ModuleOp module) {
   return result;
 }
 
-std::unique_ptr<llvm::Module> cpu::translateKernels(target::ModuleOp module, llvm::LLVMContext &context,
+std::unique_ptr<llvm::Module> cpu::translateKernels(target::ModuleOp module,
+                                                    llvm::LLVMContext &context,
                                                     llvm::TargetMachine &machine) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
   OwningOpRef<mlir::ModuleOp> functions = makeFunctions(module);
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*functions, context, module.getSymName());
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(*functions, context, module.getSymName());
   if (!translated) {
     module.emitError("translation of the kernels to LLVM failed");
     return nullptr;
@@ -195,15 +203,16 @@ void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   pipeline.addPass(llvm::InstCombinePass());
   pipeline.addPass(llvm::SimplifyCFGPass());
   llvm::LICMOptions hoist;
-  pipeline.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
+  pipeline.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
   pipeline.addPass(llvm::EarlyCSEPass());
   for (llvm::Function &function : module)
     if (!function.isDeclaration())
       pipeline.run(function, functions);
 }
 
-LogicalResult cpu::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly,
-                                   llvm::SmallVectorImpl<char> &out) {
+LogicalResult cpu::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                   bool assembly, llvm::SmallVectorImpl<char> &out) {
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
   llvm::TargetLibraryInfoImpl library(module.getTargetTriple());

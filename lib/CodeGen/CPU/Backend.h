@@ -22,10 +22,11 @@ std::unique_ptr<llvm::Module> translateKernels(target::ModuleOp module, llvm::LL
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// An object file, or assembly text.
-mlir::LogicalResult emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly,
-                                    llvm::SmallVectorImpl<char> &out);
+mlir::LogicalResult emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                    bool assembly, llvm::SmallVectorImpl<char> &out);
 
-/// Lays out the sections of an ELF object one after the other and applies the relocations between them.
+/// Lays out the sections of an ELF object one after the other and applies the relocations between
+/// them.
 mlir::FailureOr<Image> linkImage(target::ModuleOp module, llvm::ArrayRef<char> object);
 
 } // namespace tessera::cpu

@@ -61,15 +61,18 @@ CpuDescription CpuTarget::describe() const {
   return CpuDescription::from(llvm::Triple(triple).getArchName().str(), enabledFeatures(features));
 }
 
-/// The features that the runtime tells apart (HostTarget.cpp there): those that kernels can be better or worse for.
+/// The features that the runtime tells apart (HostTarget.cpp there): those that kernels can be
+/// better or worse for.
 static bool isComparedByRuntime(StringRef feature) {
   static const llvm::StringSet<> names = {
-      "sse3",       "ssse3",        "fma",        "sse4.1",          "sse4.2",   "movbe",      "popcnt",   "avx",
-      "f16c",       "bmi",          "avx2",       "bmi2",            "avx512f",  "avx512dq",   "avx512ifma", "avx512cd",
-      "avx512bw",   "avx512vl",     "avx512vbmi", "avx512vbmi2",     "gfni",     "avx512vnni", "avx512bitalg",
-      "avx512vpopcntdq", "avx512fp16", "avxvnni",  "avx512bf16",     "avxifma",  "lzcnt",      "fp-armv8", "neon",
-      "crc",        "lse",          "fullfp16",   "rdm",             "jsconv",   "complxnum",  "dotprod",  "sve",
-      "fp16fml",    "sve2",         "i8mm",       "bf16"};
+      "sse3",       "ssse3",       "fma",        "sse4.1",     "sse4.2",       "movbe",
+      "popcnt",     "avx",         "f16c",       "bmi",        "avx2",         "bmi2",
+      "avx512f",    "avx512dq",    "avx512ifma", "avx512cd",   "avx512bw",     "avx512vl",
+      "avx512vbmi", "avx512vbmi2", "gfni",       "avx512vnni", "avx512bitalg", "avx512vpopcntdq",
+      "avx512fp16", "avxvnni",     "avx512bf16", "avxifma",    "lzcnt",        "fp-armv8",
+      "neon",       "crc",         "lse",        "fullfp16",   "rdm",          "jsconv",
+      "complxnum",  "dotprod",     "sve",        "fp16fml",    "sve2",         "i8mm",
+      "bf16"};
   return names.contains(feature);
 }
 
@@ -84,13 +87,15 @@ std::string CpuTarget::runtimeTarget() const {
 static target::ModuleOp createModule(mlir::ModuleOp module, const CpuTarget &target) {
   module.getContext()->loadDialect<target::TargetDialect, LLVM::LLVMDialect, scf::SCFDialect>();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto result = target::ModuleOp::create(builder, module.getLoc(), module.getSymName().value_or("kernels"),
-                                         target.triple, target.cpu, target.features);
+  auto result =
+      target::ModuleOp::create(builder, module.getLoc(), module.getSymName().value_or("kernels"),
+                               target.triple, target.cpu, target.features);
   builder.createBlock(&result.getBody());
   return result;
 }
 
-static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result, const CpuTarget &target) {
+static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result,
+                                  const CpuTarget &target) {
   CpuDescription description = target.describe();
   OpBuilder builder(module.getContext());
   for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
@@ -112,7 +117,8 @@ FailureOr<target::ModuleOp> cpu::lowerKernelsToCpu(mlir::ModuleOp module, const 
 
 LogicalResult cpu::lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &target) {
   target::ModuleOp result = createModule(module, target);
-  return failure(failed(convertHostFunctions(module, result)) || failed(lowerKernels(module, result, target)));
+  return failure(failed(convertHostFunctions(module, result)) ||
+                 failed(lowerKernels(module, result, target)));
 }
 
 FailureOr<Image> cpu::emitImage(target::ModuleOp module) {

@@ -5,7 +5,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 
-Emitter::Emitter(OpBuilder builder, Location loc, const CpuDescription &cpu) : b(loc, builder), cpu(cpu) {
+Emitter::Emitter(OpBuilder builder, Location loc, const CpuDescription &cpu)
+    : b(loc, builder), cpu(cpu) {
   i1 = b.getI1Type();
   i8 = b.getI8Type();
   i16 = b.getIntegerType(16);
@@ -45,7 +46,9 @@ Type Emitter::valueType(Type element) const {
   return element;
 }
 
-Type Emitter::storageType(Type element) const { return element.isInteger(1) ? i8 : valueType(element); }
+Type Emitter::storageType(Type element) const {
+  return element.isInteger(1) ? i8 : valueType(element);
+}
 
 int64_t Emitter::byteWidth(Type element) {
   return !element.isIntOrFloat() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
@@ -134,7 +137,8 @@ Ix Emitter::mul(Ix x, Ix y) {
   if (!y.value) {
     if (y.constant == 0)
       return 0;
-    return Ix(y.constant == 1 ? x.value : mulI(x.value, integer(y.constant)), x.constant * y.constant);
+    return Ix(y.constant == 1 ? x.value : mulI(x.value, integer(y.constant)),
+              x.constant * y.constant);
   }
   return Ix(mulI(materialize(x), materialize(y)));
 }
@@ -146,7 +150,9 @@ Value Emitter::addI(Value x, Value y) {
     return y;
   return LLVM::AddOp::create(b, x, y);
 }
-Value Emitter::subI(Value x, Value y) { return constantOf(y) == 0 ? x : Value(LLVM::SubOp::create(b, x, y)); }
+Value Emitter::subI(Value x, Value y) {
+  return constantOf(y) == 0 ? x : Value(LLVM::SubOp::create(b, x, y));
+}
 Value Emitter::mulI(Value x, Value y) {
   auto cx = constantOf(x), cy = constantOf(y);
   if (cx && cy && x.getType() == i64)
@@ -164,7 +170,9 @@ Value Emitter::minI(Value x, Value y) {
   return LLVM::SMinOp::create(b, x, y);
 }
 Value Emitter::maxI(Value x, Value y) { return LLVM::SMaxOp::create(b, x, y); }
-Value Emitter::cmp(LLVM::ICmpPredicate predicate, Value x, Value y) { return LLVM::ICmpOp::create(b, predicate, x, y); }
+Value Emitter::cmp(LLVM::ICmpPredicate predicate, Value x, Value y) {
+  return LLVM::ICmpOp::create(b, predicate, x, y);
+}
 Value Emitter::andI(Value x, Value y) {
   if (!x || !y)
     return x ? x : y;
@@ -172,7 +180,9 @@ Value Emitter::andI(Value x, Value y) {
 }
 Value Emitter::orI(Value x, Value y) { return LLVM::OrOp::create(b, x, y); }
 Value Emitter::xorI(Value x, Value y) { return LLVM::XOrOp::create(b, x, y); }
-Value Emitter::select(Value condition, Value x, Value y) { return LLVM::SelectOp::create(b, condition, x, y); }
+Value Emitter::select(Value condition, Value x, Value y) {
+  return LLVM::SelectOp::create(b, condition, x, y);
+}
 
 //===----------------------------------------------------------------------===//
 // Floating point
@@ -209,13 +219,16 @@ Value Emitter::splat(Value scalar, int64_t lanes) {
     return scalar;
   Type type = withLanes(scalar.getType(), lanes);
   if (auto constant = scalar.getDefiningOp<LLVM::ConstantOp>())
-    return constantOp(type, DenseElementsAttr::get(cast<VectorType>(type), cast<Attribute>(constant.getValue())));
+    return constantOp(
+        type, DenseElementsAttr::get(cast<VectorType>(type), cast<Attribute>(constant.getValue())));
   Value poison = LLVM::PoisonOp::create(b, type);
   Value first = LLVM::InsertElementOp::create(b, type, poison, scalar, integer(0));
   return shuffle(first, poison, SmallVector<int32_t>(lanes, 0));
 }
 
-Value Emitter::shuffle(Value x, Value y, ArrayRef<int32_t> mask) { return LLVM::ShuffleVectorOp::create(b, x, y, mask); }
+Value Emitter::shuffle(Value x, Value y, ArrayRef<int32_t> mask) {
+  return LLVM::ShuffleVectorOp::create(b, x, y, mask);
+}
 
 Value Emitter::concat(Value x, Value y) {
   SmallVector<int32_t> mask;
@@ -239,7 +252,9 @@ Value Emitter::widen(Value value, Value filler) {
 Value Emitter::insert(Value vector, Value scalar, int64_t lane) {
   return LLVM::InsertElementOp::create(b, vector.getType(), vector, scalar, integer(lane));
 }
-Value Emitter::extract(Value vector, int64_t lane) { return LLVM::ExtractElementOp::create(b, vector, integer(lane)); }
+Value Emitter::extract(Value vector, int64_t lane) {
+  return LLVM::ExtractElementOp::create(b, vector, integer(lane));
+}
 
 Value Emitter::laneMask(int64_t lanes, Value count) {
   Value narrow = LLVM::TruncOp::create(b, i32, count);
@@ -276,7 +291,8 @@ void Emitter::closeScopes() {
   DenseMap<Attribute, ArrayAttr> others;
   for (Attribute scope : scopes) {
     SmallVector<Attribute> rest;
-    llvm::copy_if(scopes, std::back_inserter(rest), [&](Attribute other) { return other != scope; });
+    llvm::copy_if(scopes, std::back_inserter(rest),
+                  [&](Attribute other) { return other != scope; });
     others[scope] = b.getArrayAttr(rest);
   }
   for (auto [op, scope] : tagged) {
@@ -297,11 +313,13 @@ void Emitter::store(Value value, Value address, Scope scope) {
 }
 
 Value Emitter::maskedLoad(Type type, Value address, Value mask, Value passThrough) {
-  return LLVM::MaskedLoadOp::create(b, type, address, mask, passThrough, uint32_t(byteWidth(elementOf(type))));
+  return LLVM::MaskedLoadOp::create(b, type, address, mask, passThrough,
+                                    uint32_t(byteWidth(elementOf(type))));
 }
 
 void Emitter::maskedStore(Value value, Value address, Value mask) {
-  LLVM::MaskedStoreOp::create(b, value, address, mask, uint32_t(byteWidth(elementOf(value.getType()))));
+  LLVM::MaskedStoreOp::create(b, value, address, mask,
+                              uint32_t(byteWidth(elementOf(value.getType()))));
 }
 
 Value Emitter::fromStorage(Value stored, Type element) {
@@ -320,7 +338,8 @@ Value Emitter::toStorage(Value value, Type element) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> Emitter::loop(Value lower, Value upper, int64_t step, ValueRange inits, LoopBody body) {
+SmallVector<Value> Emitter::loop(Value lower, Value upper, int64_t step, ValueRange inits,
+                                 LoopBody body) {
   auto op = scf::ForOp::create(b, lower, upper, integer(step), inits);
   OpBuilder::InsertionGuard guard(b);
   Block *block = op.getBody();

@@ -1,8 +1,8 @@
 //===- Evaluate.cpp - A tile's elements at a position ---------------------===//
 //
-// Evaluating a tile means following its definition down to buffers, views and constants, one vector (or one scalar) at a
-// time. Indexing operations only move the position; where the moved position is not a run of neighbours in memory, the
-// lanes are collected one by one.
+// Evaluating a tile means following its definition down to buffers, views and constants, one vector
+// (or one scalar) at a time. Indexing operations only move the position; where the moved position
+// is not a run of neighbours in memory, the lanes are collected one by one.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -13,8 +13,8 @@ using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
 Value KernelEmitter::evaluate(Value tile, const Position &at) {
-  std::vector<uintptr_t> key{reinterpret_cast<uintptr_t>(tile.getAsOpaquePointer()), uintptr_t(at.vectorDim),
-                             uintptr_t(at.lanes)};
+  std::vector<uintptr_t> key{reinterpret_cast<uintptr_t>(tile.getAsOpaquePointer()),
+                             uintptr_t(at.vectorDim), uintptr_t(at.lanes)};
   for (const Ix &index : at.index) {
     key.push_back(reinterpret_cast<uintptr_t>(index.value.getAsOpaquePointer()));
     key.push_back(uintptr_t(index.constant));
@@ -80,7 +80,8 @@ Value KernelEmitter::evaluateUncached(Value tile, const Position &at) {
     return e.bitcast(evaluate(cast.getInput(), at), element);
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     Position from;
-    ArrayRef<int64_t> shape = Plan::shapeOf(broadcast.getInput()), to = broadcast.getType().getShape();
+    ArrayRef<int64_t> shape = Plan::shapeOf(broadcast.getInput()),
+                      to = broadcast.getType().getShape();
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims())) {
       bool isRepeated = shape[i] == 1 && to[dim] != 1;
       from.index.push_back(isRepeated ? Ix(0) : at.index[dim]);
@@ -136,7 +137,8 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
 
   // Unit dimensions come and go without any arithmetic.
   auto significant = [](ArrayRef<int64_t> shape) {
-    return llvm::filter_to_vector(llvm::seq<int64_t>(0, shape.size()), [&](int64_t d) { return shape[d] != 1; });
+    return llvm::filter_to_vector(llvm::seq<int64_t>(0, shape.size()),
+                                  [&](int64_t d) { return shape[d] != 1; });
   };
   SmallVector<int64_t> fromDims = significant(from), toDims = significant(to);
   auto sizes = [](ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
@@ -156,7 +158,8 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
   }
 
   int last = int(to.size()) - 1;
-  if (!from.empty() && !to.empty() && from.back() == to.back() && (at.vectorDim == last || at.vectorDim < 0)) {
+  if (!from.empty() && !to.empty() && from.back() == to.back() &&
+      (at.vectorDim == last || at.vectorDim < 0)) {
     Ix flat = linear(ArrayRef<Ix>(at.index).drop_back(), to.drop_back());
     SmallVector<Ix> rows = delinear(flat, from.drop_back());
     Position moved = at;
@@ -203,7 +206,8 @@ Value KernelEmitter::bufferAddress(const Buffer &buffer, ArrayRef<Ix> index) {
       panel = quotient;
       inside = e.subI(number, e.mulI(quotient, width));
     }
-    offset = e.add(e.mul(panel, buffer.shape[0] * buffer.panel), e.add(e.mul(index[0], buffer.panel), inside));
+    offset = e.add(e.mul(panel, buffer.shape[0] * buffer.panel),
+                   e.add(e.mul(index[0], buffer.panel), inside));
   } else if (!index.empty()) {
     int64_t stride = buffer.rowStride;
     offset = index.back();
@@ -220,7 +224,8 @@ Value KernelEmitter::loadBuffer(const Buffer &buffer, const Position &at) {
   bool isRun = at.vectorDim < 0 || at.vectorDim == int(buffer.shape.size()) - 1;
   if (isRun) {
     Value address = bufferAddress(buffer, at.index);
-    return e.fromStorage(e.load(Emitter::withLanes(stored, at.lanes), address, scratchScope), buffer.element);
+    return e.fromStorage(e.load(Emitter::withLanes(stored, at.lanes), address, scratchScope),
+                         buffer.element);
   }
   Value vector = gather(at.lanes, Emitter::withLanes(stored, at.lanes), [&](int64_t lane) {
     SmallVector<Ix, 4> index = at.index;
@@ -267,7 +272,9 @@ Value KernelEmitter::evaluateLoad(tile::LoadOp op, const Position &at) {
   Type element = Plan::elementOf(op.getResult()), stored = e.storageType(element);
   int64_t bytes = Emitter::byteWidth(element);
   Value count = validLanes(access, at);
-  auto padding = [&](int64_t lanes) { return e.toStorage(e.number(op.getPadAttr(), element, lanes), element); };
+  auto padding = [&](int64_t lanes) {
+    return e.toStorage(e.number(op.getPadAttr(), element, lanes), element);
+  };
   auto loadOne = [&](const Position &where) -> Value {
     Value address = accessAddress(access, where, element);
     Value valid = validLanes(access, where);
@@ -284,7 +291,8 @@ Value KernelEmitter::evaluateLoad(tile::LoadOp op, const Position &at) {
     Type type = Emitter::withLanes(stored, at.lanes);
     if (!count)
       return e.fromStorage(e.load(type, address, access.scope), element);
-    return e.fromStorage(e.maskedLoad(type, address, e.laneMask(at.lanes, count), padding(at.lanes)), element);
+    return e.fromStorage(
+        e.maskedLoad(type, address, e.laneMask(at.lanes, count), padding(at.lanes)), element);
   }
   Value vector = gather(at.lanes, Emitter::withLanes(stored, at.lanes), [&](int64_t lane) {
     Position where = scalarAt(at.index);

@@ -76,7 +76,8 @@ std::optional<Extent::Bound> Extents::contracted(tile::MmaOp op) {
     auto integer = dyn_cast<IntegerAttr>(load.getPadAttr());
     bool isZero = real ? real.getValue().isZero() : integer && integer.getValue().isZero();
     unsigned dim = operand == 1 ? 0 : 1;
-    if (isZero && Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(value), dim))
+    if (isZero &&
+        Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(value), dim))
       return Extent::Bound{load, dim};
   }
   return std::nullopt;
@@ -104,17 +105,20 @@ bool Extents::visit(Operation *op) {
     ArrayRef<int64_t> shape = Plan::shapeOf(store.getValue());
     extents[store.getValue()].resize(shape.size());
     for (unsigned d = 0; d < shape.size(); ++d) {
-      bool crosses = store.getBounded() && Plan::mayCross(store.getView().getType(), store.getDims(), shape, d);
+      bool crosses = store.getBounded() &&
+                     Plan::mayCross(store.getView().getType(), store.getDims(), shape, d);
       changed |= want(store.getValue(), d, crosses ? boundedBy(op, d) : everything());
     }
   } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
     for (Value operand : op->getOperands())
       wantSame(operand, op->getResult(0));
   } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    ArrayRef<int64_t> from = Plan::shapeOf(broadcast.getInput()), to = broadcast.getType().getShape();
+    ArrayRef<int64_t> from = Plan::shapeOf(broadcast.getInput()),
+                      to = broadcast.getType().getShape();
     extents[broadcast.getInput()].resize(from.size());
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
-      changed |= want(broadcast.getInput(), i, from[i] == to[dim] ? wanted(broadcast, dim) : everything());
+      changed |=
+          want(broadcast.getInput(), i, from[i] == to[dim] ? wanted(broadcast, dim) : everything());
   } else if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
     extents[transpose.getInput()].resize(rank(transpose.getInput()));
     for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
@@ -124,7 +128,8 @@ bool Extents::visit(Operation *op) {
     extents[reduce.getInput()].resize(rank(reduce.getInput()));
     for (unsigned d = 0; d < rank(reduce.getInput()); ++d)
       changed |= want(reduce.getInput(), d,
-                      llvm::is_contained(reduce.getDims(), int64_t(d)) ? everything() : wanted(reduce, kept++));
+                      llvm::is_contained(reduce.getDims(), int64_t(d)) ? everything()
+                                                                       : wanted(reduce, kept++));
   } else if (auto mma = dyn_cast<tile::MmaOp>(op)) {
     Extent inner = everything();
     if (std::optional<Extent::Bound> bound = contracted(mma))
@@ -139,17 +144,20 @@ bool Extents::visit(Operation *op) {
   } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
     auto yield = loop.getBody()->getTerminator();
     for (auto [result, argument, init, next] :
-         llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getInitArgs(), yield->getOperands())) {
+         llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getInitArgs(),
+                   yield->getOperands())) {
       if (!isTile(result))
         continue;
-      // All four are kept in one buffer: what is wanted of one is wanted of each. What an access inside the loop bounds
-      // changes with the iteration, so it says nothing of the tile that another iteration made.
+      // All four are kept in one buffer: what is wanted of one is wanted of each. What an access
+      // inside the loop bounds changes with the iteration, so it says nothing of the tile that
+      // another iteration made.
       wantSame(argument, result);
       for (Value value : {Value(next), Value(init), Value(result)}) {
         extents[value].resize(rank(value));
         for (unsigned d = 0; d < rank(value); ++d) {
           Extent extent = wanted(argument, d);
-          bool isInside = llvm::any_of(extent.bounds, [&](auto &bound) { return loop->isAncestor(bound.access); });
+          bool isInside = llvm::any_of(extent.bounds,
+                                       [&](auto &bound) { return loop->isAncestor(bound.access); });
           changed |= want(value, d, isInside ? everything() : extent);
         }
       }
@@ -157,7 +165,8 @@ bool Extents::visit(Operation *op) {
   } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
     for (Region &region : branch->getRegions())
       if (!region.empty())
-        for (auto [result, value] : llvm::zip(branch.getResults(), region.front().getTerminator()->getOperands()))
+        for (auto [result, value] :
+             llvm::zip(branch.getResults(), region.front().getTerminator()->getOperands()))
           if (isTile(result))
             wantSame(value, result);
   } else if (!isa<scf::YieldOp>(op)) {

@@ -1,8 +1,9 @@
 //===- Extents.h - How much of a tile is wanted ----------------*- C++ -*-===//
 //
-// At the edge of a view only a part of a tile is ever stored, and contractions over padding add zeros. Going backwards
-// from the stores, this analysis finds for each dimension of each tile which accesses bound what is wanted of it, so that
-// loops can stop there: a matrix with one row, or a head size below the tile's, does not cost a whole tile.
+// At the edge of a view only a part of a tile is ever stored, and contractions over padding add
+// zeros. Going backwards from the stores, this analysis finds for each dimension of each tile which
+// accesses bound what is wanted of it, so that loops can stop there: a matrix with one row, or a
+// head size below the tile's, does not cost a whole tile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_EXTENTS_H
@@ -13,8 +14,9 @@
 
 namespace tessera::cpu {
 
-/// What is wanted of a tile along one dimension: everything, or as many elements as the largest of the bounds (the valid
-/// elements of an access along one of its tile dimensions). Nothing at all is an empty list.
+/// What is wanted of a tile along one dimension: everything, or as many elements as the largest of
+/// the bounds (the valid elements of an access along one of its tile dimensions). Nothing at all is
+/// an empty list.
 struct Extent {
   struct Bound {
     mlir::Operation *access;
@@ -35,7 +37,8 @@ public:
   const Extent &of(mlir::Value tile, unsigned dim) const;
   /// The bound of a contraction's K loop: a load that pads with zeros.
   static std::optional<Extent::Bound> contracted(tile::MmaOp op);
-  /// K loops run in steps of this many; what lies between the bound and the next multiple is padding.
+  /// K loops run in steps of this many; what lies between the bound and the next multiple is
+  /// padding.
   static constexpr int64_t contractionStep = 4;
 
 private:

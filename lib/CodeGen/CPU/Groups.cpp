@@ -1,11 +1,12 @@
 //===- Groups.cpp - Loop nests over tiles ---------------------------------===//
 //
-// A group runs over its shape with loops for the leading dimensions and vectors along the last one. Short rows are
-// unrolled, long ones are a loop over a few vectors at a time; a reduction along the row keeps one accumulator per
-// unrolled vector. In every vector position all roots are evaluated before anything is written, which is what makes
-// working in place right.
+// A group runs over its shape with loops for the leading dimensions and vectors along the last one.
+// Short rows are unrolled, long ones are a loop over a few vectors at a time; a reduction along the
+// row keeps one accumulator per unrolled vector. In every vector position all roots are evaluated
+// before anything is written, which is what makes working in place right.
 //
-// If a tile reaches over the end of a view, a second version of the nest with masked accesses is taken.
+// If a tile reaches over the end of a view, a second version of the nest with masked accesses is
+// taken.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -24,7 +25,9 @@ static bool reducesLast(const Root &root) {
   return llvm::is_contained(reduce.getDims(), rank - 1);
 }
 
-static bool reducesOnlyLast(const Root &root) { return reducesLast(root) && cast<tile::ReduceOp>(root.op).getDims().size() == 1; }
+static bool reducesOnlyLast(const Root &root) {
+  return reducesLast(root) && cast<tile::ReduceOp>(root.op).getDims().size() == 1;
+}
 
 SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
   SetVector<Operation *> found;
@@ -37,7 +40,8 @@ SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
   }
   for (const Root &root : item.roots)
     plan.visitReads(root.value, true, own, [&](Value value, bool) {
-      if (auto load = value.getDefiningOp<tile::LoadOp>(); load && (!plan.bufferOf(value) || own.contains(value)))
+      if (auto load = value.getDefiningOp<tile::LoadOp>();
+          load && (!plan.bufferOf(value) || own.contains(value)))
         found.insert(load);
     });
   return found.takeVector();
@@ -81,21 +85,24 @@ void KernelEmitter::emitColumnReductions(const Item &item) {
     SmallVector<Value> sums;
     for (int64_t v = 0; v < vectors; ++v)
       for (const Root &root : item.roots)
-        sums.push_back(e.unit(cast<tile::ReduceOp>(root.op).getReduceOp(), Plan::elementOf(root.value), width));
-    sums = e.loop(e.integer(0), e.integer(item.shape[0]), 1, sums, [&](Value row, ValueRange carried) {
-      MemoScope scope(*this);
-      SmallVector<Value> next;
-      for (int64_t v = 0; v < vectors; ++v)
-        for (const Root &root : item.roots) {
-          Position at;
-          at.index = {Ix(row), e.add(column, v * lanes)};
-          at.vectorDim = 1;
-          at.lanes = width;
-          next.push_back(e.join(cast<tile::ReduceOp>(root.op).getReduceOp(), carried[next.size()],
-                                evaluate(root.value, at), Plan::elementOf(root.value)));
-        }
-      return next;
-    });
+        sums.push_back(e.unit(cast<tile::ReduceOp>(root.op).getReduceOp(),
+                              Plan::elementOf(root.value), width));
+    sums =
+        e.loop(e.integer(0), e.integer(item.shape[0]), 1, sums, [&](Value row, ValueRange carried) {
+          MemoScope scope(*this);
+          SmallVector<Value> next;
+          for (int64_t v = 0; v < vectors; ++v)
+            for (const Root &root : item.roots) {
+              Position at;
+              at.index = {Ix(row), e.add(column, v * lanes)};
+              at.vectorDim = 1;
+              at.lanes = width;
+              next.push_back(e.join(cast<tile::ReduceOp>(root.op).getReduceOp(),
+                                    carried[next.size()], evaluate(root.value, at),
+                                    Plan::elementOf(root.value)));
+            }
+          return next;
+        });
     for (int64_t v = 0, i = 0; v < vectors; ++v)
       for (const Root &root : item.roots) {
         Position to;
@@ -118,9 +125,10 @@ void KernelEmitter::emitColumnReductions(const Item &item) {
 }
 
 void KernelEmitter::emitNest(const Item &item) {
-  bool isColumnwise = item.shape.size() == 2 && item.shape[1] > 1 && llvm::all_of(item.roots, [](const Root &root) {
-    return root.kind == Root::Reduce && !reducesLast(root);
-  });
+  bool isColumnwise =
+      item.shape.size() == 2 && item.shape[1] > 1 && llvm::all_of(item.roots, [](const Root &root) {
+        return root.kind == Root::Reduce && !reducesLast(root);
+      });
   if (isColumnwise)
     return emitColumnReductions(item);
   // Results of reductions that are collected in memory start as the unit.
@@ -159,12 +167,13 @@ void KernelEmitter::emitNest(const Item &item) {
       return;
     }
     // A bound on K is rounded up to whole steps of the contraction.
-    e.loop(e.integer(0), limit(wanted[d], item.shape[d], Extents::contractionStep), 1, [&](Value i) {
-      MemoScope scope(*this);
-      index.push_back(Ix(i));
-      nest(d + 1);
-      index.pop_back();
-    });
+    e.loop(e.integer(0), limit(wanted[d], item.shape[d], Extents::contractionStep), 1,
+           [&](Value i) {
+             MemoScope scope(*this);
+             index.push_back(Ix(i));
+             nest(d + 1);
+             index.pop_back();
+           });
   };
   nest(0);
 }
@@ -197,7 +206,8 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
   at.lanes = lanes;
   // One accumulator per unrolled vector and reduction; a missing one starts with the vector itself.
   int64_t width = std::min(whole, unrollLoop);
-  SmallVector<SmallVector<Value>> accumulators(std::max<int64_t>(width, 1), SmallVector<Value>(reductions.size()));
+  SmallVector<SmallVector<Value>> accumulators(std::max<int64_t>(width, 1),
+                                               SmallVector<Value>(reductions.size()));
   auto step = [&](Ix start, int64_t slot) {
     at.index.back() = start;
     accumulators[slot] = emitChunk(item, at, accumulators[slot]);
@@ -242,7 +252,8 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
       if (slot[r])
         parts.push_back(slot[r]);
     if (rest[r])
-      parts.push_back(parts.empty() ? rest[r] : e.widen(rest[r], e.unit(opOf(root), elementOf(root), lanes)));
+      parts.push_back(parts.empty() ? rest[r]
+                                    : e.widen(rest[r], e.unit(opOf(root), elementOf(root), lanes)));
     while (parts.size() > 1) {
       SmallVector<Value> joined;
       for (size_t i = 0; i + 1 < parts.size(); i += 2)
@@ -255,8 +266,10 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
   }
 }
 
-/// Evaluates every root at one vector, then writes. Returns the accumulators of the row's reductions.
-SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at, ValueRange accumulators) {
+/// Evaluates every root at one vector, then writes. Returns the accumulators of the row's
+/// reductions.
+SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at,
+                                            ValueRange accumulators) {
   SmallVector<Value> values;
   for (const Root &root : item.roots)
     values.push_back(evaluate(root.value, at));
@@ -269,7 +282,8 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
       storeBuffer(*root.dest, e.cast(value, element, root.dest->element), at);
     } else if (at.index.empty() || reducesLast(root)) {
       Value sum = accumulators[next.size()];
-      next.push_back(sum ? e.join(cast<tile::ReduceOp>(root.op).getReduceOp(), sum, value, element) : value);
+      next.push_back(sum ? e.join(cast<tile::ReduceOp>(root.op).getReduceOp(), sum, value, element)
+                         : value);
     } else {
       // The row stays: its vectors are collected in the result's memory.
       auto reduce = cast<tile::ReduceOp>(root.op);
@@ -293,7 +307,8 @@ void KernelEmitter::storeReduced(const Root &root, Value value, ArrayRef<Ix> row
     if (!llvm::is_contained(reduce.getDims(), int64_t(d)))
       to.index.push_back(index);
   if (!reducesOnlyLast(root))
-    value = e.join(reduce.getReduceOp(), loadBuffer(*root.dest, to), value, Plan::elementOf(root.value));
+    value = e.join(reduce.getReduceOp(), loadBuffer(*root.dest, to), value,
+                   Plan::elementOf(root.value));
   storeBuffer(*root.dest, value, to);
 }
 
@@ -306,7 +321,9 @@ void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at)
     Value valid = validLanes(access, where);
     if (!valid)
       return e.store(scalar, address, access.scope);
-    e.branch(e.cmp(ICmpPredicate::sgt, valid, e.integer(0)), [&] { e.store(scalar, address, access.scope); }, nullptr);
+    e.branch(
+        e.cmp(ICmpPredicate::sgt, valid, e.integer(0)),
+        [&] { e.store(scalar, address, access.scope); }, nullptr);
   };
   if (at.vectorDim < 0)
     return storeOne(stored, at);

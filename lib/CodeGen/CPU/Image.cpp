@@ -1,8 +1,8 @@
 //===- Image.cpp - A flat, position-independent image from an object ------===//
 //
-// All sections that take memory are laid out one after the other; since every relocation of our code is relative to the
-// place it stands at, it can be applied now, once. What would need a loader (an absolute address, an undefined symbol) is
-// an error of the code generator.
+// All sections that take memory are laid out one after the other; since every relocation of our
+// code is relative to the place it stands at, it can be applied now, once. What would need a loader
+// (an absolute address, an undefined symbol) is an error of the code generator.
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"
@@ -22,7 +22,8 @@ using llvm::support::endian::write64le;
 namespace {
 
 /// Applies one relocation; false if its kind is not one of a position-independent image.
-bool apply(llvm::Triple::ArchType arch, uint32_t kind, uint8_t *at, uint64_t place, int64_t target) {
+bool apply(llvm::Triple::ArchType arch, uint32_t kind, uint8_t *at, uint64_t place,
+           int64_t target) {
   int64_t relative = target - int64_t(place);
   if (arch == llvm::Triple::x86_64) {
     switch (kind) {
@@ -37,7 +38,9 @@ bool apply(llvm::Triple::ArchType arch, uint32_t kind, uint8_t *at, uint64_t pla
       return false;
     }
   }
-  auto patch = [&](uint32_t mask, uint32_t bits) { write32le(at, (read32le(at) & ~mask) | (bits & mask)); };
+  auto patch = [&](uint32_t mask, uint32_t bits) {
+    write32le(at, (read32le(at) & ~mask) | (bits & mask));
+  };
   auto low12 = [&](unsigned scale) {
     patch(0xfffu << 10, uint32_t((target & 0xfff) >> scale) << 10);
     return (target & ((1 << scale) - 1)) == 0;
@@ -90,7 +93,8 @@ FailureOr<Image> cpu::linkImage(target::ModuleOp module, ArrayRef<char> bytes) {
   for (bool code : {true, false})
     for (const llvm::object::ELFSectionRef section : object.sections()) {
       uint64_t flags = section.getFlags();
-      bool isTaken = (flags & elf::SHF_ALLOC) && section.getSize() && section.getType() == elf::SHT_PROGBITS &&
+      bool isTaken = (flags & elf::SHF_ALLOC) && section.getSize() &&
+                     section.getType() == elf::SHT_PROGBITS &&
                      bool(flags & elf::SHF_EXECINSTR) == code;
       auto name = section.getName();
       if (!isTaken || !name || name->starts_with(".eh_frame") || name->starts_with(".note"))
@@ -100,7 +104,8 @@ FailureOr<Image> cpu::linkImage(target::ModuleOp module, ArrayRef<char> bytes) {
       auto contents = section.getContents();
       if (!contents)
         return fail(llvm::toString(contents.takeError()));
-      image.code.resize(llvm::alignTo(image.code.size(), std::max<uint64_t>(section.getAlignment().value(), 16)));
+      image.code.resize(
+          llvm::alignTo(image.code.size(), std::max<uint64_t>(section.getAlignment().value(), 16)));
       offsets[section.getIndex()] = image.code.size();
       image.code.insert(image.code.end(), contents->bytes_begin(), contents->bytes_end());
     }
@@ -120,14 +125,16 @@ FailureOr<Image> cpu::linkImage(target::ModuleOp module, ArrayRef<char> bytes) {
     uint64_t base = offsets[(*patched)->getIndex()];
     for (const llvm::object::ELFRelocationRef relocation : section.relocations()) {
       auto symbol = relocation.getSymbol();
-      std::optional<uint64_t> target = symbol == object.symbol_end() ? std::nullopt : addressOf(*symbol);
+      std::optional<uint64_t> target =
+          symbol == object.symbol_end() ? std::nullopt : addressOf(*symbol);
       if (!target) {
         auto name = symbol->getName();
         return fail("undefined symbol '" + (name ? *name : StringRef("?")) + "'");
       }
       auto addend = relocation.getAddend();
       uint64_t place = base + relocation.getOffset();
-      if (!addend || !apply(arch, relocation.getType(), image.code.data() + place, place, int64_t(*target) + *addend))
+      if (!addend || !apply(arch, relocation.getType(), image.code.data() + place, place,
+                            int64_t(*target) + *addend))
         return fail("relocation " + Twine(relocation.getType()) + " cannot be applied");
     }
   }
@@ -138,7 +145,8 @@ FailureOr<Image> cpu::linkImage(target::ModuleOp module, ArrayRef<char> bytes) {
         offset = addressOf(symbol);
     if (!offset)
       return fail("no code for kernel '" + kernel.getSymName() + "'");
-    image.kernels.push_back({kernel.getSymName().str(), *offset, uint64_t(kernel.getConfig().getScratchBytes())});
+    image.kernels.push_back(
+        {kernel.getSymName().str(), *offset, uint64_t(kernel.getConfig().getScratchBytes())});
   }
   return image;
 }

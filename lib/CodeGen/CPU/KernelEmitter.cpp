@@ -7,7 +7,8 @@ using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, OpBuilder &builder)
-    : kernel(kernel), cpu(cpu), builder(builder), plan(kernel, cpu), e(builder, kernel.getLoc(), cpu) {}
+    : kernel(kernel), cpu(cpu), builder(builder), plan(kernel, cpu),
+      e(builder, kernel.getLoc(), cpu) {}
 
 LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
   failed = true;
@@ -18,8 +19,8 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   if (mlir::failed(plan.build()))
     return failure();
   extents = std::make_unique<Extents>(kernel);
-  auto config = target::KernelConfigAttr::get(kernel.getContext(), kernel.getGridRank(), countWords(kernel),
-                                              plan.scratchBytes());
+  auto config = target::KernelConfigAttr::get(kernel.getContext(), kernel.getGridRank(),
+                                              countWords(kernel), plan.scratchBytes());
   result = target::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), config);
   Block *entry = builder.createBlock(&result.getBody());
   Location loc = kernel.getLoc();
@@ -60,7 +61,9 @@ void KernelEmitter::unpackArguments() {
   Value args = entry->getArgument(0), env = entry->getArgument(3);
   int64_t word = 0;
   auto next = [&](Type type) { return e.load(type, e.address(args, 8 * word++), {}); };
-  auto orStatic = [&](Value loaded, int64_t known) { return ShapedType::isDynamic(known) ? loaded : e.integer(known); };
+  auto orStatic = [&](Value loaded, int64_t known) {
+    return ShapedType::isDynamic(known) ? loaded : e.integer(known);
+  };
   forEachWord(kernel, [&](WordRole role, unsigned i, unsigned dim) {
     if (role == WordRole::Grid)
       return grid.push_back(next(e.i64));
@@ -123,7 +126,8 @@ void KernelEmitter::emitBlock(Block *block) {
 LogicalResult KernelEmitter::emitScalar(Operation *op) {
   auto integerBinary = [&](auto tag) -> LogicalResult {
     using Op = decltype(tag);
-    scalars[op->getResult(0)] = Op::create(e.b, scalars.lookup(op->getOperand(0)), scalars.lookup(op->getOperand(1)));
+    scalars[op->getResult(0)] =
+        Op::create(e.b, scalars.lookup(op->getOperand(0)), scalars.lookup(op->getOperand(1)));
     return success();
   };
   auto operand = [&](unsigned i) { return scalars.lookup(op->getOperand(i)); };
@@ -190,7 +194,8 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
   if (isa<arith::SelectOp>(op))
     return bind(e.select(operand(0), operand(1), operand(2)));
   if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
-    return bind(e.cast(operand(0), e.valueType(op->getOperand(0).getType()), e.valueType(op->getResult(0).getType())));
+    return bind(e.cast(operand(0), e.valueType(op->getOperand(0).getType()),
+                       e.valueType(op->getResult(0).getType())));
   if (isa<arith::IndexCastUIOp, arith::ExtUIOp>(op)) {
     Type to = e.valueType(op->getResult(0).getType()), from = operand(0).getType();
     if (to == from)
@@ -271,9 +276,11 @@ struct AccessOp {
 
   static AccessOp of(Operation *op) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
-      return {load.getResult(), load.getView(), load.getCoords(), load.getDims(), bool(load.getPadAttr())};
+      return {load.getResult(), load.getView(), load.getCoords(), load.getDims(),
+              bool(load.getPadAttr())};
     auto store = cast<tile::StoreOp>(op);
-    return {store.getValue(), store.getView(), store.getCoords(), store.getDims(), store.getBounded()};
+    return {store.getValue(), store.getView(), store.getCoords(), store.getDims(),
+            store.getBounded()};
   }
   tile::ViewType viewType() const { return cast<tile::ViewType>(view.getType()); }
 };

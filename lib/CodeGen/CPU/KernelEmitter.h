@@ -1,8 +1,8 @@
 //===- KernelEmitter.h - Emits the code of one kernel ----------*- C++ -*-===//
 //
-// Walks a plan and emits its items: loop nests for groups (Groups.cpp), which evaluate tiles one vector at a time
-// (Evaluate.cpp), transposing copies (Transpose.cpp), contractions (Mma.cpp), and the control flow around them
-// (KernelEmitter.cpp).
+// Walks a plan and emits its items: loop nests for groups (Groups.cpp), which evaluate tiles one
+// vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), contractions (Mma.cpp), and
+// the control flow around them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
@@ -18,7 +18,8 @@
 
 namespace tessera::cpu {
 
-/// Where a tile is evaluated: an index per dimension, and `lanes` consecutive elements along dimension `vectorDim`
+/// Where a tile is evaluated: an index per dimension, and `lanes` consecutive elements along
+/// dimension `vectorDim`
 /// (-1: one element).
 struct Position {
   llvm::SmallVector<Ix, 4> index;
@@ -28,10 +29,11 @@ struct Position {
 
 /// A tile's place in a view, computed once where the load or store stands.
 struct Access {
-  Value base;                           // address of the tile's first element
-  llvm::SmallVector<Ix, 4> strides;     // bytes, per tile dimension
-  llvm::SmallVector<Value, 4> valid;    // elements inside the view, per tile dimension; null where all are
-  Value full;                           // whether the whole tile is inside; null if always
+  Value base;                       // address of the tile's first element
+  llvm::SmallVector<Ix, 4> strides; // bytes, per tile dimension
+  llvm::SmallVector<Value, 4>
+      valid;  // elements inside the view, per tile dimension; null where all are
+  Value full; // whether the whole tile is inside; null if always
   Scope scope;
 };
 
@@ -48,9 +50,11 @@ private:
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
   void emitAccess(mlir::Operation *op);
-  /// The valid elements of an access along a tile dimension; null if its coordinates are not known yet.
+  /// The valid elements of an access along a tile dimension; null if its coordinates are not known
+  /// yet.
   Value validElements(const Extent::Bound &bound);
-  /// How many elements are wanted along a dimension, rounded up to `step` and at most `size`; `size` if all are.
+  /// How many elements are wanted along a dimension, rounded up to `step` and at most `size`;
+  /// `size` if all are.
   Value limit(const Extent &extent, int64_t size, int64_t step);
   Value contractionLimit(tile::MmaOp op);
   mlir::LogicalResult fail(mlir::Operation *op, llvm::StringRef why);
@@ -89,7 +93,8 @@ private:
   // Mma.cpp
   void emitMma(tile::MmaOp op);
   void emitBlockedMma(tile::MmaOp op);
-  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth);
+  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart,
+                       Value depth);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);

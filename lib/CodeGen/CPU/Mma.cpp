@@ -1,12 +1,13 @@
 //===- Mma.cpp - Contractions ---------------------------------------------===//
 //
-// The blocked form is an outer product in registers: `rows` × `vectors` accumulators stay in registers over the whole K
-// loop; the left-hand side is broadcast from rows of constant stride, the right-hand side comes in vectors from packed
-// panels. One panel (K × panel) stays in the first cache while all rows pass over it. Accumulators are evaluated, not
-// just loaded, so that a rescaling of the carried sum costs no pass of its own.
+// The blocked form is an outer product in registers: `rows` × `vectors` accumulators stay in
+// registers over the whole K loop; the left-hand side is broadcast from rows of constant stride,
+// the right-hand side comes in vectors from packed panels. One panel (K × panel) stays in the first
+// cache while all rows pass over it. Accumulators are evaluated, not just loaded, so that a
+// rescaling of the carried sum costs no pass of its own.
 //
-// With at most four rows the right-hand side is read only once, so it is not packed: vectors along N where N is
-// contiguous in memory, dot products along K where K is.
+// With at most four rows the right-hand side is read only once, so it is not packed: vectors along
+// N where N is contiguous in memory, dot products along K where K is.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -63,15 +64,18 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         MemoScope scope(*this);
         emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
       });
-    rest(rowEnd, m, wholeRows,
-         [&] { emitMicroKernel(op, {m - wholeRows, vectors}, Ix(wholeRows), column, panelStart, depth); });
+    rest(rowEnd, m, wholeRows, [&] {
+      emitMicroKernel(op, {m - wholeRows, vectors}, Ix(wholeRows), column, panelStart, depth);
+    });
   };
   int64_t panels = n / rhs.panel;
   if (panels)
-    e.loop(e.integer(0), e.minI(columnEnd, e.integer(panels * rhs.panel)), rhs.panel, [&](Value column) {
-      MemoScope scope(*this);
-      columnOfBlocks(Ix(column), packs ? Ix(0) : e.mul(Ix(column), k * bytes), rhs.panel / lanes);
-    });
+    e.loop(e.integer(0), e.minI(columnEnd, e.integer(panels * rhs.panel)), rhs.panel,
+           [&](Value column) {
+             MemoScope scope(*this);
+             columnOfBlocks(Ix(column), packs ? Ix(0) : e.mul(Ix(column), k * bytes),
+                            rhs.panel / lanes);
+           });
   rest(columnEnd, n, panels * rhs.panel, [&] {
     int64_t start = packs ? 0 : panels * k * rhs.panel * bytes;
     columnOfBlocks(Ix(panels * rhs.panel), Ix(start), llvm::divideCeil(n % rhs.panel, lanes));
@@ -121,7 +125,8 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   atEdge = wasAtEdge;
 }
 
-void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth) {
+void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column,
+                                    Ix panelStart, Value depth) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
   int64_t k = rhs.shape[0], n = to.shape[1];
@@ -151,9 +156,11 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   auto products = [&](Value lhsAt, Value rhsAt, int64_t step, MutableArrayRef<Value> sums) {
     SmallVector<Value> columns;
     for (int64_t v = 0; v < vectors; ++v)
-      columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + v * lanes) * bytes), scratchScope));
+      columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + v * lanes) * bytes),
+                               scratchScope));
     for (int64_t i = 0; i < rows; ++i) {
-      Value scalar = e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope);
+      Value scalar =
+          e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope);
       Value spread = e.splat(scalar, lanes);
       for (int64_t v = 0; v < vectors; ++v)
         sums[i * vectors + v] = e.mulAdd(spread, columns[v], sums[i * vectors + v]);
@@ -164,13 +171,13 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   if (whole)
     accumulators = e.loop(e.integer(0), whole == k ? depth : e.integer(whole), unroll, accumulators,
                           [&](Value at, ValueRange carried) {
-      SmallVector<Value> sums(carried.begin(), carried.end());
-      Value lhsAt = e.address(lhsBase, e.mul(Ix(at), bytes));
-      Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
-      for (int64_t step = 0; step < unroll; ++step)
-        products(lhsAt, rhsAt, step, sums);
-      return sums;
-    });
+                            SmallVector<Value> sums(carried.begin(), carried.end());
+                            Value lhsAt = e.address(lhsBase, e.mul(Ix(at), bytes));
+                            Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
+                            for (int64_t step = 0; step < unroll; ++step)
+                              products(lhsAt, rhsAt, step, sums);
+                            return sums;
+                          });
   for (int64_t step = whole; step < k; ++step)
     products(lhsBase, rhsBase, step, accumulators);
   for (int64_t i = 0; i < rows; ++i)
@@ -217,10 +224,11 @@ void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   int64_t whole = n / lanes, step = std::min(whole, most);
   int64_t covered = step ? whole / step * step : 0;
   if (covered)
-    e.loop(e.integer(0), e.minI(columnEnd, e.integer(covered * lanes)), step * lanes, [&](Value column) {
-      MemoScope scope(*this);
-      strip(Ix(column), step, lanes);
-    });
+    e.loop(e.integer(0), e.minI(columnEnd, e.integer(covered * lanes)), step * lanes,
+           [&](Value column) {
+             MemoScope scope(*this);
+             strip(Ix(column), step, lanes);
+           });
   if (whole > covered)
     strip(Ix(covered * lanes), whole - covered, lanes);
   if (n > whole * lanes)
@@ -261,12 +269,13 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
     int64_t whole = k / lanes * lanes;
     SmallVector<Value> sums = zeros(lanes), totals;
     if (whole)
-      sums = e.loop(e.integer(0), e.minI(depth, e.integer(whole)), lanes, sums, [&](Value at, ValueRange carried) {
-        MemoScope scope(*this);
-        SmallVector<Value> next(carried.begin(), carried.end());
-        step(Ix(at), lanes, next);
-        return next;
-      });
+      sums = e.loop(e.integer(0), e.minI(depth, e.integer(whole)), lanes, sums,
+                    [&](Value at, ValueRange carried) {
+                      MemoScope scope(*this);
+                      SmallVector<Value> next(carried.begin(), carried.end());
+                      step(Ix(at), lanes, next);
+                      return next;
+                    });
     for (Value sum : sums)
       totals.push_back(e.horizontal(ReduceOp::Sum, sum, element));
     if (k > whole) {
@@ -279,7 +288,8 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
       for (int64_t j = 0; j < count; ++j) {
         Position here;
         here.index = {Ix(i), e.add(column, j)};
-        Value sum = e.join(ReduceOp::Sum, evaluate(op.getAcc(), here), totals[i * count + j], element);
+        Value sum =
+            e.join(ReduceOp::Sum, evaluate(op.getAcc(), here), totals[i * count + j], element);
         storeBuffer(to, sum, here);
       }
   };

@@ -19,8 +19,12 @@ int64_t Buffer::elements() const {
   return count;
 }
 
-ArrayRef<int64_t> Plan::shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-Type Plan::elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+ArrayRef<int64_t> Plan::shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+Type Plan::elementOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
 
 int64_t Plan::unitDim(LoadOp load) {
   ArrayRef<int64_t> dims = load.getDims(), strides = load.getView().getType().getStrides();
@@ -39,7 +43,8 @@ bool Plan::isTransposedLoad(Value value) {
   return unit >= 0 && unit != last && shape[unit] > 1 && shape[last] > 1;
 }
 
-bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, unsigned t) {
+bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
+                    unsigned t) {
   int64_t size = view.getShape()[dims[t]];
   if (!ShapedType::isDynamic(size))
     return size % shape[t] != 0;
@@ -117,7 +122,8 @@ double Plan::cost(Value value) {
     own = mapCost(map);
   else if (isa<LoadOp, tile::CastOp>(op))
     own = 1;
-  if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
+  if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp,
+          tile::ReshapeOp>(op))
     for (Value operand : op->getOperands())
       own += cost(operand);
   return costs[value] = own;
@@ -151,7 +157,8 @@ void Plan::chooseForOperand(Operation *user, Value value) {
 void Plan::chooseOperands(MmaOp op) {
   Type accumulator = elementOf(op.getResult());
   int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
-  // The packed form is made where the operand is, so that an operand from outside a loop is packed once.
+  // The packed form is made where the operand is, so that an operand from outside a loop is packed
+  // once.
   auto addRoot = [&](Value value, Buffer *buffer) {
     Operation *def = value.getDefiningOp();
     if (!def || isa<scf::ForOp, scf::IfOp>(def))
@@ -177,8 +184,8 @@ void Plan::chooseOperands(MmaOp op) {
   int64_t columns = shapeOf(rhs)[1];
   MicroTile micro = chooseMicroTile(cpu, shapeOf(lhs)[0]);
   int64_t panel = std::min(micro.vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
-  // A tile that only this contraction reads is packed panel by panel, right before the panel is used: the panel stays in
-  // the first cache.
+  // A tile that only this contraction reads is packed panel by panel, right before the panel is
+  // used: the panel stays in the first cache.
   auto load = rhs.getDefiningOp<LoadOp>();
   if (load && rhs.hasOneUse() && load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
       !storedViews.contains(load.getView())) {
@@ -190,7 +197,8 @@ void Plan::chooseOperands(MmaOp op) {
   addRoot(rhs, rhsBuffers[op]);
 }
 
-/// A loop that yields another of its carried tiles copies it first: carried tiles are overwritten one after the other.
+/// A loop that yields another of its carried tiles copies it first: carried tiles are overwritten
+/// one after the other.
 static void separateCarried(tile::KernelOp kernel) {
   kernel.walk([](scf::ForOp loop) {
     auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
@@ -236,7 +244,8 @@ void Plan::chooseForced() {
       if (!type || (isa<MmaOp>(op) && operand != op->getOperand(2)))
         continue;
       // What a loop body or branch yields is made before any carried tile is overwritten.
-      if (isa<scf::YieldOp>(op) && operand.getParentBlock() == op->getBlock() && operand.getDefiningOp())
+      if (isa<scf::YieldOp>(op) && operand.getParentBlock() == op->getBlock() &&
+          operand.getDefiningOp())
         materialize(operand);
       chooseForOperand(op, operand);
     }
@@ -270,7 +279,8 @@ void Plan::formBlock(Block *block) {
   std::vector<Item> &out = blocks[block];
   out.clear();
   std::vector<Item> window; // groups not yet placed
-  // Buffered tile → its group in the window, and whether that very group may read it (where it is evaluated).
+  // Buffered tile → its group in the window, and whether that very group may read it (where it is
+  // evaluated).
   DenseMap<Value, std::pair<unsigned, bool>> made;
   auto flush = [&] {
     for (Item &item : window)
@@ -336,7 +346,8 @@ void Plan::formBlock(Block *block) {
       simple(Item::Access, &op);
       addRoot({Root::Store, &op, store.getValue(), nullptr, false}, shapeOf(store.getValue()));
     } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
-      addRoot({Root::Reduce, &op, reduce.getInput(), bufferOf(reduce.getResult()), false}, shapeOf(reduce.getInput()));
+      addRoot({Root::Reduce, &op, reduce.getInput(), bufferOf(reduce.getResult()), false},
+              shapeOf(reduce.getInput()));
       pack(reduce.getResult());
     } else if (auto mma = dyn_cast<MmaOp>(op)) {
       if (auto it = beforeOp.find(&op); it != beforeOp.end())
@@ -381,14 +392,15 @@ void Plan::formGroups() {
   formBlock(&kernel.getBody().front());
 }
 
-/// Finds the last tile that is dear and evaluated by several groups, or by a loop that it is not part of, and gives it
-/// a buffer. Returns whether there was one.
+/// Finds the last tile that is dear and evaluated by several groups, or by a loop that it is not
+/// part of, and gives it a buffer. Returns whether there was one.
 bool Plan::materializeShared() {
   llvm::MapVector<Value, DenseSet<const Item *>> users;
   DenseSet<Value> deeper;
   for (auto &[block, items] : blocks)
     for (const Item &item : items) {
-      std::function<void(Value, const DenseSet<Value> &)> visit = [&](Value value, const DenseSet<Value> &open) {
+      std::function<void(Value, const DenseSet<Value> &)> visit = [&](Value value,
+                                                                      const DenseSet<Value> &open) {
         if (buffers.contains(value) && !open.contains(value))
           return;
         Operation *op = value.getDefiningOp();
@@ -398,7 +410,8 @@ bool Plan::materializeShared() {
           return;
         if (op->getBlock() != block)
           deeper.insert(value);
-        if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
+        if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp,
+                tile::ReshapeOp>(op))
           for (Value operand : op->getOperands())
             visit(operand, open);
       };

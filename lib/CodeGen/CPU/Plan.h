@@ -1,18 +1,23 @@
 //===- Plan.h - How a tile kernel becomes loops and buffers ----*- C++ -*-===//
 //
-// Tile values are pure, so most of them need no memory: a loop nest over a tile's elements evaluates whole chains of maps,
-// casts, broadcasts and loads one vector at a time. The plan decides which values are kept in scratch memory all the
-// same, and which loop nests ("groups") are run in which order:
+// Tile values are pure, so most of them need no memory: a loop nest over a tile's elements
+// evaluates whole chains of maps, casts, broadcasts and loads one vector at a time. The plan
+// decides which values are kept in scratch memory all the same, and which loop nests ("groups") are
+// run in which order:
 //
-//   - A root is something that must happen: a store, a reduction, a tile that is written to a buffer.
-//   - A group is a set of roots over one iteration shape that share a loop nest; what they have in common is evaluated
+//   - A root is something that must happen: a store, a reduction, a tile that is written to a
+//   buffer.
+//   - A group is a set of roots over one iteration shape that share a loop nest; what they have in
+//   common is evaluated
 //     once per vector. A root joins the earliest group that comes after everything it reads.
-//   - A tile gets a buffer when it is carried by a loop, is the result of a contraction or reduction, feeds a contraction
-//     (packed in the form that the micro-kernel wants), is read in another order than it is made, or is dear and wanted
-//     by several groups.
+//   - A tile gets a buffer when it is carried by a loop, is the result of a contraction or
+//   reduction, feeds a contraction
+//     (packed in the form that the micro-kernel wants), is read in another order than it is made,
+//     or is dear and wanted by several groups.
 //
-// Buffers have static offsets in the thread's scratch memory; those that are not live together share memory, and a group
-// that reads a buffer for the last time at the very position it writes works in place.
+// Buffers have static offsets in the thread's scratch memory; those that are not live together
+// share memory, and a group that reads a buffer for the last time at the very position it writes
+// works in place.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_PLAN_H
@@ -28,8 +33,8 @@
 
 namespace tessera::cpu {
 
-/// A tile in scratch memory: rows with a padded stride, or (`panel` > 0) for a K×N operand ceil(N / panel) panels of K
-/// rows of `panel` elements each.
+/// A tile in scratch memory: rows with a padded stride, or (`panel` > 0) for a K×N operand ceil(N /
+/// panel) panels of K rows of `panel` elements each.
 struct Buffer {
   mlir::Type element;
   llvm::SmallVector<int64_t> shape;
@@ -41,7 +46,8 @@ struct Buffer {
 
   int64_t elements() const;
   bool sameForm(const Buffer &other) const {
-    return element == other.element && shape == other.shape && rowStride == other.rowStride && panel == other.panel;
+    return element == other.element && shape == other.shape && rowStride == other.rowStride &&
+           panel == other.panel;
   }
 };
 
@@ -69,23 +75,25 @@ public:
   std::vector<Item> &items(mlir::Block *block) { return blocks[block]; }
   /// The rows buffer of a tile, or null when it is evaluated where it is used.
   Buffer *bufferOf(mlir::Value value) const { return buffers.lookup(value); }
-  /// The buffers that a contraction reads; the right one is null when it is streamed, and one panel when the contraction
-  /// itself packs panel after panel.
+  /// The buffers that a contraction reads; the right one is null when it is streamed, and one panel
+  /// when the contraction itself packs panel after panel.
   Buffer *lhsOf(tile::MmaOp op) const { return lhsBuffers.lookup(op); }
   Buffer *rhsOf(tile::MmaOp op) const { return rhsBuffers.lookup(op); }
   bool packsPanels(tile::MmaOp op) const { return panelwise.contains(op); }
   int64_t scratchBytes() const { return scratch; }
 
-  /// Calls `read` for every buffered tile and load that evaluating `value` reads; `here` says that it is read at the
-  /// position that is evaluated. Values in `open` are looked through.
+  /// Calls `read` for every buffered tile and load that evaluating `value` reads; `here` says that
+  /// it is read at the position that is evaluated. Values in `open` are looked through.
   using ReadFn = llvm::function_ref<void(mlir::Value, bool here)>;
-  void visitReads(mlir::Value value, bool here, const llvm::DenseSet<mlir::Value> &open, ReadFn read) const;
+  void visitReads(mlir::Value value, bool here, const llvm::DenseSet<mlir::Value> &open,
+                  ReadFn read) const;
 
   /// The tile dimension whose view stride is statically one; -1 if there is none.
   static int64_t unitDim(tile::LoadOp load);
   static bool isTransposedLoad(mlir::Value value);
   /// Whether the tile may reach over the view's end along tile dimension `t`.
-  static bool mayCross(tile::ViewType view, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> shape, unsigned t);
+  static bool mayCross(tile::ViewType view, llvm::ArrayRef<int64_t> dims,
+                       llvm::ArrayRef<int64_t> shape, unsigned t);
   static llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
   static mlir::Type elementOf(mlir::Value value);
 
@@ -110,8 +118,10 @@ private:
   void allocate();
   void itemReads(const Item &item, ReadFn read) const;
   void forEachItem(mlir::Block *block, llvm::function_ref<void(mlir::Block *, Item &)> visit);
-  /// Calls `read` with the number of each item in or below `block` that reads a tile kept in `buffer`.
-  void forEachRead(Buffer *buffer, mlir::Block *block, llvm::function_ref<void(const Item &, mlir::Value, bool)> read);
+  /// Calls `read` with the number of each item in or below `block` that reads a tile kept in
+  /// `buffer`.
+  void forEachRead(Buffer *buffer, mlir::Block *block,
+                   llvm::function_ref<void(const Item &, mlir::Value, bool)> read);
   void merge(Buffer *from, Buffer *into);
 
   tile::KernelOp kernel;
@@ -122,7 +132,8 @@ private:
   llvm::DenseSet<mlir::Operation *> panelwise;
   // Buffers to fill when a value is made: packed forms for contractions.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Buffer *>> packed;
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Root>> beforeOp; // packing right before a contraction
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Root>>
+      beforeOp; // packing right before a contraction
   llvm::DenseMap<mlir::Block *, std::vector<Item>> blocks;
   llvm::DenseMap<mlir::Value, double> costs;
   llvm::DenseSet<mlir::Value> storedViews;

@@ -1,8 +1,9 @@
 //===- PlanBuffers.cpp - Sharing and placing of scratch buffers -----------===//
 //
-// Items are numbered in the order in which they run. A buffer lives from the first to the last item that touches it; an
-// item inside a loop that does not contain the buffer's home stands for the whole loop. Buffers are first merged where
-// work can be done in place (accumulators of contractions, carried tiles), then placed first-fit.
+// Items are numbered in the order in which they run. A buffer lives from the first to the last item
+// that touches it; an item inside a loop that does not contain the buffer's home stands for the
+// whole loop. Buffers are first merged where work can be done in place (accumulators of
+// contractions, carried tiles), then placed first-fit.
 //
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
@@ -52,7 +53,8 @@ void Plan::number(Block *block, int &counter) {
   }
 }
 
-void Plan::forEachRead(Buffer *buffer, Block *block, function_ref<void(const Item &, Value, bool)> read) {
+void Plan::forEachRead(Buffer *buffer, Block *block,
+                       function_ref<void(const Item &, Value, bool)> read) {
   forEachItem(block, [&](Block *, Item &item) {
     itemReads(item, [&](Value value, bool here) {
       if (bufferOf(value) == buffer)
@@ -76,7 +78,8 @@ void Plan::merge(Buffer *from, Buffer *into) {
           root.dest = into;
 }
 
-/// Lets what a loop yields be written where the carried tile is, and the carried tile lie where its initial value does.
+/// Lets what a loop yields be written where the carried tile is, and the carried tile lie where its
+/// initial value does.
 void Plan::shareCarried(Block *block, Item &item) {
   auto loop = cast<scf::ForOp>(item.op);
   Block *body = loop.getBody();
@@ -88,7 +91,8 @@ void Plan::shareCarried(Block *block, Item &item) {
       continue;
     Buffer *next = bufferOf(yielded);
     if (next && next != carried && next->sameForm(*carried) && yielded.getParentBlock() == body) {
-      // The item that makes the next tile must be the last reader of the present one, and read it in its own order.
+      // The item that makes the next tile must be the last reader of the present one, and read it
+      // in its own order.
       Item *maker = nullptr;
       for (Item &candidate : blocks[body]) {
         if (candidate.kind == Item::Mma && candidate.op->getResult(0) == yielded)
@@ -150,7 +154,8 @@ void Plan::workInPlace(Block *block) {
     DenseSet<Buffer *> taken;
     for (auto [value, buffer] : made) {
       // A carried tile's memory holds its present value until it is overwritten; it moves nowhere.
-      if (llvm::any_of(buffers, [&](auto &entry) { return entry.second == buffer && entry.first != value; }))
+      if (llvm::any_of(buffers,
+                       [&](auto &entry) { return entry.second == buffer && entry.first != value; }))
         continue;
       for (auto [read, here] : onlyHere) {
         Buffer *old = bufferOf(read);
@@ -233,7 +238,9 @@ void Plan::allocate() {
   for (auto &buffer : storage)
     if (buffer->end >= 0)
       order.push_back(buffer.get());
-  llvm::sort(order, [](Buffer *a, Buffer *b) { return std::pair(a->start, a->end) < std::pair(b->start, b->end); });
+  llvm::sort(order, [](Buffer *a, Buffer *b) {
+    return std::pair(a->start, a->end) < std::pair(b->start, b->end);
+  });
   auto bytesOf = [](Buffer *buffer) {
     int64_t width = llvm::divideCeil(buffer->element.getIntOrFloatBitWidth(), 8);
     return llvm::alignTo(buffer->elements() * width, 64);
@@ -241,8 +248,9 @@ void Plan::allocate() {
   std::vector<Buffer *> placed;
   for (Buffer *buffer : order) {
     std::vector<Buffer *> live;
-    llvm::copy_if(placed, std::back_inserter(live),
-                  [&](Buffer *other) { return other->end >= buffer->start && other->start <= buffer->end; });
+    llvm::copy_if(placed, std::back_inserter(live), [&](Buffer *other) {
+      return other->end >= buffer->start && other->start <= buffer->end;
+    });
     llvm::sort(live, [](Buffer *a, Buffer *b) { return a->offset < b->offset; });
     int64_t offset = 0, bytes = bytesOf(buffer);
     for (Buffer *other : live) {

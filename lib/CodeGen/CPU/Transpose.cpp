@@ -1,9 +1,10 @@
 //===- Transpose.cpp - Loads whose neighbours lie along another dimension -===//
 //
-// A tile whose elements are neighbours in memory along dimension `unit`, not along its last one, is copied to scratch
-// memory block by block: short pieces (128 bits of the result) of as many memory rows as a vector has lanes are joined to
-// vectors, each holding every w-th row, and a w×w transposition inside the 128-bit lanes finishes the work. Joining costs
-// no shuffles beyond the loads, so a block takes w·log2(w) shuffles per w vectors.
+// A tile whose elements are neighbours in memory along dimension `unit`, not along its last one, is
+// copied to scratch memory block by block: short pieces (128 bits of the result) of as many memory
+// rows as a vector has lanes are joined to vectors, each holding every w-th row, and a w×w
+// transposition inside the 128-bit lanes finishes the work. Joining costs no shuffles beyond the
+// loads, so a block takes w·log2(w) shuffles per w vectors.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -15,10 +16,12 @@ using namespace tessera::cpu;
 void KernelEmitter::emitTranspose(const Item &item) {
   auto load = item.roots.front().value.getDefiningOp<tile::LoadOp>();
   const Buffer &dest = *item.roots.front().dest;
-  versioned(isFull({load.getOperation()}), [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
+  versioned(isFull({load.getOperation()}),
+            [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
 }
 
-/// Transposes the w vectors (two or four) inside each group of w lanes: the shuffles are single instructions everywhere.
+/// Transposes the w vectors (two or four) inside each group of w lanes: the shuffles are single
+/// instructions everywhere.
 SmallVector<Value> KernelEmitter::transposeLanes(ArrayRef<Value> vectors) {
   int32_t w = vectors.size(), lanes = Emitter::lanesOf(vectors[0].getType());
   auto inLanes = [&](Value x, Value y, ArrayRef<int32_t> pattern) {
@@ -30,14 +33,17 @@ SmallVector<Value> KernelEmitter::transposeLanes(ArrayRef<Value> vectors) {
   };
   if (w == 2)
     return {inLanes(vectors[0], vectors[1], {0, 2}), inLanes(vectors[0], vectors[1], {1, 3})};
-  Value low01 = inLanes(vectors[0], vectors[1], {0, 4, 1, 5}), high01 = inLanes(vectors[0], vectors[1], {2, 6, 3, 7});
-  Value low23 = inLanes(vectors[2], vectors[3], {0, 4, 1, 5}), high23 = inLanes(vectors[2], vectors[3], {2, 6, 3, 7});
+  Value low01 = inLanes(vectors[0], vectors[1], {0, 4, 1, 5}),
+        high01 = inLanes(vectors[0], vectors[1], {2, 6, 3, 7});
+  Value low23 = inLanes(vectors[2], vectors[3], {0, 4, 1, 5}),
+        high23 = inLanes(vectors[2], vectors[3], {2, 6, 3, 7});
   return {inLanes(low01, low23, {0, 1, 4, 5}), inLanes(low01, low23, {2, 3, 6, 7}),
           inLanes(high01, high23, {0, 1, 4, 5}), inLanes(high01, high23, {2, 3, 6, 7})};
 }
 
 /// Copies `count` positions of the last dimension, from `first` on, to the head of `dest`.
-void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix first, int64_t count) {
+void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix first,
+                                      int64_t count) {
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult()), stored = e.storageType(element);
   ArrayRef<int64_t> shape = Plan::shapeOf(load.getResult());
@@ -45,7 +51,8 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
   int64_t destBytes = Emitter::byteWidth(dest.element);
   int64_t w = destBytes >= 8 ? 2 : 4, lanes = cpu.lanes(std::max<int64_t>(destBytes, 4));
 
-  // `width` neighbours (widened to w) of memory row `row`, starting at `start` along the unit dimension.
+  // `width` neighbours (widened to w) of memory row `row`, starting at `start` along the unit
+  // dimension.
   auto piece = [&](ArrayRef<Ix> index, Ix start, Ix row, int64_t width) {
     Position at;
     at.index.assign(index.begin(), index.end());
@@ -101,7 +108,8 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
   auto sweep = [&](ArrayRef<Ix> index, Ix row, int64_t rows) {
     int64_t whole = shape[unit] / w * w;
     if (whole) {
-      Value end = e.minI(limit(extents->of(load, unit), shape[unit], Extents::contractionStep), e.integer(whole));
+      Value end = e.minI(limit(extents->of(load, unit), shape[unit], Extents::contractionStep),
+                         e.integer(whole));
       e.loop(e.integer(0), end, w, [&](Value start) { block(index, Ix(start), w, row, rows); });
     }
     if (shape[unit] > whole)

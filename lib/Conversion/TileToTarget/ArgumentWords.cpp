@@ -4,7 +4,8 @@
 using namespace mlir;
 using namespace tessera;
 
-void tessera::forEachWord(tile::KernelOp kernel, function_ref<void(WordRole, unsigned, unsigned)> visit) {
+void tessera::forEachWord(tile::KernelOp kernel,
+                          function_ref<void(WordRole, unsigned, unsigned)> visit) {
   for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     auto view = dyn_cast<tile::ViewType>(type);
     if (!view) {

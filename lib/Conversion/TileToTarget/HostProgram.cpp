@@ -1,10 +1,11 @@
 //===- HostProgram.cpp - Host functions to host programs ------------------===//
 //
-// A function's facts become guards, its memory and launches are taken over, and the way in which a launch presents a
-// tensor becomes words of the kernel's argument block: addresses in bytes, sizes and strides as expressions.
+// A function's facts become guards, its memory and launches are taken over, and the way in which a
+// launch presents a tensor becomes words of the kernel's argument block: addresses in bytes, sizes
+// and strides as expressions.
 //
-// Names of sizes: a dimension's symbol, `x.0` for dimension 0 of argument x where it has none, `x.stride.0` for its stride,
-// and an integer argument's own name.
+// Names of sizes: a dimension's symbol, `x.0` for dimension 0 of argument x where it has none,
+// `x.stride.0` for its stride, and an integer argument's own name.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
@@ -47,7 +48,8 @@ static std::string argumentName(func::FuncOp function, unsigned index) {
 }
 
 void HostConverter::guard(SymExpr lhs, StringRef predicate, SymExpr rhs, const Twine &message) {
-  target::GuardOp::create(builder, function.getLoc(), text(lhs), builder.getStringAttr(predicate), text(rhs),
+  target::GuardOp::create(builder, function.getLoc(), text(lhs), builder.getStringAttr(predicate),
+                          text(rhs),
                           /*error=*/UnitAttr(), builder.getStringAttr(message));
 }
 
@@ -62,10 +64,13 @@ void HostConverter::convertArguments() {
       scalar = dyn_cast<StringAttr>(kind);
       if (!scalar) {
         Type element = type.getElementType();
-        scalar = builder.getStringAttr(isa<FloatType>(element) ? "float" : element.isInteger(1) ? "bool" : "int");
+        scalar = builder.getStringAttr(isa<FloatType>(element) ? "float"
+                                       : element.isInteger(1)  ? "bool"
+                                                               : "int");
       }
     }
-    auto op = target::ArgumentOp::create(builder, argument.getLoc(), type, builder.getStringAttr(name), scalar);
+    auto op = target::ArgumentOp::create(builder, argument.getLoc(), type,
+                                         builder.getStringAttr(name), scalar);
     mapping.map(argument, op.getResult());
     // The first dimension that is a name gives it its value; all others must agree.
     for (auto [d, size] : llvm::enumerate(type.getShape())) {
@@ -73,7 +78,8 @@ void HostConverter::convertArguments() {
         continue;
       SymExpr actual = SymExpr::symbol(name + "." + std::to_string(d));
       if (size != actual)
-        guard(actual, "eq", size, "expected size {1} in dimension " + Twine(d) + " of '" + name + "', got {0}");
+        guard(actual, "eq", size,
+              "expected size {1} in dimension " + Twine(d) + " of '" + name + "', got {0}");
     }
     addLayoutGuards(i, name, type);
   }
@@ -86,7 +92,8 @@ void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorT
     SymExpr counts = SymExpr::max(SymExpr::min(type.getDim(d), 2) - 1, 0);
     SymExpr difference = (actual - expected) * counts;
     if (!difference.isConstant(0))
-      guard(difference, "eq", 0, "expected another stride in dimension " + Twine(d) + " of '" + name + "'");
+      guard(difference, "eq", 0,
+            "expected another stride in dimension " + Twine(d) + " of '" + name + "'");
   };
   // Nor is any stride of a tensor without elements.
   if (llvm::any_of(type.getShape(), [](SymExpr size) { return size.isConstant(0); }))
@@ -113,11 +120,14 @@ void HostConverter::addFactGuards() {
         return number ? std::optional(number.getInt()) : std::nullopt;
       };
       if (auto divisor = fact("divisor"); divisor && *divisor > 1)
-        guard(symbol, "multiple", *divisor, "expected a multiple of {1} as size '" + entry.getName().strref() + "', got {0}");
+        guard(symbol, "multiple", *divisor,
+              "expected a multiple of {1} as size '" + entry.getName().strref() + "', got {0}");
       if (auto most = fact("max"))
-        guard(symbol, "le", *most, "expected at most {1} as size '" + entry.getName().strref() + "', got {0}");
+        guard(symbol, "le", *most,
+              "expected at most {1} as size '" + entry.getName().strref() + "', got {0}");
       if (auto least = fact("min"); least && *least > 0)
-        guard(symbol, "ge", *least, "expected at least {1} as size '" + entry.getName().strref() + "', got {0}");
+        guard(symbol, "ge", *least,
+              "expected at least {1} as size '" + entry.getName().strref() + "', got {0}");
     }
   if (auto guards = function->getAttrOfType<ArrayAttr>(gir::kGuardsAttr))
     for (auto entry : guards.getAsRange<StringAttr>()) {
@@ -154,8 +164,9 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     return op.emitOpError("expected kernel '") << op.getKernel() << "' in the module";
   unsigned tensors = op.getTensors().size(), sizes = op.getSizes().size();
   if (kernel.getArgumentTypes().size() != tensors + sizes + op.getScalars().size())
-    return op.emitOpError("passes ") << tensors + sizes + op.getScalars().size() << " arguments, but kernel '"
-                                     << op.getKernel() << "' takes " << kernel.getArgumentTypes().size();
+    return op.emitOpError("passes ")
+           << tensors + sizes + op.getScalars().size() << " arguments, but kernel '"
+           << op.getKernel() << "' takes " << kernel.getArgumentTypes().size();
   SmallVector<Attribute> words;
   auto word = [&](StringRef kind, int64_t operand, SymExpr expr) {
     words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
@@ -166,7 +177,8 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     if (role == WordRole::Scalar) {
       if (argument >= tensors + sizes)
         return word("scalar", argument - sizes, 0);
-      return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getSizes()[argument - tensors]).getValue()));
+      return word("integer", 0,
+                  *SymExpr::parse(cast<StringAttr>(op.getSizes()[argument - tensors]).getValue()));
     }
     Value tensor = op.getTensors()[argument];
     auto view = cast<tile::OperandViewAttr>(op.getViews()[argument]);

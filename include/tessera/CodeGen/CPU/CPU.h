@@ -1,7 +1,8 @@
 //===- CPU.h - The CPU code generator --------------------------*- C++ -*-===//
 //
-// Tile kernels → tessera_target kernels (scf over llvm operations) → LLVM → a flat image. An image holds machine code and
-// its constants with all relocations applied: it runs wherever it is mapped, and imports nothing.
+// Tile kernels → tessera_target kernels (scf over llvm operations) → LLVM → a flat image. An image
+// holds machine code and its constants with all relocations applied: it runs wherever it is mapped,
+// and imports nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CPU_CPU_H
@@ -26,7 +27,8 @@ struct CpuTarget {
   static CpuTarget of(target::ModuleOp module);
 
   CpuDescription describe() const;
-  /// The target string of an image: architecture and the features that the code needs, as the runtime compares them.
+  /// The target string of an image: architecture and the features that the code needs, as the
+  /// runtime compares them.
   std::string runtimeTarget() const;
 };
 
@@ -41,8 +43,8 @@ struct Image {
   std::vector<uint8_t> code;
 };
 
-/// Replaces the tile kernels of `module` and the host functions that launch them by one tessera_target.module. The kernels
-/// must have gone through `tile-expand-math`.
+/// Replaces the tile kernels of `module` and the host functions that launch them by one
+/// tessera_target.module. The kernels must have gone through `tile-expand-math`.
 mlir::LogicalResult lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &target);
 
 /// Lowers the tile kernels of `module` only; the functions are left alone.

@@ -1,7 +1,7 @@
 //===- ArgumentWords.h - The order of a kernel's argument words -*- C++ -*-===//
 //
-// A kernel's argument block is a row of 64-bit words. Their order is stated here once; host programs write them and
-// code generators read them by the same walk:
+// A kernel's argument block is a row of 64-bit words. Their order is stated here once; host
+// programs write them and code generators read them by the same walk:
 //
 //   for each kernel argument   a view: its address, its sizes, its strides (in elements)
 //                              an index or scalar: one word (a scalar's bits in the low bytes)
@@ -17,8 +17,10 @@ namespace tessera {
 
 enum class WordRole { Address, Size, Stride, Scalar, Grid };
 
-/// Calls `visit` with the role of each word, the kernel argument it belongs to (0 for the grid), and the dimension.
-void forEachWord(tile::KernelOp kernel, llvm::function_ref<void(WordRole, unsigned argument, unsigned dim)> visit);
+/// Calls `visit` with the role of each word, the kernel argument it belongs to (0 for the grid),
+/// and the dimension.
+void forEachWord(tile::KernelOp kernel,
+                 llvm::function_ref<void(WordRole, unsigned argument, unsigned dim)> visit);
 
 int64_t countWords(tile::KernelOp kernel);
 

@@ -1,6 +1,7 @@
 //===- Target.cpp - The tessera_target dialect ----------------------------===//
 //
-// Registration and verifiers: what is checked here is what the bundle writer and the code generators rely on.
+// Registration and verifiers: what is checked here is what the bundle writer and the code
+// generators rely on.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Target/IR/Target.h"
@@ -30,19 +31,21 @@ void TargetDialect::initialize() {
       >();
 }
 
-LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t gridRank, int64_t words,
-                                       int64_t scratchBytes) {
+LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                       int64_t gridRank, int64_t words, int64_t scratchBytes) {
   if (gridRank < 1 || gridRank > 3)
     return emitError() << "expected a grid rank of 1 to 3, got " << gridRank;
   if (words < 0 || scratchBytes < 0)
-    return emitError() << "expected non-negative words and scratch bytes, got " << words << " and " << scratchBytes;
+    return emitError() << "expected non-negative words and scratch bytes, got " << words << " and "
+                       << scratchBytes;
   return success();
 }
 
-LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind, int64_t operand,
-                               StringAttr expr) {
+LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
+                               int64_t operand, StringAttr expr) {
   if (kind != "address" && kind != "integer" && kind != "scalar")
-    return emitError() << "expected a word of kind address, integer or scalar, got '" << kind << "'";
+    return emitError() << "expected a word of kind address, integer or scalar, got '" << kind
+                       << "'";
   if (!SymExpr::parse(expr.getValue()))
     return emitError() << "expected a size expression, got '" << expr.getValue() << "'";
   if (operand < 0)
@@ -55,7 +58,8 @@ LogicalResult KernelOp::verifyRegions() {
   Type pointer = LLVM::LLVMPointerType::get(context), integer = IntegerType::get(context, 64);
   TypeRange types = getBody().front().getArgumentTypes();
   if (types != TypeRange{pointer, integer, integer, pointer})
-    return emitOpError("expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got (") << types << ")";
+    return emitOpError("expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got (")
+           << types << ")";
   return success();
 }
 
@@ -81,8 +85,10 @@ LogicalResult GuardOp::verify() {
                    .Cases({"eq", "ne", "lt", "le", "gt", "ge", "multiple"}, true)
                    .Default(false);
   if (!known)
-    return emitOpError("expected one of eq ne lt le gt ge multiple, got '") << getPredicate() << "'";
-  return failure(failed(verifyExpr(*this, getLhs(), "left side")) || failed(verifyExpr(*this, getRhs(), "right side")));
+    return emitOpError("expected one of eq ne lt le gt ge multiple, got '")
+           << getPredicate() << "'";
+  return failure(failed(verifyExpr(*this, getLhs(), "left side")) ||
+                 failed(verifyExpr(*this, getRhs(), "right side")));
 }
 
 LogicalResult LaunchOp::verify() {
@@ -96,19 +102,21 @@ LogicalResult LaunchOp::verify() {
     if (!word)
       return emitOpError("expected #tessera_target.word, got ") << attribute;
     if (word.getKind() != "integer" && word.getOperand() >= int64_t(getOperands().size()))
-      return emitOpError("has ") << getOperands().size() << " operands, but a word names operand " << word.getOperand();
+      return emitOpError("has ") << getOperands().size() << " operands, but a word names operand "
+                                 << word.getOperand();
   }
   auto module = (*this)->getParentOfType<target::ModuleOp>();
-  auto kernel = module ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(module.getBody().getParentOp(), getKernelAttr())
+  auto kernel = module ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(
+                             module.getBody().getParentOp(), getKernelAttr())
                        : KernelOp();
   if (!kernel)
     return success(); // a program may be looked at without its kernels
   if (kernel.getConfig().getGridRank() != int64_t(getGrid().size()))
-    return emitOpError("has a grid of rank ") << getGrid().size() << ", but kernel " << getKernel() << " has rank "
-                                              << kernel.getConfig().getGridRank();
+    return emitOpError("has a grid of rank ") << getGrid().size() << ", but kernel " << getKernel()
+                                              << " has rank " << kernel.getConfig().getGridRank();
   if (kernel.getConfig().getWords() != int64_t(getWords().size()))
-    return emitOpError("passes ") << getWords().size() << " words, but kernel " << getKernel() << " takes "
-                                  << kernel.getConfig().getWords();
+    return emitOpError("passes ") << getWords().size() << " words, but kernel " << getKernel()
+                                  << " takes " << kernel.getConfig().getWords();
   return success();
 }
 
