@@ -91,3 +91,11 @@ def test_casts_from_double_round_once(dtype):
     step = 2.0 ** -10 if dtype == "fp16" else 2.0 ** -7
     ties = (np.arange(1, 400) * step + step / 2) * (1 + np.asarray([[0.0], [1e-12], [-1e-12]]))
     check(f, np.concatenate([ties, -ties, ties * 1e-7, ties * 1e5]))
+
+
+def test_one_sum_for_all_elements_is_computed_once():
+    f = define("""def f(x, y):
+    return tsr.where(y > 0, y, tsr.sigmoid(tsr.sum(tsr.sin(x), dim=(0, 1), keepdim=True)))
+""")
+    check(f, random((3000, 50)), random((50, 60, 70), seed=1))
+    assert f.inspect_ir("sched").count("sched.kernel") == 2

@@ -172,6 +172,19 @@ bool containsReduction(Expr e) {
   return found;
 }
 
+/// How many tiles share the levels' results: those along dimensions that only outputs have.
+double tilesBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan, const DimSet &outputDims) {
+  DimSet known = plan.streamSet();
+  for (Expr r : allReductions(plan))
+    if (isLevel(plan, r))
+      known.insert(r->dims.begin(), r->dims.end());
+  double elements = 1;
+  for (const std::string &dim : outputDims)
+    if (!known.count(dim))
+      elements *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
+  return std::ceil(elements / 256);
+}
+
 /// Inner reductions must be simple, and computing them again for every tile must be worth it.
 std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
   DimSet outputDims;
@@ -189,8 +202,11 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, KernelPlan
     total += work(pool, facts, r);
   for (auto it = reductions.rbegin(); it != reductions.rend(); ++it) {
     Expr r = *it;
-    if (isLevel(plan, r))
+    if (isLevel(plan, r)) {
+      if (tilesBeside(pool, facts, plan, outputDims) * work(pool, facts, r) > 1.15 * total)
+        return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
       continue;
+    }
     bool nested = false, level = false;
     visitExprs({r->args[0]}, [&](Expr e) {
       if (e->kind != ExprNode::Reduce)
