@@ -99,3 +99,12 @@ def test_one_sum_for_all_elements_is_computed_once():
 """)
     check(f, random((3000, 50)), random((50, 60, 70), seed=1))
     assert f.inspect_ir("sched").count("sched.kernel") == 2
+
+
+def test_integers_of_full_range():
+    f = define("""def f(x: Tensor["A", "B", int64]):
+    top = (x - x.sum(1, keepdim=True)).amax(1)
+    return x + 9223372036854775807, tsr.where(x > 0, x, -9223372036854775808), x * 4611686018427387905, top
+""")
+    numbers = np.iinfo(np.int64)
+    check(f, np.random.default_rng(0).integers(numbers.min, numbers.max, (7, 130), endpoint=True))

@@ -75,8 +75,14 @@ Expr ExprPool::constant(double value, mlir::Type type) {
   return intern(std::move(node));
 }
 
+static bool isExact(int64_t value) {
+  double number = static_cast<double>(value);
+  return number < 0x1p63 && static_cast<int64_t>(number) == value;
+}
+
 Expr ExprPool::index(SymExpr value, mlir::Type type) {
-  if (value.isConstant())
+  // Numbers that a double cannot hold stay index expressions.
+  if (value.isConstant() && isExact(value.constantValue()))
     return constant(static_cast<double>(value.constantValue()), type);
   ExprNode node(mlir::UnknownLoc::get(context));
   node.kind = ExprNode::Index;

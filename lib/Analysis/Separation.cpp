@@ -592,6 +592,11 @@ std::optional<std::pair<Linear, Expr>> Separator::separateExtremum(Expr body) {
   reason.clear();
   if (!hasR(body))
     return std::make_pair(Linear(), body);
+  // Integers wrap around: their order does not survive a shift.
+  if (!llvm::isa<mlir::FloatType>(body->type)) {
+    fail(body, "shifts an integer by a statistic");
+    return std::nullopt;
+  }
   Linear alpha, beta;
   if (!splitExponent(body, 1, alpha, beta))
     return std::nullopt;

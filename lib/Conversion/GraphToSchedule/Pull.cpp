@@ -195,14 +195,11 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
     result = pool.mul(widened(operand(0)), widened(operand(1)));
     break;
   case gir::ScalarBody::Constant: {
-    double number = 0;
     if (auto f = llvm::dyn_cast<mlir::FloatAttr>(body.value))
-      number = f.getValueAsDouble();
-    else if (auto i = llvm::dyn_cast<mlir::IntegerAttr>(body.value))
-      number = type.isInteger(1) ? i.getValue().getBoolValue()
-               : type.isUnsignedInteger() ? static_cast<double>(i.getValue().getZExtValue())
-                                          : static_cast<double>(i.getValue().getSExtValue());
-    return pool.constant(number, type);
+      return pool.constant(f.getValueAsDouble(), type);
+    llvm::APInt number = llvm::cast<mlir::IntegerAttr>(body.value).getValue();
+    bool isSigned = !type.isInteger(1) && !type.isUnsignedInteger();
+    return pool.index(SymExpr(isSigned ? number.getSExtValue() : static_cast<int64_t>(number.getZExtValue())), type);
   }
   case gir::ScalarBody::Index:
     return pool.index(point.at(gir::iterationSymbol(body.dim).symbolName()), type);

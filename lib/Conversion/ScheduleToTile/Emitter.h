@@ -17,6 +17,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 namespace tessera {
 
 using Order = llvm::SmallVector<mlir::StringAttr, 4>;
@@ -188,7 +190,7 @@ private:
   llvm::SmallVector<Scope *> scopes;
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseMap<mlir::Value, uint64_t> dependences;
-  llvm::DenseMap<int64_t, mlir::Value> constants;
+  std::map<int64_t, mlir::Value> constants;
 
   struct ViewArgument {
     mlir::Value tensor;
