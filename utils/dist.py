@@ -86,25 +86,45 @@ def pack(root: Path, archive: Path, arch: str) -> None:
         tar.add(root, root.name, filter=normalise)  # add() goes through folders in order of name
 
 
+PROGRAM = """
+@tsr.function
+def attention(q, k, v):
+    return tsr.softmax(q @ k.mT * 0.125, -1) @ v
+"""
+
+
 def try_out(archive: Path, arch: str) -> None:
-    """Unpacks the archive elsewhere and starts both programs and the package from there."""
+    """Unpacks the archive elsewhere, compiles and checks a function with what is in it, and imports
+    the package. For the other architecture, the programs alone, where qemu-user is installed."""
+    emulator = []
     if arch != platform.machine():
-        return
+        qemu = shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
+        if not qemu:
+            print(f"dist: not tried out, since qemu-{arch} is not installed")
+            return
+        emulator = [qemu, "-L", TOP / f"sysroot-{arch}"]
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(archive) as tar:
             tar.extractall(folder)
         root = next(Path(folder).iterdir())
+        program = Path(folder) / "attention.py"
+        program.write_text("import tessera as tsr\n" + PROGRAM)
         environment = {"PATH": "/usr/bin:/bin", "TESSERA_CACHE": folder + "/cache"}
-        for program in ("tessera", "tessera-opt"):
-            command = [root / "bin" / program, "--version"]
-            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
-        environment["PYTHONPATH"] = str(root / "python")
-        command = [sys.executable, "-c", "import tessera; print(tessera.__file__)"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        if not done.stdout.startswith(folder):
-            sys.exit(
-                f"dist: 'import tessera' found {done.stdout.strip()}, not the archive's package"
-            )
+
+        def call(*command: str | Path) -> str:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"dist: {' '.join(map(str, command))} failed\n{done.stdout}{done.stderr}")
+            return done.stdout
+
+        call(*emulator, root / "bin" / "tessera-opt", "--version")
+        arguments = [f"--arg={name}=fp32[2,37,64]" for name in "qkv"]
+        call(*emulator, root / "bin" / "tessera", "run", program, *arguments, "--check")
+        if not emulator:
+            environment["PYTHONPATH"] = str(root / "python")
+            found = call(sys.executable, "-c", "import tessera; print(tessera.__file__)").strip()
+            if not found.startswith(folder):
+                sys.exit(f"dist: 'import tessera' found {found}, not the archive's package")
 
 
 def main() -> None:
