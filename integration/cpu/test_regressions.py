@@ -108,3 +108,14 @@ def test_integers_of_full_range():
 """)
     numbers = np.iinfo(np.int64)
     check(f, np.random.default_rng(0).integers(numbers.min, numbers.max, (7, 130), endpoint=True))
+
+
+def test_fourth_moment_is_not_expanded():
+    f = define("""def f(x):
+    c = x - x.mean(-1, keepdim=True)
+    return (c * c * c * c).mean(-1)
+""")
+    for seed in range(4):
+        x = random((200, 20), seed=seed).copy()
+        x[:, 0] *= 3
+        check(f, x)

@@ -74,7 +74,7 @@ public:
   bool hasR(Expr e);
   std::string reason;
 
-  static constexpr unsigned maxRank = 6;
+  static constexpr unsigned maxRank = 4;
 
 private:
   using Terms = std::vector<SeparatedTerm>;
