@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import run  # noqa: E402
 
 SECONDS = float(os.environ.get("TESSERA_FUZZ_SECONDS", "300"))
-END = int(os.environ.get("TESSERA_FUZZ_END", "400"))
+END = int(os.environ.get("TESSERA_FUZZ_END", "1200"))
 LEAST = 60  # also on a machine with other work
 
 
