@@ -1,7 +1,9 @@
 """Random programs of the language: a seed gives the text of a function and its arguments.
 
 Programs have 5 to 40 operations; half of them have at least two reductions or contractions. Sizes
-are run-time values (1 and primes among them), inputs are strided in every way, results are several.
+are run-time values, inputs are strided in every way, results are several. Most sizes are small (1 and
+primes among them); one program in five has one or two long sizes, on both sides of a tile's edge, and
+now and then a size is 0.
 
     generate(seed) -> Program        Program.source, .arguments(rng, variant), .pairs
 """
@@ -18,7 +20,11 @@ from values import FLOATS, Interval, Value
 
 SYMBOLS = "ABCDE"
 SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 19, 31, 32, 33, 64, 65, 67)
-MAX_ELEMENTS = 20000  # of any value: the reference is not fast
+LONG_SIZES = (127, 128, 129, 130, 255, 256, 257, 300, 511, 512, 513, 520, 1023, 1024, 1025, 1030)
+LONG_SHARE = 0.2  # of the programs
+EMPTY_SHARE = 0.04  # of the calls
+MAX_ELEMENTS = {False: 20_000, True: 100_000}  # of any value, short and long: the reference is not fast
+MAX_PRODUCTS = 8_000_000  # of one contraction
 LAYOUTS = ("dense", "dense", "permuted", "stepped", "reversed", "offset", "repeated")
 
 
@@ -37,7 +43,9 @@ class Program:
     source: str
     parameters: list[Parameter]
     symbols: tuple[str, ...]
-    shapes: set[tuple[str, ...]]  # of all values
+    long: frozenset[str]  # the symbols that get long sizes
+    nonempty: set[str]  # sizes that are indexed or searched for an extremum: not 0
+    domains: list[tuple[tuple[str, ...], int]]  # sizes with the most that their product may be
     operations: list[str]
     pairs: set[tuple[str, str]]
     heavy: int  # reductions and contractions
@@ -45,10 +53,16 @@ class Program:
     def sizes(self, variant: int) -> dict[str, int]:
         """Sizes of the symbols; each variant calls the same function with other ones."""
         rng = random.Random(f"{self.seed}/{variant}")
-        sizes = {s: rng.choice(SIZES) for s in self.symbols}
-        while any(math.prod(eval(d, None, sizes) for d in dims) > MAX_ELEMENTS for dims in self.shapes):
-            largest = max(sizes, key=sizes.__getitem__)
-            sizes[largest] = max(1, sizes[largest] * 2 // 3)
+        long = self.long if variant == 0 or rng.random() < 0.5 else ()
+        sizes = {s: rng.choice(LONG_SIZES if s in long else SIZES) for s in self.symbols}
+        may_be_empty = [s for s in self.symbols if not any(s in size for size in self.nonempty)]
+        if may_be_empty and rng.random() < EMPTY_SHARE:
+            sizes[rng.choice(may_be_empty)] = 0
+        for dims, most in self.domains:
+            while math.prod(evaluate(d, sizes) for d in dims) > most:
+                used = [s for s in self.symbols if any(s in d for d in dims)]
+                shrunk = rng.choice([s for s in used if sizes[s] > 2] or [s for s in used if sizes[s] > 1])
+                sizes[shrunk] = smaller(sizes[shrunk])
         return sizes
 
     def arguments(self, variant: int) -> list[np.ndarray]:
@@ -58,6 +72,15 @@ class Program:
             make_array(rng, tuple(int(sizes.get(d, d)) for d in p.dims), p.dtype, p.layout)
             for p in self.parameters
         ]
+
+
+def evaluate(size: str, sizes: dict[str, int]) -> int:
+    return eval(size, {}, sizes)
+
+
+def smaller(size: int) -> int:
+    """The next long size below a long one, else about two thirds."""
+    return max((s for s in LONG_SIZES if s < size), default=size * 2 // 3)
 
 
 def spell(dtype: str) -> str:
@@ -109,7 +132,11 @@ class Builder:
         self.values: list[Value] = []
         self.operations: list[str] = []
         self.pairs: set[tuple[str, str]] = set()
+        self.nonempty: set[str] = set()
+        self.contractions: list[tuple[str, ...]] = []  # the sizes that each goes over
         self.symbols = SYMBOLS[: self.rng.randint(2, 4)]
+        many = self.rng.choice((1, 1, 2)) if self.rng.random() < LONG_SHARE else 0
+        self.long = frozenset(self.rng.sample(self.symbols, min(many, len(self.symbols) - 1)))
         # One floating point type dominates a program, as in practice.
         self.dtype = self.rng.choice(("fp32", "fp32", "fp32", "fp64", "bf16", "fp16"))
 
@@ -142,8 +169,19 @@ class Builder:
         return value
 
     def random_dims(self, least: int = 0, most: int = 4) -> tuple[str, ...]:
-        rank = self.rng.randint(least, most)
-        return tuple(self.rng.choice(self.symbols) for _ in range(rank))
+        dims: tuple[str, ...] = ()
+        for _ in range(self.rng.randint(least, most)):
+            dims += (self.symbol(beside=dims),)
+        return dims
+
+    def symbol(self, beside: tuple[str, ...]) -> str:
+        """A size for a shape with these; no shape of an argument has the same long size twice."""
+        return self.rng.choice([s for s in self.symbols if s not in self.long or s not in beside])
+
+    def most(self, *sizes: str) -> int:
+        """The largest product that these sizes come to."""
+        largest = {s: LONG_SIZES[-1] if s in self.long else SIZES[-1] for s in self.symbols}
+        return math.prod(evaluate(size, largest) for size in sizes)
 
     def pick(self, accept=lambda v: True) -> Value | None:
         """A value that fits, one of the latest or one without a use more often than others."""
@@ -187,9 +225,11 @@ class Builder:
         source = f"@tsr.function\ndef {name}({signature}):\n"
         source += "".join(f"    {line}\n" for line in self.lines)
         source += f"    return {', '.join(v.name for v in results)}\n"
+        domains = [(dims, MAX_PRODUCTS) for dims in self.contractions]
+        domains += [(v.dims, MAX_ELEMENTS[bool(self.long)]) for v in self.values]
         return Program(
             self.seed, name, source, self.parameters, tuple(s for s in self.symbols if s in bound),
-            {v.dims for v in self.values}, self.operations, self.pairs, heavy,
+            self.long, self.nonempty, domains, self.operations, self.pairs, heavy,
         )
 
 

@@ -16,9 +16,7 @@ from values import LIMITS, Interval, Value, broadcast, promote
 if TYPE_CHECKING:
     from generate import Builder
 
-# An estimate of how far a sum over one dimension may carry; sizes are run-time values.
-TERMS = 70.0
-
+HALF_MAX = 6e4  # close to the largest fp16
 
 @dataclass(frozen=True)
 class Operation:
@@ -58,6 +56,13 @@ def tame(b: Builder, value: Value, limit: float) -> Value:
 def floating(b: Builder, least_rank: int = 0, limit: float = 300.0) -> Value:
     value = b.pick(lambda v: v.is_float and v.rank >= least_rank)
     return tame(b, value or b.parameter(b.random_dims(max(least_rank, 1), 4)), limit)
+
+
+def widened(b: Builder, value: Value, terms: int) -> Value:
+    """The value, or fp32 of it where a sum of so many terms would overflow fp16."""
+    if value.dtype != "fp16" or value.range.magnitude * terms < HALF_MAX:
+        return value
+    return b.emit("cast", f"{value.name}.to(fp32)", [value], value.dims, "fp32", value.range)
 
 
 def plain(dims: tuple[str, ...]) -> tuple[str, ...]:
@@ -237,10 +242,10 @@ def integer(b: Builder) -> None:
 
 @operation("cast", 1.5)
 def cast(b: Builder) -> None:
-    x = b.pick(lambda v: v.range.magnitude < 120)
+    target = b.rng.choice(("fp32", "fp32", "fp64", "fp16", "bf16", "int32", "int64", "int8"))
+    x = b.pick(lambda v: v.range.magnitude < (120 if target == "int8" else 3000))
     if x is None:
         return
-    target = b.rng.choice(("fp32", "fp32", "fp64", "fp16", "bf16", "int32", "int64", "int8"))
     b.emit("cast", f"{x.name}.to({target})", [x], x.dims, target, x.range)
 
 
@@ -249,8 +254,9 @@ def index(b: Builder) -> None:
     """A position as a number: masks are made of these."""
     x = floating(b, least_rank=1)
     dim = b.rng.randrange(x.rank)
-    position = b.emit("iota", f"tsr.iota({x.name}.shape, dim={dim})", [x], x.dims, "int64", Interval(0, 70))
-    limit = b.rng.choice((1, 4, 30))
+    position = b.emit("iota", f"tsr.iota({x.name}.shape, dim={dim})", [x], x.dims, "int64",
+                      Interval(0, b.most(x.dims[dim])))
+    limit = b.rng.choice((1, 4, 30, 128, 500) if b.most(x.dims[dim]) > 500 else (1, 4, 30))
     condition = b.emit("compare", f"{position.name} {b.rng.choice(('<=', '>', '!='))} {limit}", [position],
                        x.dims, "bool", Interval(0, 1))
     b.emit("where", f"tsr.where({condition.name}, {x.name}, 0.0)", [condition, x], x.dims, x.dtype,
@@ -271,14 +277,19 @@ def _reduction(name: str, weight: float) -> None:
     def apply(b: Builder) -> None:
         x = floating(b, least_rank=1, limit=10.0)
         over = sorted(b.rng.sample(range(x.rank), 1 if b.rng.random() < 0.8 else min(2, x.rank)))
+        terms = b.most(*(x.dims[d] for d in over))
+        if name == "sum":
+            x = widened(b, x, terms)
+        if name in ("amax", "amin"):
+            b.nonempty.update(x.dims[d] for d in over)
         keep = b.rng.random() < 0.6
         shown = over if b.rng.random() < 0.5 else [d - x.rank for d in over]
         dim = str(shown[0]) if len(shown) == 1 else str(tuple(shown))
         method = b.rng.random() < 0.3 and name not in ("logsumexp",)
         head = f"{x.name}.{name}(" if method else f"tsr.{name}({x.name}, "
         interval = {
-            "sum": x.range.scaled(TERMS ** len(over)), "var": Interval(0, x.range.magnitude**2 * 2),
-            "logsumexp": x.range + Interval(0, 9),
+            "sum": x.range.scaled(terms), "var": Interval(0, x.range.magnitude**2 * 2),
+            "logsumexp": x.range + Interval(0, math.log(terms)),
         }.get(name, x.range)
         b.emit(name, f"{head}dim={dim}, keepdim={keep})", [x], reduced(x.dims, over, keep), x.dtype, interval)
 
@@ -303,7 +314,7 @@ def softmax(b: Builder) -> None:
         b.emit("softmax", f"tsr.softmax({x.name}, dim={dim})", [x], x.dims, x.dtype, Interval(0, 1))
     else:
         b.emit("log_softmax", f"tsr.log_softmax({x.name}, dim={dim})", [x], x.dims, x.dtype,
-               Interval(-2 * x.range.magnitude - 9, 0))
+               Interval(-2 * x.range.magnitude - math.log(b.most(x.dims[dim])), 0))
 
 
 @operation("normalize", 1.0, heavy=True)
@@ -320,6 +331,7 @@ def normalize(b: Builder) -> None:
 def matmul(b: Builder) -> None:
     x = floating(b, least_rank=2, limit=4.0)
     inner = x.dims[-1]
+    x = widened(b, x, 4 * b.most(inner))
     y = b.pick(lambda v: v.is_float and v.rank >= 2 and v.dtype == x.dtype and v.dims[-2] == inner
                and broadcast(v.dims[:-2], x.dims[:-2]) is not None)
     turned = None
@@ -333,11 +345,12 @@ def matmul(b: Builder) -> None:
     if y is None:
         if not inner.isalnum():
             return
-        y = b.parameter((inner, b.rng.choice(b.symbols)), x.dtype)
+        y = b.parameter((inner, b.symbol(beside=(inner,))), x.dtype)
     y = tame(b, y, 4.0)
     dims = (*broadcast(x.dims[:-2], y.dims[:-2]), x.dims[-2], y.dims[-1])
+    b.contractions.append((*dims, inner))
     text = f"{x.name} @ {y.name}" if b.rng.random() < 0.5 else f"tsr.matmul({x.name}, {y.name})"
-    product = b.emit("matmul", text, [x, y], dims, x.dtype, (x.range * y.range).scaled(TERMS))
+    product = b.emit("matmul", text, [x, y], dims, x.dtype, (x.range * y.range).scaled(b.most(inner)))
     if product.range.magnitude > 100:
         b.emit("mul", f"{product.name} * 0.05", [product], dims, x.dtype, product.range.scaled(0.05))
 
@@ -394,6 +407,7 @@ def slice_(b: Builder) -> None:
     size = x.dims[d]
     if size == "1" or b.rng.random() < 0.3:
         at = b.rng.choice((0, -1))
+        b.nonempty.add(size)
         b.emit("slice", f"{x.name}[{before}{at}]", [x], (*x.dims[:d], *x.dims[d + 1 :]), x.dtype, x.range)
         return
     half = f"({size} + 1)//2"
@@ -422,6 +436,6 @@ def create(b: Builder) -> None:
         (f"tsr.full({shape}, 1.5, dtype={x.dtype})", x.dtype, Interval(1.5, 1.5)),
         (f"tsr.ones({shape}, dtype={x.dtype})", x.dtype, Interval(1, 1)),
         (f"tsr.zeros({shape}, dtype={x.dtype})", x.dtype, Interval(0, 0)),
-        (f"tsr.arange({x.name}.shape[{dim}]).to({x.dtype})", x.dtype, Interval(0, 140)),
+        (f"tsr.arange({x.name}.shape[{dim}]).to({x.dtype})", x.dtype, Interval(0, b.most(x.dims[dim]))),
     ])
     b.emit("create", text, [x], (x.dims[dim],), dtype, interval)

@@ -6,8 +6,11 @@
 Every seed is one program, called with two sets of sizes; results must lie within the bound that the
 reference derives. Seeds that the report has as right already are not run again, so that an
 interrupted range goes on where it stopped. A seed that brings its process down is recorded as a crash
-and the range goes on behind it. The last lines count what happened and which pairs of operations
-(one's result is the other's operand) were covered. Show one program: generate.py SEED.
+and the range goes on behind it. What failed is printed with one line per kind of failure (the report
+has every message in full). The last lines count what happened and which pairs of operations (one's
+result is the other's operand) were covered. Show one program: generate.py SEED.
+
+It needs Python and NumPy, no build tree: in an unpacked archive it is tests/random/run.py.
 """
 
 from __future__ import annotations
@@ -15,18 +18,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 from generate import generate
 from operations import HEAVY
 
 HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent.parent / "python"  # in an archive
 CHUNK = 25
 TIME_LIMIT = 600  # seconds for one chunk
+STATUSES = ("ok", "wrong", "error", "crash", "skipped")
+SEEDS_SHOWN, MESSAGE_SHOWN = 12, 200
 
 
 def read_report(path: Path) -> tuple[dict[int, dict], int | None]:
@@ -50,35 +58,70 @@ def read_report(path: Path) -> tuple[dict[int, dict], int | None]:
 def run_chunk(first: int, end: int, path: Path, deadline: float) -> None:
     """Runs seeds [first, end), going on behind each that ends its process."""
     environment = dict(os.environ, TESSERA_NUM_THREADS=os.environ.get("TESSERA_NUM_THREADS", "2"))
-    while first < end and time.monotonic() < deadline:
-        command = [sys.executable, str(HERE / "worker.py"), str(first), str(end), str(path)]
-        try:
-            done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                  timeout=TIME_LIMIT)
-            if done.returncode == 0:
-                return
-            cause = f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-300:].strip()}"
-        except subprocess.TimeoutExpired:
-            cause = f"no result within {TIME_LIMIT} s"
-        _, crashed = read_report(path)
-        crashed = first if crashed is None else crashed
-        with open(path, "a") as out:
-            print(json.dumps({"seed": crashed, "status": "crash", "message": cause}), file=out)
-        first = crashed + 1
+    if any((PACKAGE / "tessera").glob("*.so")):
+        search = filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])
+        environment["PYTHONPATH"] = os.pathsep.join(search)
+    # Thousands of programs that nobody calls again are kept out of the user's cache.
+    with tempfile.TemporaryDirectory(prefix="tessera-random-") as scratch:
+        environment["TESSERA_CACHE"] = environment["TMPDIR"] = scratch
+        while first < end and time.monotonic() < deadline:
+            command = [sys.executable, str(HERE / "worker.py"), str(first), str(end), str(path), str(deadline)]
+            try:
+                done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, timeout=TIME_LIMIT)
+                if done.returncode == 0:
+                    return
+                cause = f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-300:].strip()}"
+            except subprocess.TimeoutExpired:
+                cause = f"no result within {TIME_LIMIT} s"
+            _, crashed = read_report(path)
+            crashed = first if crashed is None else crashed
+            with open(path, "a") as out:
+                print(json.dumps({"seed": crashed, "status": "crash", "message": cause}), file=out)
+            first = crashed + 1
+
+
+def failures(results: dict[int, dict]) -> list[str]:
+    """One line per kind of failure: messages that differ only in numbers and names are one kind."""
+    kinds: dict[str, list[dict]] = {}
+    for _, line in sorted(results.items()):
+        if line["status"] not in ("ok", "skipped"):
+            line["message"] = re.sub(r"\S*/(random_\d+\.py)", r"\1", " ".join(line["message"].split()))
+            kind = re.sub(r"\d+|\{.*?\}|\(.*?\)|'[^']*'", "", line["message"])
+            kinds.setdefault(f"{line['status']}{kind[:80]}", []).append(line)
+    texts = []
+    for lines in sorted(kinds.values(), key=len, reverse=True):
+        seeds = " ".join(str(line["seed"]) for line in lines[:SEEDS_SHOWN])
+        more = f" and {len(lines) - SEEDS_SHOWN} more" if len(lines) > SEEDS_SHOWN else ""
+        message = lines[0]["message"]
+        message = message if len(message) <= MESSAGE_SHOWN else message[: MESSAGE_SHOWN - 1] + "…"
+        texts.append(f"{lines[0]['status']}, seed {seeds}{more}: {message}")
+    return texts
+
+
+def facts(seed: int) -> tuple[bool, bool, set[str], set[tuple[str, str]]]:
+    """Whether a program has several reductions and long sizes, its operations, their pairs."""
+    program = generate(seed)
+    return program.heavy >= 2, bool(program.long), set(program.operations), program.pairs
 
 
 def summarise(results: dict[int, dict]) -> str:
     """Counts, and the coverage of pairs of operations."""
-    programs = [generate(seed) for seed in results]
-    counts = {s: sum(r["status"] == s for r in results.values()) for s in ("ok", "wrong", "error", "crash")}
-    kinds = {o for p in programs for o in p.operations}
-    pairs = set().union(*(p.pairs for p in programs)) if programs else set()
-    several = sum(p.heavy >= 2 for p in programs)
+    several = long = 0
+    kinds: set[str] = set()
+    pairs: set[tuple[str, str]] = set()
+    with ProcessPoolExecutor() as pool:
+        for is_several, is_long, its_kinds, its_pairs in pool.map(facts, results, chunksize=200):
+            several, long = several + is_several, long + is_long
+            kinds |= its_kinds
+            pairs |= its_pairs
+    counts = {s: sum(r["status"] == s for r in results.values()) for s in STATUSES}
     checked = sum(r.get("checked", 0) for r in results.values())
     excluded = sum(r.get("excluded", 0) for r in results.values())
     return (
-        f"{len(results)} programs: " + ", ".join(f"{n} {s}" for s, n in counts.items()) + "\n"
-        f"{several} of them with at least two reductions or contractions ({', '.join(sorted(HEAVY))})\n"
+        f"{len(results)} programs: {', '.join(f'{n} {s}' for s, n in counts.items())}\n"
+        f"{several} of them with at least two reductions or contractions ({', '.join(sorted(HEAVY))}), "
+        f"{long} with long sizes\n"
         f"{checked} elements checked, {excluded} left out at discontinuities\n"
         f"{len(kinds)} operations, {len(pairs)} of {len(kinds) ** 2} pairs covered"
     )
@@ -97,20 +140,16 @@ def gather(report: Path) -> dict[int, dict]:
 
 def run(first: int, end: int, report: Path, jobs: int, seconds: float) -> dict[int, dict]:
     """Runs the seeds that the report lacks, within a time; returns all results of the range."""
-    known = {seed for seed, line in gather(report).items() if line["status"] == "ok"}
+    known = {seed for seed, line in gather(report).items() if line["status"] in ("ok", "skipped")}
     deadline = time.monotonic() + seconds
 
-    def work(job: int) -> None:
-        for start in range(first + job * CHUNK, end, jobs * CHUNK):
-            if time.monotonic() > deadline:
-                return
-            missing = [s for s in range(start, min(start + CHUNK, end)) if s not in known]
-            if missing:
-                part = report.with_suffix(f".part{job}")
-                run_chunk(missing[0], missing[-1] + 1, part, deadline)
+    def work(start: int) -> None:
+        missing = [s for s in range(start, min(start + CHUNK, end)) if s not in known]
+        if missing and time.monotonic() < deadline:
+            run_chunk(missing[0], missing[-1] + 1, report.with_suffix(f".part{start}"), deadline)
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(work, range(jobs)))
+        list(pool.map(work, range(first, end, CHUNK)))
     results = gather(report)
     return {seed: line for seed, line in results.items() if first <= seed < end}
 
@@ -127,11 +166,11 @@ def main() -> int:
     except ValueError:
         parser.error(f"expected FIRST:END, got '{arguments.seeds}'")
     results = run(first, end, arguments.report, arguments.jobs, arguments.seconds)
-    failures = [line for line in results.values() if line["status"] != "ok"]
-    for line in failures:
-        print(f"seed {line['seed']}: {line['status']}: {line['message']}")
-    print(summarise(results))
-    return 1 if failures or not results else 0
+    failed = failures(results)
+    print(*failed, summarise(results), sep="\n")
+    if len(results) < end - first:
+        print(f"{end - first - len(results)} seeds are left: the same command goes on with them")
+    return 1 if failed or not results else 0
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ LEAST = 60  # also on a machine with other work
 def test_random_programs(tmp_path):
     results = run.run(0, END, tmp_path / "report.jsonl", os.cpu_count() or 1, SECONDS)
     print(run.summarise(results))
-    failures = [f"seed {r['seed']}: {r['status']}: {r['message']}" for r in results.values() if r["status"] != "ok"]
-    assert not failures, "\n".join(failures[:20])
+    assert not run.failures(results), "\n".join(run.failures(results)[:20])
     assert len(results) >= LEAST, f"only {len(results)} programs within {SECONDS:.0f} s"
 
 
@@ -29,3 +28,10 @@ def test_half_have_two_reductions():
     assert sum(p.heavy >= 2 for p in programs) >= 250
     assert all(5 <= len(p.operations) <= 45 for p in programs)
     assert any(len(p.source.rsplit("return", 1)[1].split(",")) > 2 for p in programs)
+
+
+def test_some_sizes_are_long_and_some_zero():
+    sizes = [list(run.generate(seed).sizes(0).values()) for seed in range(500)]
+    assert sum(max(s) > 126 for s in sizes) >= 50
+    assert sum(max(s) > 510 for s in sizes) >= 5
+    assert sum(0 in s for s in sizes) >= 5

@@ -1,9 +1,10 @@
 """Runs a range of seeds in this process and writes one JSON line per seed.
 
-    worker.py FIRST END REPORT
+    worker.py FIRST END REPORT DEADLINE
 
-A line is {"seed", "status": "ok" | "wrong" | "error", "message", "excluded", "checked"}. The line
-{"start": seed} goes before each: a seed that was started and has no result brought the process down.
+A line is {"seed", "status": "ok" | "wrong" | "error" | "skipped", "message", "excluded", "checked"}. The
+line {"start": seed} goes before each: a seed that was started and has no result brought the process
+down. No seed is started after the deadline (of the monotonic clock).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -60,6 +62,8 @@ def compare(result: np.ndarray, expected) -> tuple[str, int]:
 
 
 def check(program: Program, function) -> dict:
+    if "bf16" in program.source and importlib.util.find_spec("ml_dtypes") is None:
+        return {"status": "skipped", "message": "NumPy has no bf16 without ml_dtypes"}
     excluded = checked = 0
     for variant in range(VARIANTS):
         arguments = program.arguments(variant)
@@ -91,12 +95,14 @@ def load(programs: list[Program], folder: Path):
 
 
 def main() -> None:
-    first, end, report = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    first, end, report, deadline = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
     with open(report, "a", buffering=1) as out, tempfile.TemporaryDirectory() as folder:
         for start in range(first, end, PER_MODULE):
             programs = [generate(seed) for seed in range(start, min(start + PER_MODULE, end))]
             module = load(programs, Path(folder))
             for program in programs:
+                if time.monotonic() > deadline:
+                    return
                 print(json.dumps({"start": program.seed}), file=out)
                 signal.setitimer(signal.ITIMER_PROF, SECONDS)
                 try:
