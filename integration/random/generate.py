@@ -15,7 +15,7 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from operations import OPERATIONS, HEAVY, Operation
+from operations import HEAVY, OPERATIONS, Operation
 from values import FLOATS, Interval, Value
 
 SYMBOLS = "ABCDE"

@@ -8,8 +8,9 @@ overflow, its operand is brought into range first by an operation that is itself
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from values import LIMITS, Interval, Value, broadcast, promote
 
