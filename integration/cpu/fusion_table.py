@@ -69,6 +69,14 @@ def extra_logit(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H",
 
 
 @tsr.function
+def extra_columns(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], sink: Tensor["H", "N"]):
+    s = q @ k.mT
+    columns = sink[:, None, :].expand(s.shape[0], s.shape[1], sink.shape[1])
+    p = tsr.softmax(tsr.concat([columns, s], dim=-1), dim=-1)
+    return p[..., sink.shape[1]:] @ v
+
+
+@tsr.function
 def differential(q1: Tensor["H", "S", 64], k1: Tensor["H", "T", 64], q2: Tensor["H", "S", 64],
                  k2: Tensor["H", "T", 64], v: Tensor["H", "T", 64]):
     p = tsr.softmax(q1 @ k1.mT, dim=-1) - 0.3 * tsr.softmax(q2 @ k2.mT, dim=-1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import fusion_table
+import numpy as np
 import pytest
 from harness import check, define, random
 
@@ -26,6 +27,8 @@ ONE_STREAM = [
     ("grouped", ((2, 3, 100, 64), (2, 130, 64), (2, 130, 64)), 1),
     ("latent", ((2, 100, 128), (2, 100, 32), (130, 128), (130, 32)), 1),
     ("extra_logit", (*HEADS, (2,)), 1),
+    ("extra_columns", (*HEADS, (2, 1)), 1),
+    ("extra_columns", (*HEADS, (2, 5)), 1),
     ("differential", (HEADS[0], HEADS[1], *HEADS), 2),
     ("norm_matmul", ((50, 300), (300,), (300,), (300, 128)), 0),
     ("rms_matmul", ((50, 300), (300,), (300, 128)), 0),
@@ -55,6 +58,72 @@ def test_cross_entropy():
     arguments = (random((50, 64)), random((300, 64), seed=1), random((50,), "int64", low=0, high=300))
     assert shape_of(fusion_table.cross_entropy, *arguments) == (1, 1, 1)
     check(fusion_table.cross_entropy, *arguments)
+
+
+COLUMNS = """def f(q, k, v, sink):
+    s = q @ k.mT * 0.125
+    c = sink[:, None, :].expand(s.shape[0], s.shape[1], sink.shape[1])
+    BODY
+"""
+
+#: Columns beside the scores, put first or last, dropped or met with zeros; masks before and behind the concatenation.
+CONCATENATIONS = {
+    "first": "return tsr.softmax(tsr.concat([c, s], dim=-1), dim=-1)[..., c.shape[-1]:] @ v",
+    "last": "return tsr.softmax(tsr.concat([s, c], dim=-1), dim=-1)[..., :-c.shape[-1]] @ v",
+    "causal": """s = tsr.where(tsr.iota(s.shape, dim=-1) < tsr.iota(s.shape, dim=-2), s, -tsr.inf)
+    return tsr.softmax(tsr.concat([c, s], dim=-1), dim=-1)[..., c.shape[-1]:] @ v""",
+    "masked_whole": """s = tsr.concat([c, s], dim=-1)
+    live = tsr.iota(s.shape, dim=-1) < tsr.iota(s.shape, dim=-2) + c.shape[-1]
+    return tsr.softmax(tsr.where(live, s, -tsr.inf), dim=-1)[..., c.shape[-1]:] @ v""",
+    "zeros": """p = tsr.softmax(tsr.concat([c, s], dim=-1), dim=-1)
+    return p @ tsr.concat([tsr.zeros((v.shape[0], c.shape[-1], v.shape[2]), dtype=v.dtype), v], dim=1)""",
+    "safe": """s = tsr.where(tsr.iota(s.shape, dim=-1) < tsr.iota(s.shape, dim=-2), s, -tsr.inf)
+    return tsr.softmax(tsr.concat([c, s], dim=-1), dim=-1, safe=True)[..., c.shape[-1]:] @ v""",
+    "by_hand": """e = tsr.exp(tsr.concat([c, s], dim=-1))
+    return (e / e.sum(dim=-1, keepdim=True))[..., c.shape[-1]:] @ v""",
+}
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7])
+@pytest.mark.parametrize("name", CONCATENATIONS)
+def test_columns_beside_the_stream(name, columns):
+    function = define(COLUMNS.replace("BODY", CONCATENATIONS[name]))
+    arguments = [random((2, 90, 64), seed=i) for i in range(3)]
+    sink = random((2, columns), seed=3)
+    assert shape_of(function, *arguments, sink) == (1, 1, 1)
+    check(function, *arguments, sink)
+    for value in (-np.inf, -1e5, 1e5, np.inf, np.nan):
+        other = sink.copy()
+        other[0, 0] = value
+        check(function, *arguments, other, least=0)
+        other[:] = value
+        check(function, *arguments, other, least=0)
+
+
+@pytest.mark.parametrize("dtype", ["fp64", "fp16"])
+def test_columns_in_other_types(dtype):
+    function = define(COLUMNS.replace("BODY", CONCATENATIONS["causal"]))
+    arguments = [random(shape, dtype, seed=i) for i, shape in enumerate([(2, 90, 64)] * 3 + [(2, 3)])]
+    assert shape_of(function, *arguments) == (1, 1, 1)
+    check(function, *arguments)
+
+
+def test_a_split_stream_with_elements_beside_it():
+    function = define("""def f(x, y, c):
+    s = tsr.concat([c, x])
+    return (tsr.softmax(s, dim=-1)[c.shape[0]:] * y).sum(), tsr.logsumexp(s, dim=-1)
+""")
+    arguments = [random((300000,)), random((300000,), seed=1), random((5,), seed=2)]
+    assert "_merge" in function.inspect_ir("sched", *arguments)
+    check(function, *arguments)
+
+
+def test_a_concatenation_that_is_stored_stays():
+    function = define("""def f(x, c):
+    s = tsr.concat([c, x], dim=-1)
+    return s, tsr.softmax(s, dim=-1)[..., 1:]
+""")
+    check(function, random((50, 300)), random((50, 1), seed=1))
 
 
 BY_HAND = """def f(a, b, c):

@@ -207,16 +207,13 @@ Linear Separator::computeLinear(Expr e) {
 ExpPair Separator::computePair(Expr e) {
   if (e->kind == ExprNode::Reduce && classify(e) != LevelKind::None)
     return resolve(e);
-  if (!hasR(e) && e->kind != ExprNode::Reduce) {
+  auto isLevel = [&](Expr x) { return x->kind == ExprNode::Reduce && classify(x) != LevelKind::None; };
+  if (!hasR(e)) {
     bool hasKnown = false;
-    visitExprs({e}, [&](Expr x) {
-      hasKnown |= x->kind == ExprNode::Reduce && classify(x) == LevelKind::Known;
-    }, [&](Expr x) { return x->kind != ExprNode::Reduce; });
+    visitExprs({e}, [&](Expr x) { hasKnown |= isLevel(x); }, [&](Expr x) { return !isLevel(x); });
     if (!hasKnown)
       return {Linear(), e};
   }
-  if (e->kind == ExprNode::Reduce)
-    return {Linear(), e};
   auto plain = [&]() -> ExpPair {
     Expr rebuilt = pool.rewrite(e, [&](Expr x) -> Expr { return x == e ? nullptr : valueOf(x); });
     return {Linear(), rebuilt};

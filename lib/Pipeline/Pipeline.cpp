@@ -38,6 +38,9 @@ void addPasses(OpPassManager &manager, Stage next, const MachineModel &machine) 
     manager.addPass(gir::createGraphDecompose());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    manager.addPass(gir::createGraphDistributeConcat());
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
     manager.addPass(createConvertGraphToSchedulePass(machine));
     return;
   case Stage::Tile:

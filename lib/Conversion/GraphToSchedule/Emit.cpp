@@ -169,8 +169,10 @@ private:
 
     std::vector<KernelDim> mergeDims{{part, SymExpr(plan.split), sched::kStream, plan.split}};
     DimSet needed;
-    for (const KernelOutput &output : plan.outputs)
+    for (const KernelOutput &output : plan.outputs) {
       needed.insert(output.resolved->dims.begin(), output.resolved->dims.end());
+      visitExprs({output.resolved}, [&](Expr e) { needed.insert(e->over.begin(), e->over.end()); });
+    }
     for (const KernelDim &dim : plan.dims)
       if (dim.role == sched::kParallel || needed.count(dim.name))
         mergeDims.push_back(dim);

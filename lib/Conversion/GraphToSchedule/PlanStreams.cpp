@@ -207,14 +207,18 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, KernelPlan
         return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
       continue;
     }
-    bool nested = false, level = false;
-    visitExprs({r->args[0]}, [&](Expr e) {
-      if (e->kind != ExprNode::Reduce)
-        return;
-      level |= isLevel(plan, e);
-      nested |= containsReduction(e->args[0]) || e->dependsOn(DimSet(r->over.begin(), r->over.end()));
-    });
-    if (level || nested)
+    // Behind the stream it may use statistics and other reductions, if these have none of its dimensions.
+    DimSet over(r->over.begin(), r->over.end());
+    bool isBehind = !r->args[0]->dependsOn(plan.streamSet());
+    bool nested = false;
+    visitExprs(
+        {r->args[0]},
+        [&](Expr e) {
+          if (e->kind == ExprNode::Reduce)
+            nested |= e->dependsOn(over) || (!isBehind && (isLevel(plan, e) || containsReduction(e->args[0])));
+        },
+        [&](Expr e) { return !isLevel(plan, e); });
+    if (nested)
       return Cut{r->origin, "it is a cascade of its own"};
     // How often it is computed: once per tile of every parallel dimension that it lacks.
     double repeats = 1;

@@ -91,14 +91,18 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   for (const std::string &name : plan.stream)
     addDim(name, KernelShape::Dim::Stream);
   unsigned bytes = 1;
+  std::set<std::string> beside; // short and reduced outside the stream
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Load) {
       accesses.push_back({e->indices, 1});
       bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
     }
     if (e->kind == ExprNode::Reduce)
-      for (const std::string &name : e->over)
+      for (const std::string &name : e->over) {
         addDim(name, KernelShape::Dim::Inner);
+        if (!stream.empty() && !e->args[0]->dependsOn(stream) && facts.hint(pool.dimSize(name)) <= 32)
+          beside.insert(name);
+      }
   });
 
   // Votes of the accesses, then the first name nothing else must precede.
@@ -126,6 +130,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     order.push_back(names[best]);
     names.erase(names.begin() + best);
   }
+  // The stream is what runs along memory; short loops beside it stand back.
+  std::stable_partition(order.begin(), order.end(), [&](const std::string &name) { return beside.count(name) != 0; });
 
   KernelShape shape;
   shape.elementBytes = std::max(4u, bytes);

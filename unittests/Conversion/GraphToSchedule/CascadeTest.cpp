@@ -272,6 +272,12 @@ const Known accepted[] = {
        Expr l = c.pool.add(c.sum(e), c.exp(c.pool.sub(c.k(1), m)));
        return c.sum(c.pool.mul(c.pool.div(e, l), c.x(1)));
      }, 1, 2},
+    {"maximum with a known value", [](Cascade &c) {
+       Expr m = c.pool.map(ScalarOp::Maximum, {c.max(c.x(0)), c.k(1)}, c.loc());
+       Expr e = c.exp(c.pool.sub(c.x(0), m));
+       Expr l = c.pool.add(c.sum(e), c.exp(c.pool.sub(c.k(1), m)));
+       return c.sum(c.pool.mul(c.pool.div(e, l), c.x(1)));
+     }, 1, 2},
     {"extremum of a difference", [](Cascade &c) {
        return c.max(c.pool.sub(c.x(0), c.pool.div(c.sum(c.x(0)), c.count())));
      }, 0, 1},

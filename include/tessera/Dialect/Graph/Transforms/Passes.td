@@ -31,4 +31,36 @@ def GraphDecompose : Pass<"gir-decompose"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
+  let summary = "compute on the parts of a concatenation instead of putting it together";
+  let description = [{
+    A reduction along a concatenated dimension is the join of the reductions of the parts, a
+    contraction over it is the sum of the parts' contractions, maps and views that keep the
+    dimension work on each part, and a slice inside one part is a slice of that part. Where all
+    that is computed from a `gir.concat` ends so, the concatenation disappears.
+
+    Before:
+    ```mlir
+    %2 = gir.concat 1(%0, %1)
+       : (!gir.tensor<B, 1, f32>, !gir.tensor<B, S, f32>) -> !gir.tensor<B, "S + 1", f32>
+    %3 = gir.map exp(%2) : (!gir.tensor<B, "S + 1", f32>) -> !gir.tensor<B, "S + 1", f32>
+    %4 = gir.reduce sum %3 dims [1] : !gir.tensor<B, "S + 1", f32> -> !gir.tensor<B, f32>
+    ```
+    After:
+    ```mlir
+    %2 = gir.map exp(%0) : (!gir.tensor<B, 1, f32>) -> !gir.tensor<B, 1, f32>
+    %3 = gir.map exp(%1) : (!gir.tensor<B, S, f32>) -> !gir.tensor<B, S, f32>
+    %4 = gir.reduce sum %2 dims [1] : !gir.tensor<B, 1, f32> -> !gir.tensor<B, f32>
+    %5 = gir.reduce sum %3 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+    %6 = gir.map add(%4, %5) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
+    ```
+
+    Operands that are no concatenations are sliced. Sums of 16-bit elements are joined in f32
+    and rounded once. The pass leaves a concatenation alone that anything needs whole (a result,
+    a reshape, a free dimension of a contraction), and one with several long parts: each would
+    be a loop of its own.
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 #endif
