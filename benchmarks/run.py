@@ -220,6 +220,7 @@ def run_threads(
     command += ["--only", *arguments.only] if arguments.only else []
     names = ("TESSERA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = dict(os.environ, **{name: str(threads) for name in names})
+    environment["OPENBLAS_THREAD_TIMEOUT"] = "22"  # 2^22 ticks, about 2 ms: see harness.py
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, [os.environ.get("PYTHONPATH"), str(PACKAGE)])
     )
