@@ -7,7 +7,7 @@ rounds of (peer's time / ours in the same round), with a distribution-free confi
 Every library keeps threads of its own, and those wait for the next call by spinning: OpenMP's for
 about 7 ms, OpenBLAS's for an eighth of a second, ours for less than 0.1 ms. On as many cores as
 threads they would run beside the next contender's burst and halve its speed. So a burst begins only
-when all other threads of the process are asleep (Linux shows the state of each), and its first call,
+when all other threads of the process are asleep (Linux shows each state), and its first call,
 which wakes the contender's own threads and fills the caches, is not counted. Within a burst, calls
 follow each other at once and threads spin as they would alone. One setting is changed, to keep the
 rests short: OpenBLAS's threads spin for 2 ms (run.py), still long beside the microseconds between
