@@ -31,10 +31,3 @@ set(TESSERA_LLVM_LIBRARIES
   LLVMPasses LLVMObject LLVMTarget
   LLVMX86CodeGen LLVMX86Desc LLVMX86Info
   LLVMAArch64CodeGen LLVMAArch64Desc LLVMAArch64Info)
-
-function(tessera_link_static_mlir target)
-  target_link_libraries(${target} PRIVATE ${TESSERA_MLIR_LIBRARIES} ${TESSERA_LLVM_LIBRARIES})
-endfunction()
-
-# What is shipped needs libc and libm alone, and carries no symbols but those it exports.
-add_link_options(-static-libstdc++ -static-libgcc LINKER:--as-needed LINKER:--strip-all)

@@ -16,12 +16,8 @@
 
 set(TESSERA_LLVM_PREFIX /usr/lib/llvm-22)
 set(TESSERA_LLVM_TOOLS "${TESSERA_LLVM_PREFIX}/bin")   # always the build machine's
-if(TESSERA_STATIC_LLVM)
-  include(StaticMLIR)
-else()
-  find_package(MLIR 22.1 REQUIRED CONFIG PATHS "${TESSERA_LLVM_PREFIX}" NO_DEFAULT_PATH)
-  set(MLIR_TABLEGEN_EXE "${TESSERA_LLVM_TOOLS}/mlir-tblgen")
-endif()
+include(StaticMLIR)
+set(MLIR_TABLEGEN_EXE "${TESSERA_LLVM_TOOLS}/mlir-tblgen")
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)

@@ -4,8 +4,8 @@
     utils/dist.py [x86_64|aarch64]      default: this machine's architecture
 
 The archive needs nothing but libc, libm and, for the package, a Python 3.11 or later with NumPy.
-Builds in build-dist-ARCH with LLVM linked statically into libtessera.so; for the other
-architecture, against a sysroot of Debian's packages that is made on first use (utils/sysroot.sh).
+Builds in build-dist-ARCH, without assertions and symbols; for the other architecture, against a
+sysroot of Debian's packages that is made on first use (utils/sysroot.sh).
 Unpacked, `bin/tessera` is the command line, `python/` goes into PYTHONPATH, and
 `python3 tests/run_suite.py` runs the tests.
 """
@@ -28,7 +28,7 @@ TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "python_package
 def build(arch: str) -> Path:
     """Configures and builds; returns the build directory."""
     folder = TOP / f"build-dist-{arch}"
-    options = ["-DTESSERA_STATIC_LLVM=ON", "-DTESSERA_ASSERTIONS=OFF", "-DTESSERA_BUILD_TESTS=OFF"]
+    options = ["-DTESSERA_STRIP=ON", "-DTESSERA_ASSERTIONS=OFF", "-DTESSERA_BUILD_TESTS=OFF"]
     if arch != platform.machine():
         sysroot = TOP / f"sysroot-{arch}"
         if not sysroot.exists():
