@@ -126,6 +126,71 @@ def test_a_concatenation_that_is_stored_stays():
     check(function, random((50, 300)), random((50, 1), seed=1))
 
 
+LARGEST = {
+    "payload": ("m = x.amax(-1, keepdim=True)\n    return tsr.where(x == m, w, 0.0).sum(-1)", 1),
+    "payload_and_share": (
+        "m = x.amax(-1, keepdim=True)\n"
+        "    return tsr.where(x == m, w, 0.0).sum(-1), 1.0 / tsr.exp(x - m).sum(-1)",
+        2,
+    ),
+    "share_of_a_softmax": (
+        "p = tsr.softmax(x, dim=-1)\n    return tsr.where(x >= x.amax(-1, keepdim=True), p * w, 0.0).sum(-1)",
+        2,
+    ),
+    "count": ("return (x == x.amax(-1, keepdim=True)).sum(-1)", 1),
+    "first_and_last": (
+        "j = tsr.iota(x.shape, dim=-1)\n    hot = x == x.amax(-1, keepdim=True)\n"
+        "    return tsr.where(hot, j, x.shape[-1]).amin(-1), tsr.where(hot, j, -1).amax(-1)",
+        1,
+    ),
+    "extremes_of_the_payload": (
+        "hot = x == x.amax(-1, keepdim=True)\n"
+        "    return tsr.where(hot, w, -tsr.inf).amax(-1), tsr.where(hot, w, 0.25).amin(-1)",
+        1,
+    ),
+    "smallest": ("m = x.amin(-1, keepdim=True)\n    return tsr.where(m >= x, w, 0.0).sum(-1)", 1),
+    "masked": (
+        "j = tsr.iota(x.shape, dim=-1)\n    x = tsr.where(j < tsr.iota(x.shape, dim=-2), x, -tsr.inf)\n"
+        "    hot = x == x.amax(-1, keepdim=True)\n"
+        "    return tsr.where(hot, w, 0.0).sum(-1), tsr.where(hot & (j % 2 == 0), w, 0.0).sum(-1)",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16"])
+@pytest.mark.parametrize("name", LARGEST)
+def test_what_belongs_to_the_largest(name, dtype):
+    body, gauges = LARGEST[name]
+    function = define(f"def f(x, w):\n    {body}\n")
+    assert shape_of(function, random((50, 5000), dtype), random((50, 5000), dtype)) == (1, 1, gauges)
+    for shape in ((50, 5000), (3, 5), (1, 70000)):
+        x, w = random(shape, dtype), random(shape, dtype, seed=1)
+        cases = [(x, w), (np.round(x), w), (np.full_like(x, 2), w), (np.full_like(x, -np.inf), w)]
+        # What is not chosen may be anything; a nan is never the largest.
+        cases += [(x.copy(), w.copy()), (x.copy(), w.copy())]
+        cases[4][0][0, 1], cases[4][1][:, 2] = np.nan, np.inf
+        cases[5][0][:, -1], cases[5][1][:, 2] = np.inf, np.nan
+        for case in cases:
+            check(function, *case, least=0)
+
+
+def test_rows_of_a_table_by_the_largest():
+    """The indicator is a factor of a contraction; scores are whole numbers, so that equality is exact."""
+    function = define("""def f(x, g, table):
+    s = x @ g.mT
+    m = s.amax(-1, keepdim=True)
+    return (s == m).to(fp32) @ table, 1.0 / tsr.exp(s - m).sum(-1)
+""")
+    x, g, table = (np.round(2 * random(shape, seed=i)) for i, shape in enumerate([(100, 64), (700, 64), (700, 32)]))
+    assert shape_of(function, x, g, table) == (1, 1, 2)
+    rows, share = function(x, g, table)
+    scores = (x @ g.T).astype(np.float64)
+    top = scores.max(-1, keepdims=True)
+    np.testing.assert_array_equal(rows, (scores == top) @ table)
+    np.testing.assert_allclose(share, 1 / np.exp(scores - top).sum(-1), rtol=1e-6)
+
+
 BY_HAND = """def f(a, b, c):
     x = (a * 0.125) @ b.transpose(-2, -1)
     y = MODIFICATION

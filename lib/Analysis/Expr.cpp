@@ -4,10 +4,12 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 
+#include "llvm/ADT/APInt.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Hashing.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace tessera;
 
@@ -90,6 +92,21 @@ Expr ExprPool::index(SymExpr value, mlir::Type type) {
   node.index = value;
   collectDims(value, node.dims);
   return intern(std::move(node));
+}
+
+Expr ExprPool::unit(ReduceOp monoid, mlir::Type type) {
+  bool isMax = monoid == ReduceOp::Max;
+  if (!isMax && monoid != ReduceOp::Min)
+    return constant(monoid == ReduceOp::Prod || monoid == ReduceOp::All, type);
+  if (llvm::isa<mlir::FloatType>(type)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return constant(isMax ? -infinity : infinity, type);
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (type.isUnsignedInteger() || width == 1)
+    return constant(isMax ? 0 : std::ldexp(1, width) - 1, type);
+  llvm::APInt value = isMax ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getSignedMaxValue(width);
+  return index(SymExpr(value.getSExtValue()), type);
 }
 
 Expr ExprPool::load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type,

@@ -312,7 +312,7 @@ std::optional<Separator::Split> Separator::computeSplit(Expr e, double sign) {
       break;
     case ScalarOp::Log: {
       auto terms = separate(e->args[0]);
-      if (!terms || terms->size() != 1)
+      if (!terms || terms->size() != 1 || terms->front().indicator)
         break;
       SeparatedTerm &t = terms->front();
       alpha.add(t.alpha, sign);
@@ -377,7 +377,7 @@ std::optional<Separator::Terms> Separator::merge(Terms terms) {
 void Separator::centre(Terms &terms) {
   bool hasStatistic = false;
   for (SeparatedTerm &t : terms) {
-    if (!t.beta.isZero() || !t.alpha.isZero())
+    if (!t.beta.isZero() || !t.alpha.isZero() || t.indicator)
       return;
     hasStatistic |= t.b->isConstant(1);
   }
@@ -406,9 +406,57 @@ void Separator::centre(Terms &terms) {
     }
 }
 
+Expr Separator::indicatorOf(Expr condition) {
+  if (condition->kind != ExprNode::Map || !hasX(condition) || !hasR(condition))
+    return nullptr;
+  if (condition->op == ScalarOp::And)
+    for (unsigned i = 0; i < 2; ++i)
+      if (!hasR(condition->args[1 - i]))
+        return indicatorOf(condition->args[i]);
+  bool isOrdered = condition->op == ScalarOp::Ge || condition->op == ScalarOp::Le;
+  if (condition->op != ScalarOp::Eq && !isOrdered)
+    return nullptr;
+  for (unsigned i = 0; i < 2; ++i) {
+    Expr m = condition->args[i];
+    if (m->kind != ExprNode::Reduce || classify(m) != LevelKind::Statistic || m->args[0] != condition->args[1 - i] ||
+        hasR(m->args[0]))
+      continue;
+    // No x lies above its maximum: x >= m is x == m. A minimum is the maximum of -x, which integers do not all have.
+    bool isAbove = (condition->op == ScalarOp::Ge) == (i == 1);
+    if (m->monoid == ReduceOp::Max && !m->type.isInteger(1) && (!isOrdered || isAbove))
+      return m;
+    if (m->monoid == ReduceOp::Min && llvm::isa<mlir::FloatType>(m->type) && (!isOrdered || !isAbove))
+      return m;
+  }
+  return nullptr;
+}
+
+/// Lets the term count only where x is its extremum `indicator`: there an exponent c·x is c·m.
+bool Separator::restrict(SeparatedTerm &term, Expr indicator) {
+  if (term.indicator && term.indicator != indicator)
+    return false;
+  term.indicator = indicator;
+  if (term.beta.isZero())
+    return true;
+  Linear alpha, beta, scaled;
+  if (!splitExponent(indicator->args[0], 1, alpha, beta) || !alpha.isZero() || beta.terms.empty())
+    return false;
+  auto mine = term.beta.terms.find(beta.terms.begin()->first);
+  if (mine == term.beta.terms.end())
+    return false;
+  double scale = mine->second.second / beta.terms.begin()->second.second;
+  scaled.add(beta, scale);
+  if (!(scaled == term.beta))
+    return false;
+  term.alpha.add(linearOf(indicator), scale);
+  term.beta = Linear();
+  return true;
+}
+
 std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
   Expr condition = e->args[0];
-  if (hasX(condition) && hasR(condition))
+  Expr indicator = indicatorOf(condition);
+  if (hasX(condition) && hasR(condition) && !(indicator && e->args[2]->isConstant(0)))
     return fail(e, "chooses by a condition that mixes the stream and a statistic");
   // As a factor of a sum an infinite choice would meet zeros.
   for (unsigned i = 1; i < 3; ++i)
@@ -431,6 +479,15 @@ std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
                     : pool.map(ScalarOp::Where, {condition, otherwise, value}, e->loc);
     };
     for (SeparatedTerm &t : *terms) {
+      if (indicator && !restrict(t, indicator))
+        return fail(e, "chooses a value of another exponent where an extremum is taken");
+      // Where the extremum is nan nothing is chosen, and what it has made of the factor must not matter.
+      if (indicator && llvm::isa<mlir::FloatType>(indicator->type) && (!t.alpha.isZero() || hasR(e->args[i]))) {
+        Expr m = valueOf(indicator);
+        t.a = pool.map(ScalarOp::Where, {pool.map(ScalarOp::Eq, {m, m}, e->loc), valueOf({t.alpha, t.a}),
+                                         pool.constant(0, t.a->type)}, e->loc);
+        t.alpha = Linear();
+      }
       if (!hasX(condition)) {
         t.a = choose(t.a, pool.constant(0, t.a->type));
       } else if (!t.beta.isZero()) {
@@ -456,10 +513,19 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
   if (!hasR(e) && !hasExponential(e))
     return Terms{{Linear(), one(e), Linear(), e}};
   if (e->kind == ExprNode::Cast) {
+    if (Expr indicator = indicatorOf(e->args[0]))
+      return Terms{{Linear(), one(e), Linear(), e, indicator}};
     if (e->isExplicit || !llvm::isa<mlir::FloatType>(e->type) || !llvm::isa<mlir::FloatType>(e->args[0]->type)) {
       if (!hasR(e))
         return Terms{{Linear(), one(e), Linear(), e}};
-      return fail(e, "rounds a value that mixes the stream and a statistic");
+      // A term by itself is converted as the program says.
+      auto terms = separate(e->args[0]);
+      if (!terms)
+        return terms;
+      SeparatedTerm &t = terms->front();
+      if (terms->size() != 1 || !t.a->isConstant(1) || !t.alpha.isZero() || !t.beta.isZero())
+        return fail(e, "rounds a value that mixes the stream and a statistic");
+      return Terms{{Linear(), one(e), Linear(), pool.cast(t.b, e->type, e->isExplicit, e->loc), t.indicator}};
     }
     // The factors keep the wider type; rounding each of them would be more than the program's one rounding.
     auto terms = separate(e->args[0]);
@@ -515,6 +581,9 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
         SeparatedTerm p{s.alpha, pool.mul(s.a, t.a), s.beta, pool.mul(s.b, t.b)};
         p.alpha.add(t.alpha);
         p.beta.add(t.beta);
+        for (Expr indicator : {s.indicator, t.indicator})
+          if (indicator && !restrict(p, indicator))
+            return fail(e, "multiplies an indicator by another exponent");
         product.push_back(p);
       }
     return merge(std::move(product));
@@ -526,7 +595,7 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
     auto b = a ? separate(e->args[div ? 1 : 0]) : std::nullopt;
     if (!b)
       return std::nullopt;
-    if (b->size() != 1)
+    if (b->size() != 1 || b->front().indicator)
       return fail(e, "divides by a sum of the stream and a statistic");
     SeparatedTerm &d = b->front();
     for (SeparatedTerm &t : *a) {
@@ -534,12 +603,14 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
       t.beta.add(d.beta, -1);
       t.a = pool.div(t.a, d.a);
       t.b = pool.div(t.b, d.b);
+      if (t.indicator && !restrict(t, t.indicator))
+        return fail(e, "divides an indicator by another exponent");
     }
     return merge(std::move(*a));
   }
   case ScalarOp::Log: {
     auto a = separate(e->args[0]);
-    if (!a || a->size() != 1)
+    if (!a || a->size() != 1 || a->front().indicator)
       return fail(e, "takes the logarithm of a sum of the stream and a statistic");
     Linear alpha, beta;
     SeparatedTerm &t = a->front();

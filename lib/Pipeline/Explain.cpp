@@ -93,14 +93,20 @@ private:
       writeState(state);
   }
 
+  static std::string onMove(Value gauge) {
+    auto op = gauge.getDefiningOp<sched::GaugeOp>();
+    return op && op.getIndicator() ? "dropped" : "rescaled";
+  }
+
   void writeState(Value state) {
     os << "    keeps a ";
-    if (state.getDefiningOp<sched::GaugeOp>())
-      os << "running maximum that exponents are relative to";
+    if (auto gauge = state.getDefiningOp<sched::GaugeOp>())
+      os << "running maximum that "
+         << (gauge.getIndicator() ? "elements are compared with" : "exponents are relative to");
     else if (auto accumulate = state.getDefiningOp<sched::AccumulateOp>())
       os << "running " << accumulate.getKind()
          << (accumulate.getValues().size() > 1 ? " of products" : "")
-         << (accumulate.getGauge() ? ", rescaled when the maximum moves" : "");
+         << (accumulate.getGauge() ? ", " + onMove(accumulate.getGauge()) + " when the maximum moves" : "");
     else
       os << "value";
     auto type = cast<sched::ValType>(state.getType());

@@ -81,6 +81,8 @@ public:
   void reserve(const std::string &name) { reserved.insert(name); }
 
   Expr constant(double value, mlir::Type type);
+  /// What a monoid leaves as it is.
+  Expr unit(ReduceOp monoid, mlir::Type type);
   Expr index(SymExpr value, mlir::Type type);
   Expr load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type, mlir::Location loc);
   Expr map(ScalarOp op, llvm::ArrayRef<Expr> args, mlir::Location loc);

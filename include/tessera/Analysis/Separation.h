@@ -12,6 +12,9 @@
 // A difference x - r outside an exponent is centred on the stream's first element h: (x - h) - (r - h), which
 // keeps moments accurate when the mean is large.
 //
+// An indicator [x = m], with m the maximum of x, needs no separation: what has been joined for an old maximum is dropped
+// when a larger x comes. Where it holds x is m, so exponents of x leave the sum with it.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SEPARATION_H
 #define TESSERA_ANALYSIS_SEPARATION_H
@@ -43,12 +46,13 @@ struct ExpPair {
   Expr mu;
 };
 
-/// e^alpha · a · e^beta · b
+/// e^alpha · a · e^beta · b; if `indicator` is set, an extremum of x along the stream, b is 0 where x is not it.
 struct SeparatedTerm {
   Linear alpha;
   Expr a;
   Linear beta;
   Expr b;
+  Expr indicator = nullptr;
 };
 
 class Separator {
@@ -69,6 +73,8 @@ public:
   ExpPair pairOf(Expr e);
   Expr valueOf(Expr e);
   Expr valueOf(const ExpPair &pair);
+  /// The extremum m of some x along the stream, if `condition` mixes the two and holds only where x is m; else null.
+  Expr indicatorOf(Expr condition);
 
   bool hasX(Expr e);
   bool hasR(Expr e);
@@ -89,6 +95,7 @@ private:
   std::optional<Terms> separateWhere(Expr e);
   std::optional<Terms> merge(Terms terms);
   void centre(Terms &terms);
+  bool restrict(SeparatedTerm &term, Expr indicator);
   bool splitExponent(Expr e, double scale, Linear &alpha, Linear &beta);
   Linear linearOf(Expr e);
   bool hasExponential(Expr e);

@@ -192,7 +192,7 @@ private:
     {
       mlir::OpBuilder::InsertionGuard inner(builder);
       builder.setInsertionPointToEnd(&stream.getBody().emplaceBlock());
-      std::map<unsigned, mlir::Value> gauges, weights;
+      std::map<unsigned, mlir::Value> gauges, weights, references;
       llvm::SmallVector<mlir::Value> yields;
       for (auto [i, number] : llvm::enumerate(used)) {
         const StreamState &state = plan.states[number];
@@ -202,12 +202,18 @@ private:
                                                    block->getArgument(firstOutput + i), indexOf(state));
         if (state.isGauge) {
           addGauge(state, number, loaded, gauges, weights);
+          references[number] = loaded;
           yields.push_back(gauges[number]);
           continue;
         }
         mlir::Value gauge;
-        if (state.gauge >= 0) {
+        if (state.gauge >= 0)
           gauge = gauges.at(state.gauge);
+        if (gauge && !plan.weightOf(state)) {
+          // A part whose extremum is not the extremum of all counts for nothing.
+          mlir::Value counts = emitMap(ScalarOp::Eq, {references.at(state.gauge), gauge}, loc);
+          loaded = emitMap(ScalarOp::Where, {counts, loaded, emit(pool.unit(state.monoid, state.node->type))}, loc);
+        } else if (gauge) {
           loaded = sched::MapOp::create(builder, loc, loaded.getType(),
                                         builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
                                         mlir::ValueRange{weights.at(state.gauge), loaded});
@@ -290,7 +296,7 @@ private:
     if (it != memo.end())
       return it->second;
     if (e->kind == ExprNode::State)
-      return kernelValues.at(e);
+      return running.count(e) ? running.at(e) : kernelValues.at(e);
     mlir::OpBuilder::InsertionGuard guard(builder);
     if (stream && !inside)
       builder.setInsertionPoint(stream);
@@ -414,12 +420,19 @@ private:
       if (!state.used || state.pass != pass || state.isGauge)
         continue;
       Masks found;
-      if (state.gauge >= 0)
-        found.inExponent(plan.states[state.gauge].exponent);
+      // An indicator also holds where all is masked.
+      if (const StreamState *weight = plan.weightOf(state))
+        found.inExponent(weight->exponent);
       if (state.monoid == ReduceOp::Sum)
         found.inProduct(state.value);
       else if (state.monoid == ReduceOp::Max)
         found.inExponent(state.value);
+      llvm::SmallVector<Expr> unknown;
+      for (auto &[where, condition] : found.conditionOf)
+        if (isRunning(condition, pass))
+          unknown.push_back(where);
+      for (Expr where : unknown)
+        found.conditionOf.erase(where);
       contribution(found);
     }
     for (const KernelOutput &output : plan.outputs)
@@ -435,6 +448,15 @@ private:
     masks.insert(tested.begin(), tested.end());
     blocks.full = {SymExpr(0), size};
     return blocks;
+  }
+
+  /// Whether the value follows an indicator of this pass: before a block is computed it is not known.
+  bool isRunning(Expr e, unsigned pass) {
+    bool found = false;
+    visitExprs({e}, [&](Expr x) {
+      found |= x->kind == ExprNode::State && plan.states[x->state].isIndicator && plan.states[x->state].pass == pass;
+    });
+    return found;
   }
 
   static bool readsData(Expr e) {
@@ -577,6 +599,8 @@ private:
         if (state.isGauge) {
           mlir::Value exponent = emit(state.exponent);
           addGauge(state, number, exponent, gauges, weights);
+          if (state.isIndicator)
+            running[state.node] = gauges[number];
           yields.push_back(gauges[number]);
           continue;
         }
@@ -587,6 +611,7 @@ private:
           emitStore(output, i);
       sched::YieldOp::create(builder, loc, yields);
     }
+    running.clear();
     unsigned result = 0;
     for (const StreamState &state : plan.states)
       if (state.used && state.pass == pass)
@@ -598,7 +623,12 @@ private:
                 std::map<unsigned, mlir::Value> &weights) {
     mlir::FloatAttr scale = builder.getF64FloatAttr(state.scale * M_LOG2E);
     mlir::Location loc = state.exponent->loc;
-    gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, scale);
+    if (state.isIndicator) {
+      gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, builder.getF64FloatAttr(1),
+                                              builder.getUnitAttr());
+      return;
+    }
+    gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, scale, mlir::UnitAttr());
     weights[number] = sched::WeighOp::create(builder, loc, exponent.getType(), exponent, gauges[number], scale);
   }
 
@@ -606,11 +636,12 @@ private:
                              std::map<unsigned, mlir::Value> &weights) {
     mlir::Location loc = state.value->loc;
     mlir::Value gauge = state.gauge >= 0 ? gauges.at(state.gauge) : mlir::Value();
-    mlir::Value weight = state.gauge >= 0 ? weights.at(state.gauge) : mlir::Value();
+    const StreamState *weighing = plan.weightOf(state);
+    mlir::Value weight = weighing ? weights.at(state.gauge) : mlir::Value();
     llvm::SmallVector<mlir::Value> values;
     std::optional<Contraction> contraction;
     if (state.monoid == ReduceOp::Sum) {
-      const DimSet *weightDims = state.gauge >= 0 ? &plan.states[state.gauge].exponent->dims : nullptr;
+      const DimSet *weightDims = weighing ? &weighing->exponent->dims : nullptr;
       contraction = splitContraction(pool, state.value, plan.streamSet(), weightDims, dimOrder());
     }
     auto weighted = [&](Expr factor, bool weigh) -> mlir::Value {
@@ -620,7 +651,7 @@ private:
         return weight;
       mlir::Value other = emit(factor);
       DimSet dims = factor->dims;
-      const DimSet &more = plan.states[state.gauge].exponent->dims;
+      const DimSet &more = weighing->exponent->dims;
       dims.insert(more.begin(), more.end());
       return sched::MapOp::create(builder, loc, valType(dims, factor->type),
                                   builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
@@ -647,6 +678,7 @@ private:
   std::vector<mlir::Value> inputs;
   llvm::DenseMap<mlir::Value, mlir::Value> arguments;
   llvm::DenseMap<Expr, mlir::Value> kernelValues, streamValues;
+  llvm::DenseMap<Expr, mlir::Value> running; ///< indicators inside their stream
   std::set<Expr> masks;
 };
 } // namespace

@@ -16,11 +16,12 @@ namespace tessera {
 /// A value carried along a stream; an ExprNode::State refers to it by number.
 struct StreamState {
   bool isGauge = false;
+  bool isIndicator = false; ///< gauge: what is relative to it counts only where the exponent is the gauge
   ReduceOp monoid = ReduceOp::Sum;
   Expr exponent = nullptr; ///< gauge: what it follows
   double scale = 1;        ///< gauge: weights are e^(scale · (exponent - gauge))
   int gauge = -1;          ///< accumulator: the gauge it is relative to
-  Expr value = nullptr;    ///< accumulator: what is joined (its weight left out)
+  Expr value = nullptr;    ///< accumulator: what is joined (its weight left out, an indicator's gauge written in)
   unsigned pass = 0;
   bool used = false;
   Expr node = nullptr;
@@ -50,6 +51,10 @@ struct KernelPlan {
   int64_t split = 1;           ///< parts of the stream that run apart, to be merged by a second kernel
   std::vector<std::string> notes;
 
+  /// The gauge of the exponential that weighs what the state joins, if there is one.
+  const StreamState *weightOf(const StreamState &state) const {
+    return state.gauge >= 0 && !states[state.gauge].isIndicator ? &states[state.gauge] : nullptr;
+  }
   DimSet streamSet() const { return DimSet(stream.begin(), stream.end()); }
 };
 

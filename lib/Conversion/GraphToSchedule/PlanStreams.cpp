@@ -291,6 +291,10 @@ private:
       return true;
     }
     if (level->monoid == ReduceOp::Max || level->monoid == ReduceOp::Min) {
+      if (Expr value = extremumOfChosen(level, sep, pass)) {
+        pairs[level] = {Linear(), value};
+        return true;
+      }
       auto parts = sep.separateExtremum(level->args[0]);
       if (!parts) {
         reason = sep.reason;
@@ -309,6 +313,51 @@ private:
     return true;
   }
 
+  /// An extremum of what is chosen where x is its own extremum m, and of `other` elsewhere; null if it is not of that form.
+  Expr extremumOfChosen(Expr level, Separator &sep, int pass) {
+    Expr body = level->args[0];
+    if (!body->isMap(ScalarOp::Where) || level->type.isInteger(1))
+      return nullptr;
+    Expr condition = body->args[0], chosen = body->args[1], other = body->args[2];
+    Expr m = sep.indicatorOf(condition), unit = pool.unit(level->monoid, level->type);
+    if (!m || sep.hasR(chosen) || sep.hasX(other) || sep.hasR(other))
+      return nullptr;
+    if (other != unit && condition->isMap(ScalarOp::And))
+      return nullptr;
+    int gauge = indicatorFor(m, sep, pass);
+    Expr value = pool.map(ScalarOp::Where, {condition, chosen, unit}, body->loc);
+    Expr state = accumulator(level->monoid, gauge, relativeTo(gauge, m, value, sep), pass);
+    if (other == unit)
+      return state;
+    // Something is not chosen unless all x are equal.
+    ReduceOp opposite = m->monoid == ReduceOp::Max ? ReduceOp::Min : ReduceOp::Max;
+    Expr least = accumulator(opposite, -1, knownResolved(m->args[0], sep), pass);
+    Expr isMixed = pool.map(ScalarOp::Ne, {least, sep.valueOf(m)}, level->loc);
+    Expr joined = pool.map(reduceOpCombiner(level->monoid), {state, sep.valueOf(other)}, level->loc);
+    return pool.map(ScalarOp::Where, {isMixed, joined, state}, level->loc);
+  }
+
+  /// The gauge that follows x, of which m is the extremum.
+  int indicatorFor(Expr m, Separator &sep, unsigned pass) {
+    Expr exponent = knownResolved(m->args[0], sep);
+    if (m->monoid == ReduceOp::Min)
+      exponent = pool.map(ScalarOp::Neg, {exponent}, m->loc);
+    for (size_t i = 0; i < plan.states.size(); ++i)
+      if (plan.states[i].isIndicator && plan.states[i].exponent == exponent && plan.states[i].pass == pass)
+        return i;
+    StreamState state;
+    state.isGauge = state.isIndicator = true;
+    state.exponent = exponent;
+    return addState(state, exponent, pass);
+  }
+
+  /// A value that compares with the gauge where it compared x with m.
+  Expr relativeTo(int gauge, Expr m, Expr value, Separator &sep) {
+    Expr equal = pool.map(ScalarOp::Eq, {plan.states[gauge].exponent, plan.states[gauge].node}, m->loc);
+    Expr relative = pool.rewrite(value, [&](Expr e) -> Expr { return llvm::is_contained(e->args, m) ? equal : nullptr; });
+    return knownResolved(relative, sep);
+  }
+
   /// The level's value e^lambda · mu from its terms: each is e^(alpha + gauge) · a · state.
   ExpPair finalise(Expr level, const std::vector<SeparatedTerm> &terms, int pass) {
     Separator sep = separator(pass);
@@ -322,6 +371,9 @@ private:
           count = count * pool.dimSize(dim);
         mu = pool.cast(pool.index(count, mlir::IntegerType::get(level->type.getContext(), 64)), level->type, false,
                        level->loc);
+      } else if (t.indicator) {
+        int gauge = indicatorFor(t.indicator, sep, pass);
+        mu = accumulator(ReduceOp::Sum, gauge, relativeTo(gauge, t.indicator, t.b, sep), pass);
       } else {
         int gauge = -1;
         if (!t.beta.isZero()) {
@@ -345,8 +397,8 @@ private:
     double scale = 1;
     exponent = withoutScale(exponent, scale);
     for (size_t i = 0; i < plan.states.size(); ++i)
-      if (plan.states[i].isGauge && plan.states[i].exponent == exponent && plan.states[i].scale == scale &&
-          plan.states[i].pass == pass)
+      if (plan.states[i].isGauge && !plan.states[i].isIndicator && plan.states[i].exponent == exponent &&
+          plan.states[i].scale == scale && plan.states[i].pass == pass)
         return i;
     StreamState state;
     state.isGauge = true;

@@ -208,17 +208,10 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   }
   if (monoid) {
     result = widened(result);
-    if (empty) {
-      bool isFloat = llvm::isa<mlir::FloatType>(result->type);
-      double low = isFloat ? -std::numeric_limits<double>::infinity() : -std::ldexp(1, result->type.getIntOrFloatBitWidth() - 1);
-      double unit = *monoid == ReduceOp::Prod || *monoid == ReduceOp::All ? 1
-                    : *monoid == ReduceOp::Max                            ? low
-                    : *monoid == ReduceOp::Min                            ? -low
-                                                                          : 0;
-      result = pool.constant(unit, result->type);
-    } else if (!over.empty()) {
+    if (empty)
+      result = pool.unit(*monoid, result->type);
+    else if (!over.empty())
       result = pool.reduce(*monoid, over, result, loc, value);
-    }
   }
   return pool.cast(result, type, false, loc);
 }

@@ -107,7 +107,6 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
 
   // Votes of the accesses, then the first name nothing else must precede.
   std::map<std::pair<std::string, std::string>, int> votes;
-  std::set<std::string> fastest, others;
   for (const Access &access : accesses) {
     std::vector<std::string> order = positions(pool, access);
     for (size_t i = 0; i < order.size(); ++i)
@@ -131,7 +130,10 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     names.erase(names.begin() + best);
   }
   // The stream is what runs along memory; short loops beside it stand back.
-  std::stable_partition(order.begin(), order.end(), [&](const std::string &name) { return beside.count(name) != 0; });
+  std::vector<std::string> others;
+  for (const std::string &name : std::exchange(order, {}))
+    (beside.count(name) ? order : others).push_back(name);
+  order.insert(order.end(), others.begin(), others.end());
 
   KernelShape shape;
   shape.elementBytes = std::max(4u, bytes);
@@ -158,8 +160,10 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner});
   };
   for (const StreamState &state : plan.states)
-    if (state.used && !state.isGauge && state.monoid == ReduceOp::Sum)
-      addContraction(state.value, stream, state.gauge >= 0 ? &plan.states[state.gauge].exponent->dims : nullptr, false);
+    if (state.used && !state.isGauge && state.monoid == ReduceOp::Sum) {
+      const StreamState *weight = plan.weightOf(state);
+      addContraction(state.value, stream, weight ? &weight->exponent->dims : nullptr, false);
+    }
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Reduce && e->monoid == ReduceOp::Sum)
       addContraction(e->args[0], DimSet(e->over.begin(), e->over.end()), nullptr, true);

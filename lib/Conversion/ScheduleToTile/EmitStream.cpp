@@ -100,10 +100,16 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     Value before = body->carried[op];
     Value largest = emitJoin(ReduceOp::Max, op.getExponent(), over, order, element, {});
     step.next = before ? map(ScalarOp::Maximum, {before, largest}) : largest;
-    if (double lag = stream.getLag().convertToDouble(); before && lag > 0) {
+    if (double lag = stream.getLag().convertToDouble(); before && lag > 0 && !op.getIndicator()) {
       Value ahead = map(ScalarOp::Sub, {largest, before});
       Value near = map(ScalarOp::Le, {ahead, constant(order, element, lag / op.getScale().convertToDouble())});
       step.next = map(ScalarOp::Where, {near, before, step.next});
+    }
+    if (op.getIndicator()) {
+      step.reference = step.next;
+      if (before)
+        step.rebase = map(ScalarOp::Eq, {before, step.next});
+      return Value();
     }
     step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
     if (before)
@@ -151,9 +157,13 @@ Values Emitter::emitBlock(sched::StreamOp op) {
       Type accumulator = accumulatorType(accumulate.getReduceOp(), accumulate.getValues(),
                                          valType(accumulate.getResult()).getElementType());
       if (Value gauge = accumulate.getGauge(); gauge && state) {
-        GaugeStep step = getGaugeStep(gauge.getDefiningOp<sched::GaugeOp>());
-        Value factor = broadcast(step.rebase, getOrder(gauge), order);
-        state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
+        auto op = gauge.getDefiningOp<sched::GaugeOp>();
+        Value factor = broadcast(getGaugeStep(op).rebase, getOrder(gauge), order);
+        if (op.getIndicator())
+          state = map(ScalarOp::Where,
+                      {factor, state, identity(accumulate.getReduceOp(), order, accumulator)});
+        else
+          state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
       }
       states.push_back(emitJoin(accumulate.getReduceOp(), accumulate.getValues(), over, order,
                                 accumulator, state));
@@ -323,7 +333,7 @@ void Emitter::emitStream(sched::StreamOp op) {
       inits.push_back(
           identity(kind, order, accumulatorType(kind, accumulate.getValues(), element)));
     } else {
-      inits.push_back(constant(order, element, -kInfinity));
+      inits.push_back(identity(ReduceOp::Max, order, element));
     }
   }
   loc = op.getLoc();

@@ -31,7 +31,7 @@ inline constexpr size_t kMaxGridRank = 3;
 struct GaugeStep {
   mlir::Value next;      ///< the gauge after the block
   mlir::Value reference; ///< the same, with 0 for -inf
-  mlir::Value rebase;    ///< 2^(gauge before - reference)
+  mlir::Value rebase;    ///< 2^(gauge before - reference); of an indicator: whether it has stayed
 };
 
 /// One open loop, or the kernel itself.

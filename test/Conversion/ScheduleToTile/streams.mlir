@@ -197,3 +197,38 @@ func.func @product(%x: !gir.tensor<M, K, f32>, %w: !gir.tensor<K, N, f32>) -> !g
   }
   return %r : !gir.tensor<M, N, f32>
 }
+
+// -----
+
+// What was joined for a smaller maximum is dropped, not multiplied; beyond the edge nothing compares equal.
+// CHECK-LABEL: tile.kernel @largest
+// CHECK: scf.for
+// CHECK: scf.for %{{.*}} iter_args(%[[G:.*]] = %{{.*}}, %[[S:.*]] = %{{.*}})
+// CHECK: %[[M:.*]] = tile.reduce max
+// CHECK: %[[GN:.*]] = tile.map maximum(%[[G]], %[[M]])
+// CHECK: %[[STAYS:.*]] = tile.map eq(%[[G]], %[[GN]])
+// CHECK: %[[KEPT:.*]] = tile.map where(%[[STAYS]], %[[S]], %{{.*}})
+// CHECK: %[[HIT:.*]] = tile.map eq(%{{.*}}, %{{.*}})
+// CHECK: %[[V:.*]] = tile.map where(%[[HIT]], %{{.*}}, %{{.*}})
+// CHECK: %[[INSIDE:.*]] = tile.map where(%{{.*}}, %[[V]], %{{.*}})
+// CHECK: %[[SUM:.*]] = tile.reduce sum %[[INSIDE]]
+// CHECK: %[[SN:.*]] = tile.map add(%[[KEPT]], %[[SUM]])
+// CHECK: scf.yield %[[GN]], %[[SN]]
+func.func @largest(%x: !gir.tensor<S, N, f32> {gir.name = "x"}, %y: !gir.tensor<S, N, f32> {gir.name = "y"}) -> !gir.tensor<S, f32>
+    attributes {gir.symbols = {S = {divisor = 8 : i64}}} {
+  %r = sched.kernel @largest_k(%X = %x : !gir.tensor<S, N, f32>, %Y = %y : !gir.tensor<S, N, f32>) -> (%o : !gir.tensor<S, f32>)
+      dims [parallel i = S tile 8, stream n = N tile 128] order [i] {
+    %zero = sched.constant 0.0 : f32 : !sched.val<[], f32>
+    %s:2 = sched.stream over [n] live ["0", "N"] full ["0", "N"] lag 8.0 -> !sched.val<[i], f32>, !sched.val<[i], f32> {
+      %0 = sched.load %X["i", "n"] : !gir.tensor<S, N, f32> -> !sched.val<[i, n], f32>
+      %1 = sched.load %Y["i", "n"] : !gir.tensor<S, N, f32> -> !sched.val<[i, n], f32>
+      %g = sched.gauge %0 indicator : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+      %hit = sched.map eq(%0, %g) : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], i1>
+      %v = sched.map where(%hit, %1, %zero) : (!sched.val<[i, n], i1>, !sched.val<[i, n], f32>, !sched.val<[], f32>) -> !sched.val<[i, n], f32>
+      %l = sched.accumulate sum(%v) rel %g : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+      sched.yield %g, %l : !sched.val<[i], f32>, !sched.val<[i], f32>
+    }
+    sched.store %s#1, %o["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
+  }
+  return %r : !gir.tensor<S, f32>
+}

@@ -223,6 +223,34 @@ func.func @other_gauge(%x: !gir.tensor<S, f32>) {
 
 // -----
 
+func.func @indicator_of_nothing(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      %g = sched.gauge %1 indicator : !sched.val<[n], f32> -> !sched.val<[], f32>
+      // expected-error @+1 {{expected values that compare with the indicator after 'rel', and with no other gauge}}
+      %s = sched.accumulate sum(%1) rel %g : (!sched.val<[n], f32>, !sched.val<[], f32>) -> !sched.val<[], f32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @weight_of_indicator(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      %g = sched.gauge %1 indicator : !sched.val<[n], f32> -> !sched.val<[], f32>
+      // expected-error @+1 {{expected a gauge of an exponent, got an indicator}}
+      %w = sched.weigh %1 rel %g : (!sched.val<[n], f32>, !sched.val<[], f32>) -> !sched.val<[n], f32>
+    }
+  }
+  return
+}
+
+// -----
+
 func.func @gauge_outside(%x: !gir.tensor<S, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
     %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>

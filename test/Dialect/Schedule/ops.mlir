@@ -91,6 +91,25 @@ func.func @copy(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
   return %r : !gir.tensor<S, f32>
 }
 
+// A sum of what belongs to the largest elements.
+// CHECK-LABEL: func.func @indicator
+func.func @indicator(%x: !gir.tensor<S, i32>, %y: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i32>, %b = %y : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
+    %zero = sched.constant 0.0 : f32 : !sched.val<[], f32>
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, i32> -> !sched.val<[n], i32>
+      %2 = sched.load %b["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      // CHECK: %[[G:.*]] = sched.gauge %{{.*}} indicator : <[n], i32> -> <[], i32>
+      %g = sched.gauge %1 indicator : !sched.val<[n], i32> -> !sched.val<[], i32>
+      %hit = sched.map eq(%1, %g) : (!sched.val<[n], i32>, !sched.val<[], i32>) -> !sched.val<[n], i1>
+      %v = sched.map where(%hit, %2, %zero) : (!sched.val<[n], i1>, !sched.val<[n], f32>, !sched.val<[], f32>) -> !sched.val<[n], f32>
+      // CHECK: sched.accumulate max(%{{.*}}) rel %[[G]]
+      %s = sched.accumulate max(%v) rel %g : (!sched.val<[n], f32>, !sched.val<[], i32>) -> !sched.val<[], f32>
+    }
+  }
+  return
+}
+
 // CHECK-LABEL: @dim
 // CHECK-SAME: sched.d = #sched.dim<inner k = "2*D" tile 32>
 func.func private @dim() attributes {sched.d = #sched.dim<inner k = "D * 2" tile 32>}

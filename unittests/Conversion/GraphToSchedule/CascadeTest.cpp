@@ -37,8 +37,10 @@ public:
   Expr exp(Expr a) { return fn(ScalarOp::Exp, a); }
   Expr log(Expr a) { return fn(ScalarOp::Log, a); }
   Expr select(Expr condition, Expr a, Expr b) { return pool.map(ScalarOp::Where, {condition, a, b}, loc()); }
+  Expr equal(Expr a, Expr b) { return pool.map(ScalarOp::Eq, {a, b}, loc()); }
   Expr less(Expr a, Expr b) { return pool.map(ScalarOp::Lt, {a, b}, loc()); }
   Expr sum(Expr body) { return pool.reduce(ReduceOp::Sum, {n}, body, loc(), {}); }
+  Expr min(Expr body) { return pool.reduce(ReduceOp::Min, {n}, body, loc(), {}); }
   Expr max(Expr body) { return pool.reduce(ReduceOp::Max, {n}, body, loc(), {}); }
 
   mlir::Location loc() { return mlir::UnknownLoc::get(&context); }
@@ -82,11 +84,9 @@ public:
       auto it = levels.find(e);
       if (it != levels.end())
         return it->second;
-      double result = e->monoid == ReduceOp::Max ? -inf : 0;
-      for (size_t i = 0; i < data[0].size(); ++i) {
-        double value = eval(e->args[0], i);
-        result = e->monoid == ReduceOp::Max ? std::max(result, value) : result + value;
-      }
+      double result = unit(e->monoid);
+      for (size_t i = 0; i < data[0].size(); ++i)
+        result = join(e->monoid, result, eval(e->args[0], i));
       return levels[e] = result;
     }
     case ExprNode::State:
@@ -134,30 +134,34 @@ public:
   std::string n;
 
 private:
+  static double unit(ReduceOp monoid) { return monoid == ReduceOp::Max ? -inf : monoid == ReduceOp::Min ? inf : 0; }
+  static double join(ReduceOp monoid, double a, double b) {
+    return monoid == ReduceOp::Max ? std::max(a, b) : monoid == ReduceOp::Min ? std::min(a, b) : a + b;
+  }
+
   std::vector<double> block(const KernelPlan &plan, unsigned pass, int begin, int end) {
     std::vector<double> result(plan.states.size(), 0);
     for (size_t i = 0; i < plan.states.size(); ++i) {
       const StreamState &state = plan.states[i];
       if (!state.used || state.pass != pass)
         continue;
-      double total = state.isGauge || state.monoid == ReduceOp::Max ? -inf : 0;
+      double total = unit(state.isGauge ? ReduceOp::Max : state.monoid);
       for (int at = begin; at < end; ++at) {
         if (state.isGauge) {
           total = std::max(total, eval(state.exponent, at));
           continue;
         }
         double weight = 1;
-        if (state.gauge >= 0) {
+        if (const StreamState *gauge = plan.weightOf(state)) {
           double g = result[state.gauge];
-          const StreamState &gauge = plan.states[state.gauge];
-          weight = std::exp(gauge.scale * (eval(gauge.exponent, at) - (g == -inf ? 0 : g)));
+          weight = std::exp(gauge->scale * (eval(gauge->exponent, at) - (g == -inf ? 0 : g)));
         }
-        if (state.monoid == ReduceOp::Max)
-          total = std::max(total, eval(state.value, at));
-        else if (weight != 0)
-          total += weight * eval(state.value, at);
+        if (weight != 0)
+          total = join(state.monoid, total, weight * eval(state.value, at));
       }
       result[i] = total;
+      if (state.isIndicator) // the values of this block compare with it
+        states[i] = total;
     }
     return result;
   }
@@ -169,14 +173,18 @@ private:
       const StreamState &state = plan.states[i];
       if (!state.used || state.pass != pass)
         continue;
-      if (state.isGauge || state.monoid == ReduceOp::Max) {
+      if (state.isGauge) {
         result[i] = std::max(a[i], b[i]);
-      } else if (state.gauge >= 0) {
+      } else if (plan.weightOf(state)) {
         double g = result[state.gauge] == -inf ? 0 : result[state.gauge];
         double scale = plan.states[state.gauge].scale;
         result[i] = a[i] * std::exp(scale * (a[state.gauge] - g)) + b[i] * std::exp(scale * (b[state.gauge] - g));
       } else {
-        result[i] = a[i] + b[i];
+        auto kept = [&](const std::vector<double> &part) {
+          bool counts = state.gauge < 0 || part[state.gauge] == result[state.gauge];
+          return counts ? part[i] : unit(state.monoid);
+        };
+        result[i] = join(state.monoid, kept(a), kept(b));
       }
     }
     return result;
@@ -278,6 +286,22 @@ const Known accepted[] = {
        Expr l = c.pool.add(c.sum(e), c.exp(c.pool.sub(c.k(1), m)));
        return c.sum(c.pool.mul(c.pool.div(e, l), c.x(1)));
      }, 1, 2},
+    {"what belongs to the largest", [](Cascade &c) {
+       return c.sum(c.select(c.equal(c.x(0), c.max(c.x(0))), c.x(1), c.c(0)));
+     }, 1, 1},
+    {"weight of the smallest", [](Cascade &c) {
+       Expr p = c.pool.mul(weights(c, c.pool.mul(c.x(0), c.c(0.5))), c.x(1));
+       return c.sum(c.select(c.equal(c.min(c.x(0)), c.x(0)), p, c.c(0)));
+     }, 2, 2},
+    {"rounded to few values", [](Cascade &c) {
+       Expr x = c.fn(ScalarOp::Round, c.x(0)), hit = c.equal(x, c.max(x));
+       Expr count = c.sum(c.select(hit, c.c(1), c.c(0)));
+       return c.pool.div(c.sum(c.select(hit, c.x(1), c.c(0))), count);
+     }, 1, 2},
+    {"first of the largest", [](Cascade &c) {
+       Expr x = c.fn(ScalarOp::Round, c.x(0));
+       return c.pool.map(ScalarOp::Neg, {c.max(c.select(c.equal(x, c.max(x)), c.fn(ScalarOp::Neg, c.j()), c.c(3)))}, c.loc());
+     }, 1, 3},
     {"extremum of a difference", [](Cascade &c) {
        return c.max(c.pool.sub(c.x(0), c.pool.div(c.sum(c.x(0)), c.count())));
      }, 0, 1},
@@ -315,6 +339,12 @@ TEST(Cascade, ImpossibleProgramsNeedAnotherPass) {
       {"condition", [&](Cascade &c) { return c.sum(c.select(c.less(mean(c), c.x(0)), c.x(0), c.c(0))); }},
       {"reciprocal", [&](Cascade &c) {
          return c.sum(c.pool.div(c.c(1), c.pool.add(c.pool.add(c.x(0), mean(c)), c.c(100))));
+       }},
+      {"what does not belong to the largest", [](Cascade &c) {
+         return c.sum(c.select(c.equal(c.x(0), c.max(c.x(0))), c.x(1), c.x(2)));
+       }},
+      {"largest of another", [](Cascade &c) {
+         return c.sum(c.select(c.equal(c.x(1), c.max(c.x(0))), c.x(1), c.c(0)));
        }},
       {"absolute", [&](Cascade &c) { return c.sum(c.fn(ScalarOp::Abs, c.pool.sub(c.x(0), mean(c)))); }},
   };
@@ -389,7 +419,7 @@ TEST(Cascade, RandomCascades) {
         }
       }
       Expr a = expression(depth - 1);
-      switch (random() % 12) {
+      switch (random() % 13) {
       case 0:
       case 1:
         return c.pool.add(a, expression(depth - 1));
@@ -410,6 +440,10 @@ TEST(Cascade, RandomCascades) {
         return c.select(c.less(c.j(), c.c(static_cast<double>(random() % 12))), a, c.c(random() % 2 ? 0 : -inf));
       case 10:
         return c.fn(ScalarOp::Relu, a);
+      case 11: {
+        Expr x = c.fn(ScalarOp::Round, c.x(random() % 3));
+        return c.select(c.equal(x, random() % 2 ? c.max(x) : c.min(x)), a, c.c(0));
+      }
       default:
         return c.log(c.pool.add(c.fn(ScalarOp::Square, a), c.c(0.5)));
       }

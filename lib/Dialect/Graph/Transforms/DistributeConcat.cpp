@@ -114,7 +114,8 @@ private:
     if (auto broadcast = llvm::dyn_cast<gir::BroadcastOp>(op))
       return carry(broadcast.getDims()[dim]);
     if (auto reduce = llvm::dyn_cast<gir::ReduceOp>(op)) {
-      if (tensorType(reduce.getInput()).isBool() && reduce.getReduceOp() != tessera::ReduceOp::Any &&
+      if (tensorType(reduce.getInput()).isBool() &&
+          reduce.getReduceOp() != tessera::ReduceOp::Any &&
           reduce.getReduceOp() != tessera::ReduceOp::All)
         return false;
       if (positionOf(reduce.getDims(), dim) >= 0)
@@ -188,7 +189,8 @@ private:
   }
 
   /// The operation on part `i`, which gives elements of type `element`.
-  Value onPart(OpBuilder &builder, Operation *op, ArrayRef<int64_t> dims, unsigned i, Type element) {
+  Value onPart(OpBuilder &builder, Operation *op, ArrayRef<int64_t> dims, unsigned i,
+               Type element) {
     IRMapping mapping;
     for (auto [operand, dim] : llvm::zip_equal(op->getOperands(), dims))
       mapping.map(operand, partOf(builder, op->getLoc(), operand, dim, i));
@@ -224,14 +226,14 @@ private:
       int64_t part = partOf(slice, dims[0]);
       SmallVector<SymExpr> starts = startsOf(slice);
       starts[dims[0]] = starts[dims[0]] - offsets[part];
-      result.replaceAllUsesWith(builder.createOrFold<gir::SliceOp>(
-          op->getLoc(), partsOf[slice.getInput()][part], starts, slice.getSteps(),
-          tensorType(result).getShape()));
+      result.replaceAllUsesWith(
+          builder.createOrFold<gir::SliceOp>(op->getLoc(), partsOf[slice.getInput()][part], starts,
+                                             slice.getSteps(), tensorType(result).getShape()));
       return;
     }
     // Sums are joined before they are rounded.
-    tessera::ReduceOp kind = contract ? tessera::ReduceOp::Sum
-                                      : llvm::cast<gir::ReduceOp>(op).getReduceOp();
+    tessera::ReduceOp kind =
+        contract ? tessera::ReduceOp::Sum : llvm::cast<gir::ReduceOp>(op).getReduceOp();
     bool isSum = kind == tessera::ReduceOp::Sum || kind == tessera::ReduceOp::Prod;
     Type joinedElement = isSum ? gir::accumulationType(element) : element;
     Value joined;

@@ -210,8 +210,9 @@ LogicalResult GaugeOp::verify() {
     return failure();
   auto kernel = cast<KernelOp>((*stream)->getParentOp());
   Type element = valType(getExponent()).getElementType();
-  if (!isa<FloatType>(element))
-    return emitOpError() << "expected a floating point exponent, got " << element;
+  if (getIndicator() ? element.isInteger(1) : !isa<FloatType>(element))
+    return emitOpError() << "expected " << (getIndicator() ? "numbers" : "a floating point exponent")
+                         << ", got " << element;
   if (failed(expectElement(*this, "a result", element, valType(getResult()).getElementType())))
     return failure();
   return expectUnion(*this, kernel, getExponent(), stream->getOver());
@@ -227,7 +228,10 @@ LogicalResult WeighOp::verify() {
   if (failed(expectElement(*this, "a gauge", element, valType(getGauge()).getElementType())) ||
       failed(expectElement(*this, "a result", element, valType(getResult()).getElementType())))
     return failure();
-  if (auto gauge = getGauge().getDefiningOp<GaugeOp>(); gauge && gauge.getScale() != getScale())
+  auto gauge = getGauge().getDefiningOp<GaugeOp>();
+  if (gauge && gauge.getIndicator())
+    return emitOpError("expected a gauge of an exponent, got an indicator");
+  if (gauge && gauge.getScale() != getScale())
     return emitOpError() << "expected the gauge's scale " << gauge.getScaleAttr() << ", got " << getScaleAttr();
   for (StringAttr dim : valType(getGauge()).getDims())
     if (!valType(getExponent()).hasDim(dim))
@@ -236,8 +240,9 @@ LogicalResult WeighOp::verify() {
   return expectUnion(*this, *kernel, getOperands());
 }
 
-/// The weights among the operations of `stream` that `values` are computed from.
-static void collectWeights(StreamOp stream, ValueRange values, SmallVectorImpl<WeighOp> &weights) {
+/// The weights, and the gauges that are no weights', among the operations of `stream` that `values` are computed from.
+static void collectWeights(StreamOp stream, ValueRange values, SmallVectorImpl<WeighOp> &weights,
+                           SmallVectorImpl<GaugeOp> &gauges) {
   llvm::SetVector<Operation *> work;
   auto push = [&](ValueRange operands) {
     for (Value operand : operands)
@@ -249,6 +254,8 @@ static void collectWeights(StreamOp stream, ValueRange values, SmallVectorImpl<W
     auto weigh = dyn_cast<WeighOp>(work[i]);
     if (weigh && isa_and_nonnull<GaugeOp>(weigh.getGauge().getDefiningOp()))
       weights.push_back(weigh);
+    else if (auto gauge = dyn_cast<GaugeOp>(work[i]))
+      gauges.push_back(gauge);
     else
       push(work[i]->getOperands());
   }
@@ -296,22 +303,28 @@ LogicalResult AccumulateOp::verify() {
     }
 
   SmallVector<WeighOp> weights;
-  collectWeights(*stream, getValues(), weights);
+  SmallVector<GaugeOp> gauges;
+  collectWeights(*stream, getValues(), weights, gauges);
   if (!getGauge()) {
-    if (weights.empty())
+    if (weights.empty() && gauges.empty())
       return success();
     InFlightDiagnostic diagnostic = emitOpError("expected 'rel' and the gauge of its weights");
-    diagnostic.attachNote(weights.front().getLoc()) << "the weights are made here";
+    Operation *used = weights.empty() ? gauges.front().getOperation() : weights.front();
+    diagnostic.attachNote(used->getLoc()) << "the weights are made here";
     return diagnostic;
   }
   auto gauge = getGauge().getDefiningOp<GaugeOp>();
   if (!gauge || gauge->getParentOp() != *stream)
     return emitOpError("expected a sched.gauge of this stream after 'rel'");
-  if (getReduceOp() != tessera::ReduceOp::Sum || !isa<FloatType>(element))
+  if (gauge.getIndicator()) {
+    if (!weights.empty() || gauges.empty() || llvm::any_of(gauges, [&](GaugeOp g) { return g != gauge; }))
+      return emitOpError("expected values that compare with the indicator after 'rel', and with no other gauge");
+  } else if (getReduceOp() != tessera::ReduceOp::Sum || !isa<FloatType>(element)) {
     return emitOpError() << "expected a floating point 'sum' relative to a gauge, got '"
                          << getKind() << "' of " << element;
-  if (weights.empty())
+  } else if (weights.empty() || !gauges.empty()) {
     return emitOpError("expected values made from weights of the gauge, got none");
+  }
   for (WeighOp weigh : weights)
     if (weigh.getGauge() != getGauge()) {
       InFlightDiagnostic diagnostic = emitOpError("expected weights of the gauge after 'rel'");

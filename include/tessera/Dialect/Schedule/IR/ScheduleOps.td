@@ -131,13 +131,19 @@ def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
     gauge are relative to it; when it moves from g to g', states are multiplied by
     2^((g - g') * scale). Inside the body the result is the gauge after the current block.
 
+    An `indicator` may be of any numbers. States that are relative to it join only what belongs to elements equal to
+    the gauge: their values compare with it themselves, and when it moves they are dropped.
+
     ```mlir
     %g = sched.gauge %u scale 1.4426950408889634 : f64 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+    %m = sched.gauge %x indicator : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
     ```
   }];
-  let arguments = (ins Schedule_ValType:$exponent, DefaultValuedAttr<F64Attr, "1.0">:$scale);
+  let arguments = (ins Schedule_ValType:$exponent, DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$indicator);
   let results = (outs Schedule_ValType:$result);
-  let assemblyFormat = "$exponent (`scale` $scale^)? attr-dict `:` type($exponent) `->` type($result)";
+  let assemblyFormat = [{
+    $exponent (`scale` $scale^)? (`indicator` $indicator^)? attr-dict `:` type($exponent) `->` type($result)
+  }];
 }
 
 def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
@@ -160,8 +166,8 @@ def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegme
   let summary = "joins a block's values, or products of values, into a state";
   let description = [{
     With two values their product is summed (a contraction). Dimensions of the stream are joined
-    with `kind`. With `rel`, the values are made from weights of that gauge, and the state is
-    relative to it. The result's element type is the accumulator's. Only `sched.yield` uses a state.
+    with `kind`. With `rel`, the values are made from weights of that gauge, or compare with it if it
+    is an indicator, and the state is relative to it. The result's element type is the accumulator's. Only `sched.yield` uses a state.
 
     ```mlir
     %a = sched.accumulate sum(%w, %v) rel %g
