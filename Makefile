@@ -7,7 +7,7 @@ HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
 
-.PHONY: all setup build demo test bench fuzz dist docs peers help clean
+.PHONY: all setup build demo test bench fuzz dist docs peers tileiras help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -22,6 +22,7 @@ demo: build ## flash attention from plain mathematics: compiled, checked against
 	@$(PYTHON) examples/demo.py $(DEMO_ARGS)
 
 test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm" runs some)
+	@utils/tileiras.sh || echo "make: without tileiras, what needs it is skipped" >&2
 	@utils/ninja.sh all unittests
 	@$(PYTHON) utils/test.py $(TEST_ARGS)
 
@@ -33,6 +34,9 @@ peers: setup ## install PyTorch into .venv as a peer of `make bench` (large)
 	@$(PYTHON) -m pip install --disable-pip-version-check --retries 1 torch \
 	  --index-url https://download.pytorch.org/whl/cpu || \
 	  $(PYTHON) -m pip install --disable-pip-version-check torch
+
+tileiras: setup ## install NVIDIA's assembler for CUDA Tile IR into .venv (TILEIRAS_VERSION=13.4)
+	@utils/tileiras.sh
 
 fuzz: build ## random programs against the reference (SEEDS=0:20000)
 	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)

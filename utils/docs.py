@@ -3,8 +3,8 @@
 
     utils/docs.py [FOLDER]
 
-Everything comes from the definitions: the .td files through mlir-tblgen, ScalarOps.def by its
-entries.
+Everything comes from the definitions: the .td files through mlir-tblgen, ScalarOps.def and CUDA
+Tile IR's Operations.def by their entries.
 """
 
 import re
@@ -84,6 +84,33 @@ def scalar_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def cuda_tile_page() -> str:
+    """The operations of CUDA Tile IR that we read and write, as Operations.def has them."""
+    path = INCLUDE / "tessera" / "CodeGen" / "CudaTileIR" / "Bytecode" / "Operations.def"
+    text = path.read_text()
+    strings = r'((?:"[^"]*"\s*)+)'
+    entry = re.compile(
+        r"^// (?P<section>[^/\n]+)$|CUDATILE_OP\(\w+,\s*(?P<name>\w+),\s*(?P<opcode>\d+),"
+        rf"\s*(?P<since>\d+),\s*\w+,\s*{strings},\s*{strings},\s*{strings},\s*\d+,"
+        rf"\s*{strings}\)",
+        re.MULTILINE,
+    )
+    lines = ["# CUDA Tile IR", "", "Operations of the bytecode and the format that introduced them."]
+    for found in entry.finditer(text[text.index("#endif") :]):
+        if found["section"]:
+            lines += ["", f"## {found['section']}", ""]
+            lines += ["| name | opcode | since | results | operands | attributes | meaning |"]
+            lines += ["| --- " * 7 + "|"]
+            continue
+        parts = ["".join(re.findall(r'"([^"]*)"', part)) for part in found.groups()[4:]]
+        results, operands, attributes, meaning = (part.lstrip("#") for part in parts)
+        lines.append(
+            f"| `{found['name']}` | {found['opcode']} | 13.{found['since']} | {results} "
+            f"| {operands} | {attributes} | {meaning} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TOP / "build" / "docs"
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,6 +119,7 @@ def main() -> int:
         "passes.md": pass_page(),
         "interfaces.md": interface_page(),
         "elementwise.md": scalar_page(),
+        "cuda_tile.md": cuda_tile_page(),
     }
     titles = {name: text.split("\n", 1)[0].lstrip("# ") for name, text in pages.items()}
     pages["README.md"] = "# Reference\n\n" + "".join(

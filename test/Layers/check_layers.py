@@ -55,6 +55,7 @@ RULES: list[tuple[str, list[str], bool]] = [
         for a in DIALECTS
         for b in [*DIALECTS, "LLVM"]
     ],
+    ("CodeGen/CudaTileIR/Bytecode", BASE, False),
     ("CodeGen", [*SHARED, *DIALECT_IR, "Analysis", "Conversion/TileToTarget", *RUNTIME_ABI], True),
     ("Bundle", [*BASE, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
