@@ -35,12 +35,12 @@ def test_annotations():
     "items", [(1.5,), (-1,), (True,), ("not a name",), ("M", "*batch"), (fp16, "M"), (None,)]
 )
 def test_wrong_annotations(items):
-    with pytest.raises(TypeError, match=r"Tensor\[\.\.\.\]: "):
+    with pytest.raises(tsr.ArgumentError, match=r"Tensor\[\.\.\.\]: "):
         Tensor[items]
 
 
 def test_tensor_is_no_array():
-    with pytest.raises(TypeError, match="annotation"):
+    with pytest.raises(tsr.ArgumentError, match="annotation"):
         Tensor(3)
 
 

@@ -156,9 +156,10 @@ def run(first: int, end: int, report: Path, jobs: int, seconds: float) -> dict[i
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seeds", default="0:1000", help="FIRST:END")
-    parser.add_argument("--report", type=Path, default=Path("build/fuzz/report.jsonl"))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seeds", default="0:1000", help="FIRST:END, default 0:1000")
+    parser.add_argument("--report", type=Path, default=Path("build/fuzz/report.jsonl"),
+                        help="one line of JSON per seed, default build/fuzz/report.jsonl")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, default one per core")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no new seeds after this time")
     arguments = parser.parse_args()
     try:

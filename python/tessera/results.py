@@ -78,7 +78,10 @@ class Destination:
             results = [self.library.finish(array) for array in results]
         else:
             if len(results) != len(self.outs):
-                raise ArgumentError(f"out: expected {len(results)} arrays, found {len(self.outs)}")
+                plural = "" if len(results) == 1 else "s"
+                raise ArgumentError(
+                    f"out: expected {len(results)} array{plural}, found {len(self.outs)}"
+                )
             for library, index in self.copies:
                 library.copy(self.outs[index], results[index])
             results = self.outs

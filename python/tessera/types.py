@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import ArgumentError
+
 
 class DType:
     """An element type. `code` is its number in the runtime; None: no target computes in it yet."""
@@ -81,7 +83,7 @@ class Tensor:
     """`Tensor["B", 64, fp16]`: strings are symbolic sizes, a type may come last."""
 
     def __new__(cls, *_: Any, **__: Any) -> Tensor:
-        raise TypeError(
+        raise ArgumentError(
             "Tensor is an annotation, it is written Tensor[...]; pass arrays to functions"
         )
 
@@ -94,14 +96,14 @@ class Tensor:
             items = tuple(dims)
         for position, dim in enumerate(items):
             if isinstance(dim, DType):
-                raise TypeError("Tensor[...]: the element type comes last")
+                raise ArgumentError("Tensor[...]: the element type comes last")
             if isinstance(dim, str):
                 if dim.startswith("*") and position != 0:
-                    raise TypeError(
+                    raise ArgumentError(
                         f"Tensor[...]: '{dim}' stands for leading dimensions and comes first"
                     )
                 if not dim.removeprefix("*").isidentifier():
-                    raise TypeError(f"Tensor[...]: expected a name, found '{dim}'")
+                    raise ArgumentError(f"Tensor[...]: expected a name, found '{dim}'")
             elif isinstance(dim, bool) or not isinstance(dim, int) or dim < 0:
-                raise TypeError(f"Tensor[...]: expected a name or a size, found {dim!r}")
+                raise ArgumentError(f"Tensor[...]: expected a name or a size, found {dim!r}")
         return TensorType(items, dtype)

@@ -29,7 +29,7 @@ int compile(const Options &options) {
     return exitStatus(status);
   if (emits)
     return emitStage(result.get(), options.emit, options);
-  if (options.output.empty())
+  if (options.output.empty() && options.emit.empty())
     return Success;
   uint64_t length = 0;
   const void *bundle = tessera_result_bundle(result.get(), &length);

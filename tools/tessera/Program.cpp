@@ -15,6 +15,10 @@ namespace tessera::cli {
 
 namespace {
 
+/// What --option knows, as the Python package's options.
+const char *const optionNames[] = {"numerics",        "matmul", "fast_math", "deterministic",
+                                   "batch_invariant", "accum",  "via"};
+
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
   while (size_t count = std::fread(buffer, 1, sizeof buffer, stream))
@@ -182,7 +186,15 @@ bool Program::read(const std::string &program, const Options &given) {
       usageError("--option: expected KEY=VALUE, got '" + option + "'");
       return false;
     }
-    options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
+    std::string key = option.substr(0, equals);
+    if (std::find(std::begin(optionNames), std::end(optionNames), key) == std::end(optionNames)) {
+      std::string known;
+      for (const char *name : optionNames)
+        known += std::string(" ") + name;
+      usageError("--option: there is no option '" + key + "', expected one of" + known);
+      return false;
+    }
+    options.emplace_back(std::move(key), option.substr(equals + 1));
   }
   if (!readFile())
     return false;

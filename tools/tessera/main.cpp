@@ -8,6 +8,7 @@
 #include "tessera-c/tessera.h"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -40,7 +41,10 @@ void addProgramOptions(CLI::App &command, Options &options) {
 CLI::App *addCompile(CLI::App &app, Options &options) {
   CLI::App *command = app.add_subcommand("compile", "compile one function; write code or IR");
   addProgramOptions(*command, options);
-  command->add_option("--emit", options.emit, "write this stage as text; default: the bundle")
+  command
+      ->add_option("--emit", options.emit,
+                   "write this stage as text, or the bundle; default: the bundle if -o names a "
+                   "file, else the program is only checked")
       ->check(CLI::IsMember({"graph", "sched", "tile", "target", "llvm", "asm", "bundle", "ptx",
                              "tileir", "tileir-bytecode", "cubin", "sass"}));
   command->add_option("--via", options.via, "the road to NVIDIA's machine code")
@@ -79,6 +83,18 @@ void addPlanned(CLI::App &app, std::map<CLI::App *, std::function<int()>> &comma
   }
 }
 
+/// What is wrong with the command line: CLI11's words in the style of our own messages.
+std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, char **argv) {
+  std::string first = argc > 1 ? argv[1] : "";
+  auto named = [&](const CLI::App *command) { return command->get_name() == first; };
+  if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
+    return "there is no command '" + first + "', expected compile, run, explain or devices";
+  std::string message = error.what();
+  if (!message.empty())
+    message[0] = std::tolower(static_cast<unsigned char>(message[0]));
+  return message;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -101,9 +117,7 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &success) { // --help, --version
     return app.exit(success);
   } catch (const CLI::Error &error) {
-    std::string message = error.what();
-    usageError(message + "\nrun 'tessera --help' for the usage");
-    return Usage;
+    return usageError(usageText(app, error, argc, argv) + "\nrun 'tessera --help' for the usage");
   }
   for (auto &[command, function] : commands)
     if (command->parsed())
