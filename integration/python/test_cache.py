@@ -61,6 +61,14 @@ def test_a_warm_process_loads_no_compiler(run):
     assert run()[0] == "cached"
 
 
+def test_dumps_are_written_also_when_the_code_is_in_the_cache(run, tmp_path):
+    run()
+    assert run(TESSERA_DUMP=str(tmp_path / "dump"))[0] == "compiled"
+    assert {path.name.split(".")[1] for path in (tmp_path / "dump").iterdir()} >= {"graph", "tile"}
+    out, log = run(TESSERA_LOG="info")
+    assert out == "cached" and "'outer' for cpu comes from the cache" in log
+
+
 def test_captured_values_and_known_sizes_are_in_the_key(run):
     assert run(2.0, 5)[0] == "compiled"
     assert run(3.0, 5)[0] == "compiled"

@@ -175,8 +175,12 @@ def _read_entry(key: str) -> tuple[bytes, dict] | None:
 
 
 def specialise(unit: Unit, fresh: bool = False) -> Artifact:
-    """The code of a unit, from the cache (unless it must be fresh) or from the compiler."""
+    """The code of a unit, from the cache (unless it must be fresh) or from the compiler.
+
+    The compiler alone writes the stages that TESSERA_DUMP asks for: then nothing comes from the cache.
+    """
     start = time.perf_counter()
+    fresh = fresh or bool(os.environ.get("TESSERA_DUMP"))
     keys = Keys(unit)
     index_key = keys.index()
     index = _read_index(index_key)
@@ -187,6 +191,7 @@ def specialise(unit: Unit, fresh: bool = False) -> Artifact:
         try:
             if unit.target == "cpu":
                 artifact.module  # noqa: B018 (an entry that does not load is a miss)
+            _tessera.log(1, f"'{unit.name}' for {unit.target} comes from the cache")
             return artifact
         except TesseraError as error:
             _tessera.log(1, f"cache: an entry could not be used: {error}")
