@@ -1,5 +1,6 @@
 """Contractions: shapes, batches, transposed operands, vectors, types, layouts, prologues, epilogues."""
 
+import numpy as np
 import pytest
 from harness import FLOATS, LAYOUTS, check, define, has_bf16, random
 
@@ -75,3 +76,24 @@ def test_row_statistics_of_a_product():
     f = define("def f(x, w):\n    y = x @ w\n    return tsr.softmax(y, dim=-1), tsr.logsumexp(y, dim=-1), y.amax(dim=0)\n")
     for m, k, n in [(3, 5, 7), (65, 17, 130)]:
         check(f, random((m, k)), random((k, n), seed=1))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_infinities_and_nans(matmul, dtype):
+    """Numbers that a unit for narrow products cannot take apart: each meets zeros and exact values."""
+    skip_without_bf16(dtype)
+    x, y = random((70, 66), dtype), random((66, 90), dtype, seed=1)
+    x[3, 5], x[4, 6], x[50, 60] = np.inf, -np.inf, np.nan
+    y[5, 7], y[6, 8], y[5, 9], y[40, 80] = 1, 0, 3, np.nan
+    check(matmul, x, y, least=0.9)
+    x[3:, 5:], y[40:] = 1, 1
+    largest = {"fp64": 1.7e308, "fp32": 3.4028235e38, "bf16": 3.3895e38, "fp16": 65504}[dtype]
+    x[10, 10], y[10, 10:20] = largest, [0, 0.5, -0.5, 0.25, 1e-3, -1e-3, 0, 0.125, 0.5, 0]
+    check(matmul, x, y, least=0.9)
+
+
+@pytest.mark.parametrize("scale", [2.0**-70, 2.0**-40, 2.0**-20, 2.0**40, 2.0**60])
+def test_magnitudes(matmul, scale):
+    x, y = random((64, 96)) * np.float32(scale), random((96, 64), seed=1)
+    check(matmul, x, y)
+    check(matmul, x, y * np.float32(2.0**-20))

@@ -23,6 +23,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
     cpu.hasMaskedMemory = true;
     cpu.hasScaleF = true;
     cpu.hasBf16Conversion = has("avx512bf16");
+    cpu.hasTileUnit = has("amx-tile") && has("amx-bf16");
     cpu.l1Bytes = 48 << 10;
     cpu.l2Bytes = 2 << 20;
   } else if (has("avx2")) {

@@ -26,6 +26,7 @@ struct CpuDescription {
   bool hasHalfConversion = false;
   bool hasScaleF = false; // one instruction multiplies by a power of two (AVX-512F)
   bool hasBf16Conversion = false;
+  bool hasTileUnit = false; // multiplies 16×32 by 32×16 tiles of bf16 (AMX)
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;
 

@@ -11,9 +11,27 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
+
+/// Whether the operating system lets this process use a feature: Linux gives the tile registers
+/// only to processes that ask for them.
+static bool isGranted(StringRef feature) {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long archReqXcompPerm = 0x1023, xfeatureTileData = 18;
+  if (feature.starts_with("amx-")) {
+    static const bool granted = syscall(SYS_arch_prctl, archReqXcompPerm, xfeatureTileData) == 0;
+    return granted;
+  }
+#endif
+  return true;
+}
 
 CpuTarget CpuTarget::host() {
   CpuTarget target;
@@ -21,7 +39,8 @@ CpuTarget CpuTarget::host() {
   target.cpu = llvm::sys::getHostCPUName().str();
   std::vector<std::string> features;
   for (auto &feature : llvm::sys::getHostCPUFeatures())
-    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+    features.push_back((feature.second && isGranted(feature.first()) ? "+" : "-") +
+                       feature.first().str());
   llvm::sort(features);
   target.features = llvm::join(features, ",");
   return target;
@@ -70,6 +89,7 @@ static bool isComparedByRuntime(StringRef feature) {
       "avx512f",    "avx512dq",    "avx512ifma", "avx512cd",   "avx512bw",     "avx512vl",
       "avx512vbmi", "avx512vbmi2", "gfni",       "avx512vnni", "avx512bitalg", "avx512vpopcntdq",
       "avx512fp16", "avxvnni",     "avx512bf16", "avxifma",    "lzcnt",        "fp-armv8",
+      "amx-tile",   "amx-bf16",
       "neon",       "crc",         "lse",        "fullfp16",   "rdm",          "jsconv",
       "complxnum",  "dotprod",     "sve",        "fp16fml",    "sve2",         "i8mm",
       "bf16"};

@@ -78,6 +78,7 @@ public:
   /// a * b + c for floats (one rounding where the machine can) and integers.
   Value mulAdd(Value a, Value b, Value c);
   Value intrinsic(llvm::StringRef name, Type result, ValueRange operands);
+  void procedure(llvm::StringRef name, ValueRange operands);
 
   // Vectors.
   Value splat(Value scalar, int64_t lanes);

@@ -236,6 +236,8 @@ Value KernelEmitter::loadBuffer(const Buffer &buffer, const Position &at) {
 }
 
 void KernelEmitter::storeBuffer(const Buffer &buffer, Value value, const Position &at) {
+  if (buffer.parts)
+    return storeSplitRow(buffer, value, at);
   e.store(e.toStorage(value, buffer.element), bufferAddress(buffer, at.index), scratchScope);
 }
 

@@ -38,7 +38,7 @@ static Extent boundedBy(Operation *access, unsigned dim) {
   return extent;
 }
 
-Extents::Extents(tile::KernelOp kernel) {
+Extents::Extents(tile::KernelOp kernel, const CpuDescription &cpu) : step(cpu.hasTileUnit ? 32 : 4) {
   // Loops carry wants backwards; the lattice is low, so a few sweeps are enough.
   bool changed = true;
   while (changed) {
@@ -62,8 +62,8 @@ bool Extents::want(Value tile, unsigned dim, const Extent &extent) {
   return mine[dim].join(extent);
 }
 
-std::optional<Extent::Bound> Extents::contracted(tile::MmaOp op) {
-  if (Plan::shapeOf(op.getRhs())[0] % contractionStep)
+std::optional<Extent::Bound> Extents::contracted(tile::MmaOp op) const {
+  if (Plan::shapeOf(op.getRhs())[0] % step)
     return std::nullopt;
   for (unsigned operand : {1u, 0u}) {
     Value value = op->getOperand(operand);

@@ -10,6 +10,7 @@
 #define TESSERA_LIB_CODEGEN_CPU_EXTENTS_H
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/CpuDescription.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace tessera::cpu {
@@ -32,19 +33,20 @@ struct Extent {
 
 class Extents {
 public:
-  explicit Extents(tile::KernelOp kernel);
+  Extents(tile::KernelOp kernel, const CpuDescription &cpu);
 
   const Extent &of(mlir::Value tile, unsigned dim) const;
   /// The bound of a contraction's K loop: a load that pads with zeros.
-  static std::optional<Extent::Bound> contracted(tile::MmaOp op);
+  std::optional<Extent::Bound> contracted(tile::MmaOp op) const;
   /// K loops run in steps of this many; what lies between the bound and the next multiple is
   /// padding.
-  static constexpr int64_t contractionStep = 4;
+  int64_t contractionStep() const { return step; }
 
 private:
   bool visit(mlir::Operation *op);
   bool want(mlir::Value tile, unsigned dim, const Extent &extent);
 
+  int64_t step;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Extent, 2>> extents;
 };
 

@@ -73,6 +73,9 @@ void KernelEmitter::emitGroup(const Item &item) {
   for (const Root &root : item.roots)
     if (root.definesValue)
       open.insert(root.value);
+  for (const Root &root : item.roots)
+    if (root.dest && root.dest->parts)
+      e.store(e.integer(0), oddNumbersFlag(*root.dest), scratchScope);
   versioned(isFull(accessesOf(item)), [&] { emitNest(item); });
   open.clear();
 }
@@ -167,7 +170,7 @@ void KernelEmitter::emitNest(const Item &item) {
       return;
     }
     // A bound on K is rounded up to whole steps of the contraction.
-    e.loop(e.integer(0), limit(wanted[d], item.shape[d], Extents::contractionStep), 1,
+    e.loop(e.integer(0), limit(wanted[d], item.shape[d], extents->contractionStep()), 1,
            [&](Value i) {
              MemoScope scope(*this);
              index.push_back(Ix(i));

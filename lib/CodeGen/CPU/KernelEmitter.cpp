@@ -18,7 +18,7 @@ LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
 FailureOr<target::KernelOp> KernelEmitter::run() {
   if (mlir::failed(plan.build()))
     return failure();
-  extents = std::make_unique<Extents>(kernel);
+  extents = std::make_unique<Extents>(kernel, cpu);
   auto config = target::KernelConfigAttr::get(kernel.getContext(), kernel.getGridRank(),
                                               countWords(kernel), plan.scratchBytes());
   result = target::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), config);
@@ -29,6 +29,8 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   e.b.setInsertionPointToEnd(entry);
   unpackArguments();
   memo.emplace_back();
+  if (plan.tileConfiguration())
+    configureTileUnit();
 
   int64_t rank = kernel.getGridRank();
   e.loop(entry->getArgument(1), entry->getArgument(2), 1, [&](Value linear) {
@@ -46,6 +48,8 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
     emitBlock(&kernel.getBody().front());
   });
   e.b.setLoc(loc);
+  if (plan.tileConfiguration())
+    releaseTileUnit();
   target::ReturnOp::create(e.b);
   e.closeScopes();
   builder.setInsertionPointAfter(result);
@@ -355,10 +359,10 @@ Value KernelEmitter::limit(const Extent &extent, int64_t size, int64_t step) {
 
 Value KernelEmitter::contractionLimit(tile::MmaOp op) {
   int64_t size = Plan::shapeOf(op.getRhs())[0];
-  std::optional<Extent::Bound> bound = Extents::contracted(op);
+  std::optional<Extent::Bound> bound = extents->contracted(op);
   if (!bound)
     return e.integer(size);
   Extent extent;
   extent.bounds.push_back(*bound);
-  return limit(extent, size, Extents::contractionStep);
+  return limit(extent, size, extents->contractionStep());
 }

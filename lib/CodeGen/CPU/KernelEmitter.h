@@ -1,8 +1,8 @@
 //===- KernelEmitter.h - Emits the code of one kernel ----------*- C++ -*-===//
 //
 // Walks a plan and emits its items: loop nests for groups (Groups.cpp), which evaluate tiles one
-// vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), contractions (Mma.cpp), and
-// the control flow around them (KernelEmitter.cpp).
+// vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), contractions (Mma.cpp,
+// TileUnit.cpp), and the control flow around them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
@@ -96,8 +96,25 @@ private:
   void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart,
                        Value depth);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
+  void prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
+
+  // TileUnit.cpp
+  void configureTileUnit();
+  void releaseTileUnit();
+  Value oddNumbersFlag(const Buffer &buffer);
+  void storeParts(const Buffer &buffer, Ix bytes, Value low, Value high);
+  void storeSplitRow(const Buffer &buffer, Value value, const Position &at);
+  void splitRows(const Buffer &to, int64_t vectors, Value depth,
+                 llvm::function_ref<Value(Ix k, int64_t v)> source);
+  void packSplitPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
+  void splitPanel(tile::MmaOp op, Ix panelStart, int64_t vectors, Value depth);
+  void emitTileUnitRows(tile::MmaOp op, Ix column, int64_t vectors, Value rowEnd, Value depth);
+  void emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row, Ix column,
+                        Value depth);
+  void emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, Ix column, Value depth);
+  Position accumulatorAt(tile::MmaOp op, Ix row, Ix column, int64_t v);
 
   // A memo of evaluated values that is dropped at the end of a region.
   struct MemoScope {
@@ -125,6 +142,7 @@ private:
   llvm::SmallVector<Value> grid, programIds;
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseSet<Value> open; // tiles that the present group makes itself
+  llvm::DenseMap<const Buffer *, Value> firstOfPair; // of vectors that are split together
   bool atEdge = false;        // whether accesses are masked
   bool failed = false;
   std::vector<std::map<std::vector<uintptr_t>, Value>> memo;

@@ -16,6 +16,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 
+static constexpr int64_t unroll = 4; // of loops over K
+
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
   auto note = [&](Value value, bool) {
@@ -59,9 +61,15 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   auto columnOfBlocks = [&](Ix column, Ix panelStart, int64_t vectors) {
     if (packs)
       packPanel(op, column, column.isConstant() ? n - column.constant : rhs.panel, depth);
+    if (plan.splitRhsOf(op)) {
+      if (!packs || Plan::isTransposedLoad(op.getRhs()))
+        splitPanel(op, panelStart, vectors, depth);
+      return emitTileUnitRows(op, column, vectors, rowEnd, depth);
+    }
     if (wholeRows)
       e.loop(e.integer(0), e.minI(rowEnd, e.integer(wholeRows)), rows, [&](Value row) {
         MemoScope scope(*this);
+        prefetchPanel(op, e.add(column, rhs.panel), row, rows);
         emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
       });
     rest(rowEnd, m, wholeRows, [&] {
@@ -85,7 +93,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
 /// Copies columns [column, column + width) of the right-hand side into the one panel.
 void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
   const Buffer &panel = *plan.rhsOf(op);
-  auto load = op.getRhs().getDefiningOp<tile::LoadOp>();
+  tile::LoadOp load = Plan::onlyLoad(op.getRhs());
   Type from = Plan::elementOf(op.getRhs());
   int64_t lanes = cpu.lanes(Emitter::byteWidth(panel.element)), k = panel.shape[0];
   bool isTransposed = Plan::isTransposedLoad(op.getRhs()), wasAtEdge = atEdge;
@@ -94,11 +102,13 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   auto covers = [&](unsigned dim, Value end) {
     return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
   };
-  Value rowsInside = covers(0, k % Extents::contractionStep ? e.integer(k) : depth);
+  Value rowsInside = covers(0, k % extents->contractionStep() ? e.integer(k) : depth);
   Value inside = e.andI(rowsInside, covers(1, e.materialize(e.add(column, width))));
   versioned(inside, [&] {
     if (isTransposed)
       return emitTransposeNest(load, panel, column, width);
+    if (plan.splitRhsOf(op))
+      return packSplitPanel(op, column, width, depth);
     auto copyRow = [&](Ix row) {
       for (int64_t start = 0; start < width; start += lanes) {
         Position at, to;
@@ -109,7 +119,6 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
         storeBuffer(panel, e.cast(evaluate(op.getRhs(), at), from, panel.element), to);
       }
     };
-    constexpr int64_t unroll = Extents::contractionStep;
     if (k % unroll == 0)
       e.loop(e.integer(0), depth, unroll, [&](Value row) {
         MemoScope scope(*this);
@@ -123,6 +132,27 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
       });
   });
   atEdge = wasAtEdge;
+}
+
+/// While `rows` rows pass over a panel, their share of the next one is brought near.
+void KernelEmitter::prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows) {
+  if (!plan.packsPanels(op) || Plan::isTransposedLoad(op.getRhs()))
+    return;
+  tile::LoadOp load = Plan::onlyLoad(op.getRhs());
+  const Access &access = accesses.find(load)->second;
+  Type element = Plan::elementOf(load.getResult());
+  constexpr int64_t line = 64;
+  int64_t m = Plan::shapeOf(op.getLhs())[0], k = Plan::shapeOf(op.getRhs())[0];
+  int64_t share = llvm::divideCeil(k * rows, m);
+  int64_t lines = llvm::divideCeil(plan.rhsOf(op)->panel * Emitter::byteWidth(element), line);
+  Value first = LLVM::UDivOp::create(e.b, e.mulI(row, e.integer(share)), e.integer(rows));
+  e.loop(e.integer(0), e.integer(share), 1, [&](Value i) {
+    Position at;
+    at.index = {Ix(e.addI(first, i)), column};
+    Value address = accessAddress(access, at, element);
+    for (int64_t l = 0; l < lines; ++l)
+      LLVM::Prefetch::create(e.b, e.address(address, l * line), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+  });
 }
 
 void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column,
@@ -166,7 +196,6 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
         sums[i * vectors + v] = e.mulAdd(spread, columns[v], sums[i * vectors + v]);
     }
   };
-  constexpr int64_t unroll = Extents::contractionStep;
   int64_t whole = k / unroll * unroll;
   if (whole)
     accumulators = e.loop(e.integer(0), whole == k ? depth : e.integer(whole), unroll, accumulators,

@@ -19,6 +19,12 @@ int64_t Buffer::elements() const {
   return count;
 }
 
+int64_t Buffer::bytes() const {
+  if (parts)
+    return parts * partBytes() + 64;
+  return llvm::alignTo(elements() * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8), 64);
+}
+
 ArrayRef<int64_t> Plan::shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
@@ -41,6 +47,14 @@ bool Plan::isTransposedLoad(Value value) {
   int64_t unit = unitDim(load), last = load.getDims().size() - 1;
   ArrayRef<int64_t> shape = shapeOf(value);
   return unit >= 0 && unit != last && shape[unit] > 1 && shape[last] > 1;
+}
+
+LoadOp Plan::onlyLoad(Value value) {
+  auto cast = value.getDefiningOp<tile::CastOp>();
+  if (!cast)
+    return value.getDefiningOp<LoadOp>();
+  auto load = cast.getInput().getDefiningOp<LoadOp>();
+  return load && value.hasOneUse() && !isTransposedLoad(load) ? load : LoadOp();
 }
 
 bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
@@ -154,6 +168,24 @@ void Plan::chooseForOperand(Operation *user, Value value) {
   }
 }
 
+/// How many bf16 add up to an element of this tile; 0 if none do.
+static int64_t partsOf(Value value) {
+  if (auto cast = value.getDefiningOp<tile::CastOp>(); cast && Plan::elementOf(value).isF32())
+    if (Type from = Plan::elementOf(cast.getInput()); from.isBF16() || from.isF16())
+      value = cast.getInput();
+  Type element = Plan::elementOf(value);
+  return element.isBF16() ? 1 : element.isF16() ? 2 : element.isF32() ? 3 : 0;
+}
+
+/// Whole blocks of the tile unit, and enough rows and columns to make up for the splitting.
+bool Plan::isForTileUnit(MmaOp op) const {
+  if (!cpu.hasTileUnit || !elementOf(op.getResult()).isF32() || !partsOf(op.getLhs()) ||
+      !partsOf(op.getRhs()))
+    return false;
+  int64_t m = shapeOf(op.getLhs())[0], k = shapeOf(op.getLhs())[1], n = shapeOf(op.getRhs())[1];
+  return m % 16 == 0 && m >= 32 && k % 32 == 0 && n >= 32;
+}
+
 void Plan::chooseOperands(MmaOp op) {
   Type accumulator = elementOf(op.getResult());
   int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
@@ -167,7 +199,17 @@ void Plan::chooseOperands(MmaOp op) {
       packed[value].push_back(buffer);
   };
   Value lhs = op.getLhs(), rhs = op.getRhs();
-  if (elementOf(lhs) == accumulator) {
+  bool onTileUnit = isForTileUnit(op);
+  if (onTileUnit) {
+    // Rows are split as they are made; those of a transposed tile are made by a copy.
+    if (isTransposedLoad(lhs))
+      materialize(lhs);
+    lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
+    lhsBuffers[op]->parts = partsOf(lhs);
+    addRoot(lhs, lhsBuffers[op]);
+    if (!configuration)
+      configuration = newBuffer(IntegerType::get(op.getContext(), 64), {8});
+  } else if (elementOf(lhs) == accumulator) {
     lhsBuffers[op] = materialize(lhs);
   } else {
     lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
@@ -184,10 +226,14 @@ void Plan::chooseOperands(MmaOp op) {
   int64_t columns = shapeOf(rhs)[1];
   MicroTile micro = chooseMicroTile(cpu, shapeOf(lhs)[0]);
   int64_t panel = std::min(micro.vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
+  if (onTileUnit) {
+    splitRhs[op] = newBuffer(accumulator, {shapeOf(rhs)[0], panel});
+    splitRhs[op]->parts = partsOf(rhs);
+  }
   // A tile that only this contraction reads is packed panel by panel, right before the panel is
   // used: the panel stays in the first cache.
-  auto load = rhs.getDefiningOp<LoadOp>();
-  if (load && rhs.hasOneUse() && load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
+  LoadOp load = onlyLoad(rhs);
+  if (load && load->hasOneUse() && rhs.hasOneUse() && load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
       !storedViews.contains(load.getView())) {
     rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], panel}, panel);
     panelwise.insert(op);

@@ -34,20 +34,25 @@
 namespace tessera::cpu {
 
 /// A tile in scratch memory: rows with a padded stride, or (`panel` > 0) for a K×N operand ceil(N /
-/// panel) panels of K rows of `panel` elements each.
+/// panel) panels of K rows of `panel` elements each, or (`parts` > 0) an operand of the tile unit:
+/// blocks of bf16, once for each part, and a word that says whether there are numbers that have no
+/// parts.
 struct Buffer {
   mlir::Type element;
   llvm::SmallVector<int64_t> shape;
   int64_t rowStride = 1;
   int64_t panel = 0;
+  int64_t parts = 0;
   mlir::Block *home = nullptr; // the block whose items bound its life
   int64_t offset = -1;
   int start = INT_MAX, end = -1; // numbers of the first and the last item that touch it
 
   int64_t elements() const;
+  int64_t partBytes() const { return shape[0] * shape[1] * 2; }
+  int64_t bytes() const;
   bool sameForm(const Buffer &other) const {
     return element == other.element && shape == other.shape && rowStride == other.rowStride &&
-           panel == other.panel;
+           panel == other.panel && parts == other.parts;
   }
 };
 
@@ -80,6 +85,10 @@ public:
   Buffer *lhsOf(tile::MmaOp op) const { return lhsBuffers.lookup(op); }
   Buffer *rhsOf(tile::MmaOp op) const { return rhsBuffers.lookup(op); }
   bool packsPanels(tile::MmaOp op) const { return panelwise.contains(op); }
+  /// One panel in the tile unit's form; null when the vector unit multiplies.
+  Buffer *splitRhsOf(tile::MmaOp op) const { return splitRhs.lookup(op); }
+  /// Where the tile unit's configuration is put; null when it is not used.
+  Buffer *tileConfiguration() const { return configuration; }
   int64_t scratchBytes() const { return scratch; }
 
   /// Calls `read` for every buffered tile and load that evaluating `value` reads; `here` says that
@@ -91,6 +100,8 @@ public:
   /// The tile dimension whose view stride is statically one; -1 if there is none.
   static int64_t unitDim(tile::LoadOp load);
   static bool isTransposedLoad(mlir::Value value);
+  /// The load that is the tile, or whose widened elements are and nothing else.
+  static tile::LoadOp onlyLoad(mlir::Value value);
   /// Whether the tile may reach over the view's end along tile dimension `t`.
   static bool mayCross(tile::ViewType view, llvm::ArrayRef<int64_t> dims,
                        llvm::ArrayRef<int64_t> shape, unsigned t);
@@ -103,6 +114,7 @@ private:
   void chooseForced();
   void chooseForOperand(mlir::Operation *user, mlir::Value value);
   void chooseOperands(tile::MmaOp op);
+  bool isForTileUnit(tile::MmaOp op) const;
   bool isLeaf(mlir::Value value) const;
   double cost(mlir::Value value);
   void formGroups();
@@ -128,7 +140,8 @@ private:
   const CpuDescription &cpu;
   std::vector<std::unique_ptr<Buffer>> storage;
   llvm::MapVector<mlir::Value, Buffer *> buffers;
-  llvm::DenseMap<mlir::Operation *, Buffer *> lhsBuffers, rhsBuffers;
+  llvm::DenseMap<mlir::Operation *, Buffer *> lhsBuffers, rhsBuffers, splitRhs;
+  Buffer *configuration = nullptr;
   llvm::DenseSet<mlir::Operation *> panelwise;
   // Buffers to fill when a value is made: packed forms for contractions.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Buffer *>> packed;

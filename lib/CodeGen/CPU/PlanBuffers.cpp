@@ -222,6 +222,7 @@ void Plan::liveness(Block *block) {
       touch(bufferOf(mma.getResult()), block, item);
       touch(lhsOf(mma), block, item);
       touch(rhsOf(mma), block, item);
+      touch(splitRhsOf(mma), block, item);
     }
     if (item.kind != Item::For && item.kind != Item::If)
       continue;
@@ -234,6 +235,11 @@ void Plan::liveness(Block *block) {
 }
 
 void Plan::allocate() {
+  if (configuration) {
+    // Written before everything else.
+    configuration->start = 0;
+    configuration->end = 0;
+  }
   std::vector<Buffer *> order;
   for (auto &buffer : storage)
     if (buffer->end >= 0)
@@ -241,10 +247,6 @@ void Plan::allocate() {
   llvm::sort(order, [](Buffer *a, Buffer *b) {
     return std::pair(a->start, a->end) < std::pair(b->start, b->end);
   });
-  auto bytesOf = [](Buffer *buffer) {
-    int64_t width = llvm::divideCeil(buffer->element.getIntOrFloatBitWidth(), 8);
-    return llvm::alignTo(buffer->elements() * width, 64);
-  };
   std::vector<Buffer *> placed;
   for (Buffer *buffer : order) {
     std::vector<Buffer *> live;
@@ -252,11 +254,11 @@ void Plan::allocate() {
       return other->end >= buffer->start && other->start <= buffer->end;
     });
     llvm::sort(live, [](Buffer *a, Buffer *b) { return a->offset < b->offset; });
-    int64_t offset = 0, bytes = bytesOf(buffer);
+    int64_t offset = 0, bytes = buffer->bytes();
     for (Buffer *other : live) {
       if (offset + bytes <= other->offset)
         break;
-      offset = std::max<int64_t>(offset, other->offset + bytesOf(other));
+      offset = std::max<int64_t>(offset, other->offset + other->bytes());
     }
     buffer->offset = offset;
     placed.push_back(buffer);

@@ -147,6 +147,15 @@ Emitter::asMatrixProduct(ValueRange values, ArrayRef<StringAttr> reduced, const 
   return product;
 }
 
+/// What a tile of 16-bit floats was before it was widened; null for other tiles.
+static Value unwidened(Value tile) {
+  auto cast = tile.getDefiningOp<tile::CastOp>();
+  if (!cast || !getElementTypeOrSelf(tile).isF32())
+    return {};
+  Type from = getElementTypeOrSelf(cast.getInput());
+  return from.isBF16() || from.isF16() ? cast.getInput() : Value();
+}
+
 Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> reduced,
                         const Order &order, Type accumulator, Value state) {
   auto concat = [](const Order &a, const Order &b) {
@@ -170,6 +179,12 @@ Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> r
     Order natural = concat(rows, columns);
     Value a = reshape(emitOperand(kind, lhs, concat(rows, depth), reduced), {m, k});
     Value b = reshape(emitOperand(kind, rhs, concat(depth, columns), reduced), {k, n});
+    // Products of narrow floats are exact in the accumulator: they need no widening before.
+    if (Value narrowA = unwidened(a), narrowB = unwidened(b);
+        narrowA && narrowB && getElementTypeOrSelf(narrowA) == getElementTypeOrSelf(narrowB)) {
+      a = narrowA;
+      b = narrowB;
+    }
     Value c = state ? permute(state, order, natural) : constant(natural, accumulator, 0);
     Value sum = create<tile::MmaOp>(a, b, reshape(c, {m, n}));
     return permute(reshape(sum, tileType(natural, accumulator).getShape()), natural, order);

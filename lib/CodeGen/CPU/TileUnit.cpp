@@ -1,0 +1,380 @@
+//===- TileUnit.cpp - Contractions on a unit that multiplies bf16 tiles ----===//
+//
+// The unit (AMX) multiplies 16×32 by 32×16 tiles of bf16 and adds in f32, sixteen times as fast as
+// the vector unit. Wider operands are sums of bf16 parts: an f32 is hi + mid + lo exactly, eight
+// bits each, an f16 is hi + lo. Of the products of parts those of order up to two are formed; with
+// parts rounded to nearest, what is left out is at most 2^-23 of the product of the operands: two
+// roundings of an f32. So a contraction of f32 stays one of f32, in six tile products.
+//
+// Differences to the vector unit: products of parts below 2^-126 become zero, and an infinity or a
+// nan would meet the zero parts of its partner. Packing notices parts that do not add up (the
+// remainder of such a number is a nan); the number is kept whole in its first part then, and a
+// contraction that meets one takes a slower way that puts the numbers together again.
+//
+// Layout: blocks of 16 rows of 64 bytes. In an operand's block, element (row, k) of the left-hand
+// side and (k, column) of the right-hand side with k < 16 lie in the low half of word k (of the
+// row, or of row k), those with k >= 16 in the high half of word k - 16: two vectors are joined by a
+// shift, and the sum over k does not mind its order.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+using LLVM::FCmpPredicate;
+using LLVM::ICmpPredicate;
+
+static constexpr int64_t blockBytes = 1024, blockRow = 64, blockRows = 16, blockDepth = 32;
+/// Tile registers: 0 to 3 accumulate, then two for each operand.
+static constexpr int lhsRegister = 4, rhsRegister = 6;
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+/// Every tile is 16 rows of 64 bytes; the shapes are told once per kernel.
+void KernelEmitter::configureTileUnit() {
+  const Buffer &at = *plan.tileConfiguration();
+  SmallVector<int64_t> words(8, 0);
+  words[0] = 1; // the palette
+  for (int64_t i = 2; i < 4; ++i)
+    words[i] = 0x0040'0040'0040'0040; // bytes of a row, eight times 16 bits
+  words[6] = 0x1010'1010'1010'1010;   // rows, eight times 8 bits
+  for (auto [i, word] : llvm::enumerate(words))
+    e.store(e.integer(word), e.address(scratch, at.offset + 8 * int64_t(i)), {});
+  e.procedure("llvm.x86.ldtilecfg", e.address(scratch, at.offset));
+}
+
+void KernelEmitter::releaseTileUnit() { e.procedure("llvm.x86.tilerelease", {}); }
+
+//===----------------------------------------------------------------------===//
+// Splitting
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The parts of a vector of f32, as words whose high half is the bf16, and what was left before the
+/// last part.
+struct Parts {
+  SmallVector<Value, 3> words;
+  Value remainder;
+};
+} // namespace
+
+static constexpr int64_t highHalf = 0xffff'0000;
+
+static Parts split(Emitter &e, Value value, int64_t count, bool careful) {
+  Type type = value.getType(), words = Emitter::withLanes(e.i32, Emitter::lanesOf(type));
+  Value mask = e.integer(int32_t(highHalf), words), half = e.integer(0x8000, words);
+  Parts parts;
+  for (int64_t part = 0; part + 1 < count; ++part) {
+    Value bits = e.bitcast(value, e.i32);
+    Value high = e.andI(e.addI(bits, half), mask);
+    auto rest = [&](Value taken) -> Value {
+      return LLVM::FSubOp::create(e.b, value, e.bitcast(taken, e.f32));
+    };
+    Value next = rest(high);
+    if (careful) {
+      auto isFinite = [&](Value x) {
+        Value zero = LLVM::FSubOp::create(e.b, x, x);
+        return e.fcmp(FCmpPredicate::ord, zero, zero);
+      };
+      high = e.select(isFinite(next), high, e.andI(bits, mask));
+      next = rest(high);
+      next = e.select(isFinite(next), next, e.real(0, type));
+    }
+    parts.words.push_back(high);
+    value = next;
+  }
+  parts.words.push_back(e.bitcast(value, e.i32));
+  parts.remainder = value;
+  return parts;
+}
+
+Value KernelEmitter::oddNumbersFlag(const Buffer &buffer) {
+  return e.address(scratch, buffer.offset + buffer.partBytes() * buffer.parts);
+}
+
+/// Stores two vectors, 16 apart in k, to their common row of a block: once for each part.
+void KernelEmitter::storeParts(const Buffer &buffer, Ix bytes, Value low, Value high) {
+  auto store = [&](const Parts &lows, const Parts &highs) {
+    for (int64_t part = 0; part < buffer.parts; ++part) {
+      Value shift = e.integer(16, lows.words[part].getType());
+      Value high = highs.words[part];
+      if (part && part + 1 == buffer.parts) // a remainder below 2^-126 may use the low half
+        high = e.andI(high, e.integer(int32_t(highHalf), high.getType()));
+      Value words = e.orI(LLVM::LShrOp::create(e.b, lows.words[part], shift), high);
+      Ix offset = e.add(bytes, buffer.offset + part * buffer.partBytes());
+      e.store(words, e.address(scratch, offset), scratchScope);
+    }
+  };
+  Parts lows = split(e, low, buffer.parts, false), highs = split(e, high, buffer.parts, false);
+  store(lows, highs);
+  if (buffer.parts == 1)
+    return; // nothing was taken apart
+  Value odd = e.fcmp(FCmpPredicate::uno, lows.remainder, highs.remainder);
+  Type bits = e.b.getIntegerType(Emitter::lanesOf(odd.getType()));
+  Value any = e.cmp(ICmpPredicate::ne, LLVM::BitcastOp::create(e.b, bits, odd), e.integer(0, bits));
+  e.branch(
+      any,
+      [&] {
+        store(split(e, low, buffer.parts, true), split(e, high, buffer.parts, true));
+        e.store(e.integer(1), oddNumbersFlag(buffer), scratchScope);
+      },
+      nullptr);
+}
+
+/// Rows of the left-hand side come vector by vector: every second one completes a pair.
+void KernelEmitter::storeSplitRow(const Buffer &buffer, Value value, const Position &at) {
+  Ix row = at.index[0], column = at.index[1];
+  Value &first = firstOfPair[&buffer];
+  if (!first) {
+    first = value;
+    return;
+  }
+  Ix inBlock, block;
+  if (row.isConstant()) {
+    block = row.constant / blockRows;
+    inBlock = row.constant % blockRows;
+  } else {
+    Value number = e.materialize(row);
+    block = Ix(LLVM::LShrOp::create(e.b, number, e.integer(4)));
+    inBlock = Ix(e.andI(number, e.integer(blockRows - 1)));
+  }
+  Ix start = e.add(column, -(blockDepth / 2));
+  Ix bytes = e.add(e.mul(block, buffer.shape[1] / blockDepth * blockBytes),
+                   e.add(e.mul(start, blockBytes / blockDepth), e.mul(inBlock, blockRow)));
+  storeParts(buffer, bytes, first, value);
+  first = Value();
+}
+
+/// Splits a panel: `source` gives vector v of row k.
+void KernelEmitter::splitRows(const Buffer &to, int64_t vectors, Value depth,
+                              function_ref<Value(Ix k, int64_t v)> source) {
+  e.store(e.integer(0), oddNumbersFlag(to), scratchScope);
+  e.loop(e.integer(0), depth, blockDepth, [&](Value k) {
+    Ix target = e.mul(Ix(k), vectors * blockBytes / blockDepth);
+    e.loop(e.integer(0), e.integer(blockRows), 1, [&](Value row) {
+      MemoScope scope(*this);
+      Value first = e.addI(k, row);
+      for (int64_t v = 0; v < vectors; ++v) {
+        Ix bytes = e.add(e.add(target, e.mul(Ix(row), blockRow)), v * blockBytes);
+        storeParts(to, bytes, source(Ix(first), v), source(Ix(first, blockRows), v));
+      }
+    });
+  });
+}
+
+/// Splits the panel of f32 at `panelStart`.
+void KernelEmitter::splitPanel(tile::MmaOp op, Ix panelStart, int64_t vectors, Value depth) {
+  const Buffer &from = *plan.rhsOf(op);
+  int64_t lanes = cpu.lanes(4);
+  Value start = e.address(scratch, e.add(panelStart, from.offset));
+  splitRows(*plan.splitRhsOf(op), vectors, depth, [&](Ix k, int64_t v) {
+    Ix bytes = e.add(e.mul(k, from.panel * 4), v * lanes * 4);
+    return e.load(Emitter::withLanes(e.f32, lanes), e.address(start, bytes), scratchScope);
+  });
+}
+
+/// Splits columns [column, column + width) of a tile that is evaluated here.
+void KernelEmitter::packSplitPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
+  int64_t lanes = cpu.lanes(4), vectors = llvm::divideCeil(width, lanes);
+  Type from = Plan::elementOf(op.getRhs()), vectorType = Emitter::withLanes(e.f32, lanes);
+  splitRows(*plan.splitRhsOf(op), vectors, depth, [&](Ix k, int64_t v) {
+    Position at;
+    at.index = {k, e.add(column, v * lanes)};
+    at.vectorDim = 1;
+    at.lanes = std::min(lanes, width - v * lanes);
+    Value value = e.cast(evaluate(op.getRhs(), at), from, e.f32);
+    return e.widen(value, e.real(0, vectorType));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, int64_t vectors, Value rowEnd,
+                                     Value depth) {
+  const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op);
+  int64_t rows = lhs.shape[0], whole = rows / (2 * blockRows) * (2 * blockRows);
+  auto fast = [&] {
+    if (whole)
+      e.loop(e.integer(0), e.minI(rowEnd, e.integer(whole)), 2 * blockRows, [&](Value row) {
+        MemoScope scope(*this);
+        prefetchPanel(op, e.add(column, rhs.shape[1]), row, 2 * blockRows);
+        emitTileProducts(op, 2, vectors, Ix(row), column, depth);
+      });
+    if (rows > whole)
+      e.branch(
+          e.cmp(ICmpPredicate::sgt, rowEnd, e.integer(whole)),
+          [&] {
+            MemoScope scope(*this);
+            emitTileProducts(op, 1, vectors, Ix(whole), column, depth);
+          },
+          nullptr);
+  };
+  Value odd;
+  for (const Buffer *buffer : {&lhs, &rhs})
+    if (buffer->parts > 1) {
+      Value flag = e.load(e.i64, oddNumbersFlag(*buffer), scratchScope);
+      odd = odd ? e.orI(odd, flag) : flag;
+    }
+  if (!odd)
+    return fast();
+  e.branch(
+      e.cmp(ICmpPredicate::eq, odd, e.integer(0)), fast,
+      [&] {
+        e.loop(e.integer(0), rowEnd, 1, [&](Value row) {
+          MemoScope scope(*this);
+          emitWholeProducts(op, vectors, Ix(row), column, depth);
+        });
+      });
+}
+
+/// One block of 16 or 32 rows by 16 or 32 columns, over the whole depth.
+void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row,
+                                     Ix column, Value depth) {
+  const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op),
+               &to = *plan.bufferOf(op.getResult());
+  auto number = [&](int64_t i) { return e.integer(i, e.i8); };
+  auto accumulator = [&](int64_t i, int64_t v) { return number(2 * i + v); };
+  auto forEachTile = [&](function_ref<void(Value, Value)> body) {
+    for (int64_t i = 0; i < blocks; ++i)
+      for (int64_t v = 0; v < vectors; ++v)
+        body(accumulator(i, v), bufferAddress(to, {e.add(row, i * blockRows),
+                                                   e.add(column, v * blockRows)}));
+  };
+  Value rowBytes = e.integer(to.rowStride * 4), blockStride = e.integer(blockRow);
+
+  DenseElementsAttr constant;
+  bool isZero = matchPattern(op.getAcc(), m_Constant(&constant)) && constant.isSplat() &&
+                constant.getSplatValue<APFloat>().isPosZero();
+  if (auto number = op.getAcc().getDefiningOp<tile::ConstantOp>())
+    if (auto real = dyn_cast<FloatAttr>(number.getValue()))
+      isZero = real.getValue().isPosZero();
+  if (!isZero && plan.bufferOf(op.getAcc()) != &to)
+    e.loop(e.integer(0), e.integer(blocks * blockRows), 1, [&](Value i) {
+      MemoScope scope(*this);
+      for (int64_t v = 0; v < vectors; ++v) {
+        Position at = accumulatorAt(op, e.add(row, Ix(i)), column, v);
+        storeBuffer(to, evaluate(op.getAcc(), at), at);
+      }
+    });
+  forEachTile([&](Value tile, Value address) {
+    if (isZero)
+      e.procedure("llvm.x86.tilezero", tile);
+    else
+      e.procedure("llvm.x86.tileloadd64", {tile, address, rowBytes});
+  });
+
+  // As numbers, addresses stay what they are: one that moves plus a constant in the instruction.
+  Value base = LLVM::PtrToIntOp::create(e.b, e.i64, scratch);
+  Ix lhsStart = e.mul(row, lhs.shape[1] / blockDepth * blockBytes / blockRows);
+  e.loop(e.integer(0), depth, blockDepth, [&](Value k) {
+    Ix step = e.mul(Ix(k), blockBytes / blockDepth);
+    auto pointer = [&](Ix offset) -> Value {
+      Value sum = e.materialize(e.add(Ix(base), Ix(offset.value)));
+      return e.address(LLVM::IntToPtrOp::create(e.b, e.ptr, sum), offset.constant);
+    };
+    Value lhsAt = pointer(e.add(lhsStart, step)), rhsAt = pointer(e.mul(step, vectors));
+    auto loadTiles = [&](const Buffer &from, int first, int64_t count, int64_t part, Value at,
+                         int64_t apart) {
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t offset = from.offset + part * from.partBytes() + i * apart;
+        e.procedure("llvm.x86.tileloadd64",
+                    {number(first + i), e.address(at, offset), blockStride});
+      }
+    };
+    // Part by part of the left-hand side, beginning with the part of the other that is loaded: most
+    // steps load the tiles of one operand only. The large products come last.
+    int64_t loaded = -1;
+    for (int64_t p = lhs.parts; p-- > 0;) {
+      loadTiles(lhs, lhsRegister, blocks, p, lhsAt,
+                lhs.shape[1] / blockDepth * blockBytes);
+      SmallVector<int64_t> partners;
+      for (int64_t q = 0; q < rhs.parts && p + q <= 2; ++q)
+        partners.push_back(q);
+      if (loaded < 0 && p == 0)
+        std::reverse(partners.begin(), partners.end());
+      else if (loaded > 0)
+        std::rotate(partners.begin(), partners.begin() + loaded, partners.end());
+      for (int64_t q : partners) {
+        if (q != loaded)
+          loadTiles(rhs, rhsRegister, vectors, q, rhsAt, blockBytes);
+        loaded = q;
+        for (int64_t i = 0; i < blocks; ++i)
+          for (int64_t v = 0; v < vectors; ++v)
+            e.procedure("llvm.x86.tdpbf16ps", {accumulator(i, v), number(lhsRegister + i),
+                                               number(rhsRegister + v)});
+      }
+    }
+  });
+  forEachTile([&](Value tile, Value address) {
+    e.procedure("llvm.x86.tilestored64", {tile, address, rowBytes});
+  });
+}
+
+/// The slow way: numbers are put together from their parts and multiplied in the vector unit.
+void KernelEmitter::emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, Ix column,
+                                      Value depth) {
+  const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op),
+               &to = *plan.bufferOf(op.getResult());
+  int64_t lanes = cpu.lanes(4);
+  Value number = e.materialize(row);
+  Ix lhsRow = e.add(e.mul(Ix(LLVM::LShrOp::create(e.b, number, e.integer(4))),
+                          lhs.shape[1] / blockDepth * blockBytes),
+                    e.mul(Ix(e.andI(number, e.integer(blockRows - 1))), blockRow));
+  // The numbers in the low and the high halves of words.
+  auto whole = [&](const Buffer &from, Ix start, Type words) {
+    std::pair<Value, Value> sums;
+    for (int64_t part = from.parts; part-- > 0;) {
+      Value address = e.address(scratch, e.add(start, from.offset + part * from.partBytes()));
+      Value bits = e.load(words, address, scratchScope);
+      Value low = LLVM::ShlOp::create(e.b, bits, e.integer(16, words));
+      Value high = e.andI(bits, e.integer(int32_t(highHalf), words));
+      auto join = [&](Value sum, Value next) {
+        next = e.bitcast(next, e.f32);
+        return sum ? Value(LLVM::FAddOp::create(e.b, sum, next)) : next;
+      };
+      sums = {join(sums.first, low), join(sums.second, high)};
+    }
+    return sums;
+  };
+  SmallVector<Value> sums;
+  for (int64_t v = 0; v < vectors; ++v)
+    sums.push_back(e.widen(evaluate(op.getAcc(), accumulatorAt(op, row, column, v)),
+                           e.real(0, Emitter::withLanes(e.f32, lanes))));
+  sums = e.loop(e.integer(0), depth, blockDepth, sums, [&](Value k, ValueRange outer) {
+    Ix step = e.mul(Ix(k), blockBytes / blockDepth);
+    return e.loop(e.integer(0), e.integer(blockRows), 1, outer, [&](Value i, ValueRange carried) {
+      auto [lowScalar, highScalar] =
+          whole(lhs, e.add(e.add(lhsRow, step), e.mul(Ix(i), 4)), e.i32);
+      SmallVector<Value> next;
+      for (int64_t v = 0; v < vectors; ++v) {
+        Ix at = e.add(e.add(e.mul(step, vectors), e.mul(Ix(i), blockRow)), v * blockBytes);
+        auto [low, high] = whole(rhs, at, Emitter::withLanes(e.i32, lanes));
+        Value sum = e.mulAdd(e.splat(lowScalar, lanes), low, carried[v]);
+        next.push_back(e.mulAdd(e.splat(highScalar, lanes), high, sum));
+      }
+      return next;
+    });
+  });
+  for (int64_t v = 0; v < vectors; ++v) {
+    Position at = accumulatorAt(op, row, column, v);
+    at.lanes = lanes;
+    storeBuffer(to, sums[v], at);
+  }
+}
+
+/// The position of 16 columns of the accumulators; those beyond the tile exist only in the padding.
+Position KernelEmitter::accumulatorAt(tile::MmaOp op, Ix row, Ix column, int64_t v) {
+  int64_t n = Plan::shapeOf(op.getResult())[1];
+  Position at;
+  at.index = {row, e.add(column, v * blockRows)};
+  at.vectorDim = 1;
+  at.lanes = blockRows;
+  if (column.isConstant())
+    at.lanes = std::min(blockRows, n - at.index[1].constant);
+  return at;
+}
