@@ -8,6 +8,7 @@ Python extension knows LLVM. With --shipped, what `make dist` packs: nothing nee
 and libm of Debian 12 and our own two libraries.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -70,7 +71,11 @@ def check(file: Path, shipped: bool) -> list[str]:
 
 
 def main() -> int:
-    root, shipped = Path(sys.argv[1]), "--shipped" in sys.argv[2:]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("folder", type=Path, help="holds bin/, lib/ and python/tessera/")
+    parser.add_argument("--shipped", action="store_true", help="also what `make dist` promises")
+    arguments = parser.parse_args()
+    root, shipped = arguments.folder, arguments.shipped
     files = [root / "lib" / name for name in sorted(OURS)]
     files += [root / "bin" / name for name in ("tessera", "tessera-opt")]
     files += sorted((root / "python" / "tessera").rglob("*.so"))

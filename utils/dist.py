@@ -10,6 +10,7 @@ Unpacked, `bin/tessera` is the command line, `python/` goes into PYTHONPATH, and
 `python3 tests/run_suite.py` runs the tests.
 """
 
+import argparse
 import lzma
 import os
 import platform
@@ -128,9 +129,11 @@ def try_out(archive: Path, arch: str) -> None:
 
 
 def main() -> None:
-    arch = sys.argv[1] if len(sys.argv) > 1 else platform.machine()
-    if arch not in ("x86_64", "aarch64"):
-        sys.exit(f"usage: utils/dist.py [x86_64|aarch64], not '{arch}'")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument(
+        "arch", nargs="?", choices=["x86_64", "aarch64"], default=platform.machine()
+    )
+    arch = parser.parse_args().arch
     version = (TOP / "VERSION").read_text().strip()
     name = f"tessera-{version}-{arch}"
     folder = build(arch)

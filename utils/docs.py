@@ -7,6 +7,7 @@ Everything comes from the definitions: the .td files through mlir-tblgen, Scalar
 Tile IR's Operations.def by their entries.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -112,7 +113,9 @@ def cuda_tile_page() -> str:
 
 
 def main() -> int:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TOP / "build" / "docs"
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=TOP / "build" / "docs")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     pages = dialect_pages()
     pages |= {
