@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Checks what the libraries and programs of a build need and export.
 
-    check_binaries.py DIR [--shipped]      DIR holds bin/, lib/ and python/tessera/
+    check_binaries.py DIR      DIR holds bin/, lib/ and python/tessera/
 
-In every build: the libraries export the C ABI and nothing else, and neither the runtime nor the
-Python extension knows LLVM. With --shipped, what `make dist` packs: nothing needs more than libc
-and libm of Debian 12 and our own two libraries.
+The libraries export the C ABI and nothing else, neither the runtime nor the Python extension knows
+the compiler, and nothing needs more than libc and libm of Debian 12 and our own two libraries.
 """
 
 import argparse
@@ -18,7 +17,6 @@ TOOLS = Path("/usr/lib/llvm-22/bin")
 GLIBC = (2, 36)
 OURS = {"libtessera.so", "libtessera_rt.so"}
 SYSTEM = re.compile(r"lib(c|m)\.so\.6$|ld-linux-.*\.so\.\d$")
-COMPILER = re.compile(r"lib(LLVM|MLIR|tessera\.so)")
 
 # What may be exported, by a pattern of the file's name.
 EXPORTS = {
@@ -49,16 +47,14 @@ def exported(file: Path) -> list[str]:
     return [line.split("@")[0] for line in lines if line]
 
 
-def check(file: Path, shipped: bool) -> list[str]:
+def check(file: Path) -> list[str]:
     problems = []
     for name in sorted(needed(file)):
-        if file.name == "libtessera_rt.so" and COMPILER.match(name):
-            problems.append(f"the runtime needs {name}")
-        elif file.suffixes == [".abi3", ".so"] and re.match("lib(LLVM|MLIR)", name):
-            problems.append(f"the Python extension needs {name}")
-        elif shipped and name not in OURS and not SYSTEM.match(name):
+        if name == "libtessera.so" and file.parent.name != "bin":
+            problems.append(f"needs {name}: only the programs know the compiler")
+        elif name not in OURS and not SYSTEM.match(name):
             problems.append(f"needs {name}, which a bare machine does not have")
-    if shipped and glibc_of(file) > GLIBC:
+    if glibc_of(file) > GLIBC:
         problems.append(f"needs glibc {'.'.join(map(str, glibc_of(file)))}")
     for pattern, allowed in EXPORTS.items():
         if file.match(pattern):
@@ -73,16 +69,14 @@ def check(file: Path, shipped: bool) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path, help="holds bin/, lib/ and python/tessera/")
-    parser.add_argument("--shipped", action="store_true", help="also what `make dist` promises")
-    arguments = parser.parse_args()
-    root, shipped = arguments.folder, arguments.shipped
+    root = parser.parse_args().folder
     files = [root / "lib" / name for name in sorted(OURS)]
     files += [root / "bin" / name for name in ("tessera", "tessera-opt")]
     files += sorted((root / "python" / "tessera").rglob("*.so"))
     missing = [f"{file}: is missing" for file in files if not file.exists()]
     if not any(f.suffix == ".so" and "python" in f.parts for f in files):
         missing.append(f"{root}/python/tessera: holds no extension module")
-    problems = missing or [p for file in files for p in check(file, shipped)]
+    problems = missing or [p for file in files for p in check(file)]
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0
 

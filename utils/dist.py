@@ -141,7 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / name
         stage(folder, root)
-        check = [sys.executable, TOP / "utils" / "check_binaries.py", root, "--shipped"]
+        check = [sys.executable, TOP / "utils" / "check_binaries.py", root]
         subprocess.run(check, check=True)
         pack(root, archive, arch)
     try_out(archive, arch)
