@@ -17,7 +17,7 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
   code.target = image->target;
   code.code = std::move(image->code);
   for (const cpu::Image::Kernel &kernel : image->kernels)
-    code.kernels.push_back({kernel.name, kernel.offset, kernel.scratchBytes});
+    code.kernels.push_back({kernel.name, kernel.offset, kernel.scratchBytes, {}});
   bundle.images.push_back(std::move(code));
   for (auto program : module.getBody().getOps<target::ProgramOp>()) {
     FailureOr<rt::Program> written = makeProgram(program);

@@ -29,7 +29,7 @@ static std::vector<uint8_t> storeCode() {
 static std::string hostArch() { return hostTarget().substr(0, hostTarget().find(':')); }
 
 static CodeImage image(std::string target) {
-  return {std::move(target), {{"k", 16, 0}}, [] {
+  return {std::move(target), {{"k", 16, 0, {}}}, [] {
             std::vector<uint8_t> code(16, 0xcc), body = storeCode();
             code.insert(code.end(), body.begin(), body.end());
             return code;
@@ -58,6 +58,23 @@ static Bundle goodBundle() {
   bundle.manifest = "{\"name\": \"store\"}";
   bundle.images = {image(hostArch() + ":")};
   bundle.functions = {{"store", 0, encode(storeProgram())}};
+  return bundle;
+}
+
+/// The same with code for GPUs too.
+static Bundle wideBundle() {
+  Bundle bundle = goodBundle();
+  for (const char *target : {"sm_80:tileir,x86_64", "sm_90:tileir,aarch64", "sm_80:ptx"}) {
+    CodeImage &gpu = bundle.images.emplace_back();
+    gpu.target = target;
+    gpu.code.assign(100, 0x20);
+    KernelEntry &kernel = gpu.kernels.emplace_back();
+    kernel.name = "k";
+    kernel.shape.cluster[0] = 2;
+    kernel.shape.flags = KernelShape::Dependent;
+    bundle.functions.push_back(
+        {"store", static_cast<uint32_t>(bundle.images.size()) - 1, encode(storeProgram())});
+  }
   return bundle;
 }
 
@@ -99,7 +116,7 @@ TEST(Bundle, RunsMachineCode) {
 }
 
 TEST(Bundle, RoundTripAndFile) {
-  Bundle bundle = goodBundle(), again;
+  Bundle bundle = wideBundle(), again;
   std::vector<uint8_t> bytes = encode(bundle);
   std::string error;
   ASSERT_TRUE(decode(bytes, again, error)) << error;
@@ -135,16 +152,20 @@ TEST(Bundle, ForeignCodeIsRefused) {
 
 TEST(Bundle, TheFirstUsableImageOfAFunctionIsTaken) {
   Bundle bundle = goodBundle();
-  bundle.images = {image("riscv64:"), image(hostArch() + ":"), image(hostArch() + ":")};
+  // Images of one target belong together; the last one is usable too, but comes later.
+  bundle.images = {image("riscv64:"), image(hostArch() + ":"), image(hostTarget()),
+                   image(hostArch() + ":")};
   bundle.functions = {{"store", 0, encode(storeProgram(100))},
                       {"store", 1, encode(storeProgram(200))},
                       {"store", 1, encode(storeProgram(300))},
-                      {"store", 2, encode(storeProgram(400))}};
+                      {"store", 2, encode(storeProgram(400))},
+                      {"store", 3, encode(storeProgram(500))}};
   tessera_rt_module *module = nullptr;
   ASSERT_EQ(tryLoad(bundle, &module), TESSERA_RT_OK) << tessera_rt_last_error();
-  ASSERT_EQ(tessera_rt_function_count(module), 2u);
+  ASSERT_EQ(tessera_rt_function_count(module), 3u);
   EXPECT_EQ(callStore(tessera_rt_function_at(module, 0), 1), 201);
   EXPECT_EQ(callStore(tessera_rt_find_function(module, "store", 1), 1), 301);
+  EXPECT_EQ(callStore(tessera_rt_find_function(module, "store", 2), 1), 501);
   tessera_rt_module_release(module);
 }
 
@@ -160,6 +181,49 @@ TEST(Bundle, WrongReferencesAreRefused) {
   bundle.images[0].kernels[0].name = "other";
   EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
   EXPECT_NE(std::string(tessera_rt_last_error()).find("kernel 'k'"), std::string::npos);
+}
+
+TEST(Bundle, BundlesAreAppended) {
+  Bundle bundle = goodBundle(), other = goodBundle(), third = goodBundle();
+  other.images[0].target = hostTarget();
+  other.functions[0].program = encode(storeProgram(1000));
+  append(bundle, other);
+  third.functions[0].name = "another";
+  append(bundle, third);
+  EXPECT_EQ(bundle.images.size(), 2u); // the third has the first one's code
+  ASSERT_EQ(bundle.functions.size(), 3u);
+  EXPECT_EQ(bundle.functions[1].image, 1u);
+  EXPECT_EQ(bundle.functions[2].image, 0u);
+  tessera_rt_module *module = nullptr;
+  ASSERT_EQ(tryLoad(bundle, &module), TESSERA_RT_OK) << tessera_rt_last_error();
+  EXPECT_EQ(tessera_rt_function_count(module), 2u);
+  EXPECT_EQ(callStore(tessera_rt_find_function(module, "store", 0), 5), 5);
+  tessera_rt_module_release(module);
+}
+
+TEST(Bundle, WrongShapesAreRefused) {
+  tessera_rt_module *module = nullptr;
+  for (int wrong = 0; wrong < 3; ++wrong) {
+    Bundle bundle = wideBundle();
+    KernelShape &shape = bundle.images[1].kernels[0].shape;
+    (wrong == 0 ? shape.block[1] : wrong == 1 ? shape.cluster[2] : shape.flags) =
+        wrong == 2 ? 0x100 : 0;
+    EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
+    EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: section 2 is malformed");
+  }
+}
+
+TEST(Bundle, OtherVersionsAreRefused) {
+  std::vector<uint8_t> bytes = encode(goodBundle());
+  tessera_rt_module *module = nullptr;
+  bytes[4] = 9;
+  EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
+  EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: it is of version 9, this runtime reads "
+                                        "version 2: a newer runtime is needed");
+  bytes[4] = 1;
+  EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
+  EXPECT_STREQ(tessera_rt_last_error(),
+               "invalid bundle: expected version 2, found 1: build it again");
 }
 
 TEST(Bundle, EveryTruncationIsRefused) {
@@ -186,9 +250,9 @@ TEST(Bundle, EveryChangedByteIsNoticed) {
 }
 
 TEST(Bundle, MutationsNeverCrash) {
-  const std::vector<uint8_t> good = encode(goodBundle());
+  const std::vector<uint8_t> good = encode(wideBundle());
   std::mt19937 random(3);
-  for (int round = 0; round < 30000; ++round) {
+  for (int round = 0; round < 50000; ++round) {
     std::vector<uint8_t> bytes = good;
     for (unsigned i = 0, n = 1 + random() % 6; i < n; ++i)
       bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
@@ -203,8 +267,8 @@ TEST(Bundle, MutationsNeverCrash) {
 // The same, with the checksums made right again: the inner parsers stand alone.
 TEST(Bundle, MutationsUnderAValidChecksumNeverCrash) {
   std::mt19937 random(4);
-  std::vector<uint8_t> good = encode(goodBundle());
-  for (int round = 0; round < 30000; ++round) {
+  std::vector<uint8_t> good = encode(wideBundle());
+  for (int round = 0; round < 50000; ++round) {
     std::vector<uint8_t> bytes = good;
     uint32_t sections;
     std::memcpy(&sections, &bytes[16], 4);

@@ -2,7 +2,7 @@
 //
 // `libtessera_rt` loads bundles (host program as data + machine code), binds the arguments of a
 // call, checks its guards, and runs its kernels. It has no compiler inside and needs only the C
-// library.
+// library. Devices, streams, memory and graphs are in tessera_rt/device.h.
 //
 // A call is three steps, so that the caller's own library can allocate the results:
 //
@@ -31,7 +31,7 @@ extern "C" {
 #define TESSERA_RT_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_RT_ABI_VERSION 0x00010000u
+#define TESSERA_RT_ABI_VERSION 0x00010001u
 
 typedef enum tessera_rt_status {
   TESSERA_RT_OK = 0,
@@ -40,9 +40,11 @@ typedef enum tessera_rt_status {
   TESSERA_RT_ARGUMENT = 2,      ///< the arguments are wrong for every specialisation
   TESSERA_RT_OUT_OF_MEMORY = 3, ///< a temporary or scratch memory could not be had
   TESSERA_RT_INVALID = 4,       ///< a blob is corrupt, truncated or of an unknown version
-  TESSERA_RT_UNSUPPORTED = 5,   ///< a bundle has no code for this machine
+  TESSERA_RT_UNSUPPORTED = 5,   ///< no code for this machine, no such device, no driver for it
   TESSERA_RT_NOT_FOUND = 6,     ///< no such function, no such cache entry
   TESSERA_RT_IO = 7,            ///< a file could not be read or written
+  TESSERA_RT_DEVICE = 8,        ///< a device's driver reported an error; the device stays usable
+  TESSERA_RT_DEVICE_LOST = 9,   ///< nothing runs on this device until the process is restarted
 } tessera_rt_status;
 
 /// Element types. The values are part of the bundle format.
@@ -59,7 +61,9 @@ typedef enum tessera_rt_dtype {
   TESSERA_RT_BOOL = 9,
 } tessera_rt_dtype;
 
+/// Devices by number: the CPU is one device, GPUs count from 0.
 #define TESSERA_RT_DEVICE_CPU 0
+#define TESSERA_RT_DEVICE_CUDA(ordinal) (0x10000 + (ordinal))
 
 /// A strided view of memory. Strides count elements and may be zero or negative.
 typedef struct tessera_rt_tensor {
@@ -68,7 +72,7 @@ typedef struct tessera_rt_tensor {
   int32_t ndim;
   const int64_t *sizes;
   const int64_t *strides;
-  int32_t device; ///< TESSERA_RT_DEVICE_CPU
+  int32_t device; ///< TESSERA_RT_DEVICE_CPU, TESSERA_RT_DEVICE_CUDA(n)
   int32_t reserved;
 } tessera_rt_tensor;
 
@@ -103,6 +107,15 @@ typedef struct tessera_rt_kernel_env {
 typedef void (*tessera_rt_kernel)(const int64_t *args, int64_t begin, int64_t end,
                                   const tessera_rt_kernel_env *env);
 
+/// Work runs in order within a stream. A plain value: a stream of another library is wrapped by
+/// naming its device and its native handle (a CUstream; null is the device's default stream). The
+/// CPU's default stream runs everything at once, before the call returns.
+typedef struct tessera_rt_stream {
+  int32_t device;
+  int32_t reserved;
+  void *handle;
+} tessera_rt_stream;
+
 typedef struct tessera_rt_module tessera_rt_module;
 typedef struct tessera_rt_function tessera_rt_function;
 typedef struct tessera_rt_frame tessera_rt_frame;
@@ -135,7 +148,7 @@ TESSERA_RT_API tessera_rt_size_class tessera_rt_classify_size(int64_t size);
 /// \name Modules
 /// @{
 /// Loads a bundle from memory; the bytes are copied. Only images that this machine can run are
-/// mapped.
+/// mapped; code for GPUs is loaded when a function is first asked for.
 TESSERA_RT_API tessera_rt_status tessera_rt_load(const void *bytes, size_t length,
                                                  tessera_rt_module **module);
 TESSERA_RT_API tessera_rt_status tessera_rt_load_file(const char *path, tessera_rt_module **module);
@@ -163,6 +176,13 @@ TESSERA_RT_API const tessera_rt_function *tessera_rt_function_at(const tessera_r
 /// The `index`-th specialisation of `name` in the bundle's order, or null.
 TESSERA_RT_API const tessera_rt_function *tessera_rt_find_function(const tessera_rt_module *module,
                                                                    const char *name, size_t index);
+/// The same for any device; the code that fits it best is loaded at the first request. `road` is
+/// "tileir" or "ptx" to ask for code of that origin only, or null. TESSERA_RT_NOT_FOUND where there
+/// is no such specialisation, TESSERA_RT_UNSUPPORTED where the bundle has no code for the device.
+TESSERA_RT_API tessera_rt_status
+tessera_rt_get_function(tessera_rt_module *module, int32_t device, const char *road,
+                        const char *name, size_t index, const tessera_rt_function **function);
+TESSERA_RT_API int32_t tessera_rt_function_device(const tessera_rt_function *function);
 TESSERA_RT_API const char *tessera_rt_function_name(const tessera_rt_function *function);
 TESSERA_RT_API int32_t tessera_rt_function_argument_count(const tessera_rt_function *function);
 TESSERA_RT_API int32_t tessera_rt_function_result_count(const tessera_rt_function *function);
@@ -187,6 +207,12 @@ TESSERA_RT_API tessera_rt_status tessera_rt_frame_result(const tessera_rt_frame 
 TESSERA_RT_API int64_t tessera_rt_frame_work(const tessera_rt_frame *frame);
 /// Runs the launches. results[i] is the dense memory of result i, and may not overlap an argument.
 TESSERA_RT_API tessera_rt_status tessera_rt_execute(tessera_rt_frame *frame, void *const *results);
+/// The same on a stream of the function's device, without waiting for it: memory must stay valid
+/// until the stream has done the work. tessera_rt_execute uses the device's default stream, and
+/// does not wait either unless the device is the CPU.
+TESSERA_RT_API tessera_rt_status tessera_rt_execute_on(tessera_rt_frame *frame,
+                                                       void *const *results,
+                                                       tessera_rt_stream stream);
 TESSERA_RT_API void tessera_rt_frame_release(tessera_rt_frame *frame);
 /// @}
 
@@ -204,16 +230,35 @@ TESSERA_RT_API tessera_rt_status tessera_rt_set_num_threads(int32_t count);
 /// @{
 typedef struct tessera_rt_metrics {
   uint64_t struct_bytes;      ///< set by the caller to sizeof(tessera_rt_metrics)
-  uint64_t calls;             ///< tessera_rt_execute
-  uint64_t launches;          ///< kernels launched with a grid that is not empty
+  uint64_t calls;             ///< tessera_rt_execute, tessera_rt_execute_on
+  uint64_t launches;          ///< kernels launched on the CPU with a grid that is not empty
   uint64_t parallel_launches; ///< those that used the pool
-  uint64_t temporary_bytes;   ///< temporaries handed out, in total
+  uint64_t temporary_bytes;   ///< temporaries handed out on the CPU, in total
   uint64_t memory_in_use;     ///< bytes of temporaries and of threads' scratch memory in use now
   uint64_t memory_peak;       ///< the most that was ever in use
   uint64_t memory_cached;     ///< bytes kept for reuse
+  // Since ABI 1.1.
+  uint64_t device_launches;          ///< kernels launched on GPUs
+  uint64_t graph_launches;           ///< graphs replayed
+  uint64_t copies;                   ///< copies and fills through this interface
+  uint64_t copied_bytes;             ///< bytes of these
+  uint64_t device_memory_in_use;     ///< of the pools of all GPUs in use
+  uint64_t device_memory_peak;       ///< the most that was ever in use
+  uint64_t device_memory_reserved;   ///< what the pools hold, used or kept for reuse
+  uint64_t modules_loaded;           ///< bundles and libraries
+  uint64_t load_nanoseconds;         ///< time that loading them took, in total
+  uint64_t cache_hits, cache_misses; ///< of the disk cache
+  uint64_t cache_read_bytes, cache_written_bytes;
+  uint64_t compilations;        ///< as told by tessera_rt_count_compilation
+  uint64_t compile_nanoseconds; ///< their time, in total
+  uint64_t errors;              ///< failures of this interface, mismatches left out
 } tessera_rt_metrics;
 TESSERA_RT_API void tessera_rt_get_metrics(tessera_rt_metrics *metrics);
-/// Gives cached temporary memory back to the system.
+/// The same as text in Prometheus' exposition format; give it to tessera_rt_free.
+TESSERA_RT_API char *tessera_rt_metrics_text(void);
+/// Told by a compiler in this process, so that one scrape shows everything.
+TESSERA_RT_API void tessera_rt_count_compilation(uint64_t nanoseconds);
+/// Gives cached temporary memory of all devices back to the system.
 TESSERA_RT_API void tessera_rt_trim(void);
 
 typedef enum tessera_rt_log_level {

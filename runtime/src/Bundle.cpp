@@ -7,7 +7,7 @@
 namespace tessera::rt {
 
 static constexpr char bundleMagic[4] = {'T', 'S', 'R', 'B'};
-static constexpr uint32_t bundleVersion = 1;
+static constexpr uint32_t bundleVersion = 2;
 static constexpr size_t headerBytes = 32;
 static constexpr size_t headerChecksumAt = 24;
 static constexpr size_t tableEntryBytes = 32;
@@ -45,28 +45,47 @@ static std::vector<uint8_t> encodeImage(const CodeImage &image) {
     writer.string(kernel.name);
     writer.u64(kernel.offset);
     writer.u64(kernel.scratchBytes);
+    for (uint32_t size : kernel.shape.block)
+      writer.u32(size);
+    for (uint32_t size : kernel.shape.cluster)
+      writer.u32(size);
+    writer.u32(kernel.shape.sharedBytes);
+    writer.u32(kernel.shape.flags);
   }
   writer.u64(image.code.size());
   writer.raw(image.code.data(), image.code.size());
   return std::move(writer.bytes);
 }
 
+static bool valid(const KernelShape &shape) {
+  for (int d = 0; d < 3; ++d)
+    if (shape.block[d] == 0 || shape.cluster[d] == 0)
+      return false;
+  return (shape.flags & ~knownKernelFlags) == 0;
+}
+
 static bool decodeImage(std::span<const uint8_t> bytes, CodeImage &image) {
   Reader reader(bytes);
   image.target = reader.string();
-  uint32_t kernels = reader.count(20);
+  uint32_t kernels = reader.count(52);
   for (uint32_t i = 0; i < kernels && reader.ok(); ++i) {
     KernelEntry &kernel = image.kernels.emplace_back();
     kernel.name = reader.string();
     kernel.offset = reader.u64();
     kernel.scratchBytes = reader.u64();
+    for (uint32_t &size : kernel.shape.block)
+      size = reader.u32();
+    for (uint32_t &size : kernel.shape.cluster)
+      size = reader.u32();
+    kernel.shape.sharedBytes = reader.u32();
+    kernel.shape.flags = reader.u32();
   }
   auto code = reader.raw(reader.u64());
   image.code.assign(code.begin(), code.end());
   if (!reader.atEnd())
     return false;
   for (const KernelEntry &kernel : image.kernels)
-    if (kernel.offset >= image.code.size())
+    if (kernel.offset >= image.code.size() || !valid(kernel.shape))
       return false;
   return true;
 }
@@ -87,6 +106,26 @@ static bool decodeFunction(std::span<const uint8_t> bytes, FunctionEntry &functi
   auto program = reader.raw(reader.u64());
   function.program.assign(program.begin(), program.end());
   return reader.atEnd();
+}
+
+static bool same(const CodeImage &a, const CodeImage &b) {
+  return a.target == b.target && a.code == b.code && encodeImage(a) == encodeImage(b);
+}
+
+void append(Bundle &bundle, Bundle other) {
+  std::vector<uint32_t> places;
+  for (CodeImage &image : other.images) {
+    uint32_t place = 0;
+    while (place < bundle.images.size() && !same(bundle.images[place], image))
+      ++place;
+    if (place == bundle.images.size())
+      bundle.images.push_back(std::move(image));
+    places.push_back(place);
+  }
+  for (FunctionEntry &function : other.functions) {
+    function.image = places[function.image];
+    bundle.functions.push_back(std::move(function));
+  }
 }
 
 std::vector<uint8_t> encode(const Bundle &bundle) {
@@ -138,13 +177,17 @@ bool decode(std::span<const uint8_t> bytes, Bundle &bundle, std::string &error) 
   if (!header.ok() || std::memcmp(magic.data(), bundleMagic, sizeof(bundleMagic)) != 0)
     return fail("it does not start with TSRB");
   uint32_t version = header.u32();
+  if (header.ok() && version > bundleVersion)
+    return fail("it is of version " + std::to_string(version) + ", this runtime reads version " +
+                std::to_string(bundleVersion) + ": a newer runtime is needed");
   if (version != bundleVersion)
     return fail("expected version " + std::to_string(bundleVersion) + ", found " +
-                std::to_string(version));
+                std::to_string(version) + ": build it again");
   uint64_t total = header.u64();
   if (total != bytes.size())
     return fail("expected " + std::to_string(total) + " bytes, found " +
-                std::to_string(bytes.size()));
+                std::to_string(bytes.size()) +
+                (bytes.size() < total ? ": it is truncated" : ""));
   uint32_t sections = header.u32();
   header.u32();
   uint64_t sum = header.u64();

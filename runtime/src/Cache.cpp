@@ -9,6 +9,7 @@
 #include "tessera_rt/cache.h"
 
 #include "Codec.h"
+#include "Metrics.h"
 #include "Status.h"
 #include "tessera_rt/bundle.h"
 
@@ -102,7 +103,7 @@ static bool writeAll(int fd, std::span<const uint8_t> bytes) {
   return true;
 }
 
-std::optional<std::vector<uint8_t>> cacheGet(std::string_view key) {
+static std::optional<std::vector<uint8_t>> readEntry(std::string_view key) {
   std::string folder = cacheFolder();
   if (folder.empty() || !validKey(key))
     return std::nullopt;
@@ -126,6 +127,14 @@ std::optional<std::vector<uint8_t>> cacheGet(std::string_view key) {
   log(TESSERA_RT_LOG_INFO, "cache: deleted the damaged entry " + path);
   unlink(path.c_str());
   return std::nullopt;
+}
+
+std::optional<std::vector<uint8_t>> cacheGet(std::string_view key) {
+  auto entry = readEntry(key);
+  count(entry ? metrics.cacheHits : metrics.cacheMisses);
+  if (entry)
+    count(metrics.cacheReadBytes, entry->size());
+  return entry;
 }
 
 static bool makeFolder(const std::string &path) {
@@ -198,8 +207,10 @@ bool cachePut(std::string_view key, std::span<const uint8_t> bytes) {
   if (folder.empty() || !validKey(key))
     return false;
   std::string problem = tryPut(folder, key, bytes);
-  if (problem.empty())
+  if (problem.empty()) {
+    count(metrics.cacheWrittenBytes, bytes.size());
     return true;
+  }
   static std::atomic<bool> warned{false};
   if (!warned.exchange(true))
     log(TESSERA_RT_LOG_WARNING,

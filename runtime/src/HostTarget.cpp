@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tessera_rt/bundle.h"
+#include "tessera_rt/target.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,8 +1,13 @@
 //===- Module.cpp - Loading bundles ---------------------------------------===//
+//
+// Code for the CPU is mapped when a bundle is loaded; code for a GPU when one of its functions is
+// first asked for, so that a bundle for many chips costs only what is used.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Module.h"
 
-#include "tessera_rt/bundle.h"
+#include "Metrics.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,84 +19,161 @@ using namespace tessera::rt;
 
 namespace {
 
-using KernelLookup = std::function<const LoadedKernel *(const std::string &)>;
+/// How well each image of a bundle fits a device, and why those that do not, do not.
+struct Fits {
+  std::vector<Fit> images;
+  std::string refusals;
 
-/// Decodes a program and binds its kernels' names.
-tessera_rt_status addFunction(tessera_rt_module &module, std::string name,
-                              std::span<const uint8_t> bytes, const KernelLookup &lookup) {
+  bool any() const {
+    return std::any_of(images.begin(), images.end(), [](Fit fit) { return fit != Fit::None; });
+  }
+  void add(Fit fit, const std::string &why) {
+    images.push_back(fit);
+    if (fit == Fit::None && refusals.find(why) == std::string::npos)
+      refusals += (refusals.empty() ? "" : "; ") + why;
+  }
+};
+
+Fits fitsOfCpu(const Bundle &bundle) {
+  Fits fits;
+  for (const CodeImage &image : bundle.images) {
+    std::string why;
+    fits.add(hostSupports(image.target, why) ? Fit::Exact : Fit::None, why);
+  }
+  return fits;
+}
+
+bool isElf(const CodeImage &image) {
+  return image.code.size() >= 4 && std::memcmp(image.code.data(), "\x7f" "ELF", 4) == 0;
+}
+
+/// `road` is empty where any will do.
+Fits fitsOfChip(const Bundle &bundle, const Chip &chip, const std::string &road) {
+  Fits fits;
+  for (const CodeImage &image : bundle.images) {
+    std::string why;
+    if (!isChipTarget(image.target))
+      fits.add(Fit::None, "");
+    else if (!road.empty() && !hasRoad(image.target, road))
+      fits.add(Fit::None, "the code for " + image.target + " did not come by '" + road + "'");
+    else {
+      Fit fit = chipFit(image.target, !isElf(image), chip, why);
+      fits.add(fit, why);
+    }
+  }
+  return fits;
+}
+
+/// The target that serves a name: the best fit, and of equals the first.
+std::string targetFor(const Bundle &bundle, const Fits &fits, const std::string &name) {
+  const FunctionEntry *best = nullptr;
+  for (const FunctionEntry &function : bundle.functions)
+    if (function.name == name && fits.images[function.image] != Fit::None &&
+        (!best || fits.images[function.image] > fits.images[best->image]))
+      best = &function;
+  return best ? bundle.images[best->image].target : "";
+}
+
+/// Decodes a program and binds its kernels' names; `entries` say how they are launched.
+tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::string &name,
+                              int32_t device, std::span<const uint8_t> bytes, Library &library,
+                              std::span<const KernelEntry> entries) {
   Program program;
   std::string error;
   if (!decode(bytes, program, error))
     return fail(TESSERA_RT_INVALID, "function '" + name + "': " + error);
-  std::vector<LoadedKernel> kernels;
+  std::vector<BoundKernel> kernels;
   for (const std::string &kernel : program.kernels) {
-    const LoadedKernel *found = lookup(kernel);
-    if (!found)
+    BoundKernel &bound = kernels.emplace_back();
+    auto status = library.find(kernel, bound.kernel);
+    if (status == TESSERA_RT_NOT_FOUND)
       return fail(TESSERA_RT_INVALID,
                   "function '" + name + "': its kernel '" + kernel + "' is not in the code image");
-    kernels.push_back(*found);
+    if (status != TESSERA_RT_OK)
+      return status;
+    for (const KernelEntry &entry : entries)
+      if (entry.name == kernel)
+        bound.shape = entry.shape;
   }
-  auto costs = std::make_unique<cpu::Cost[]>(program.steps.size());
-  module.functions.push_back(std::make_unique<tessera_rt_function>(tessera_rt_function{
-      std::move(name), Plan(std::move(program)), std::move(kernels), std::move(costs)}));
+  auto costs = std::make_unique<std::atomic<float>[]>(program.steps.size());
+  loaded.functions.push_back(std::make_unique<tessera_rt_function>(
+      tessera_rt_function{name, Plan(std::move(program)), device, driverOf(device),
+                          std::move(kernels), std::move(costs)}));
   return TESSERA_RT_OK;
 }
 
-/// Whether another image, earlier in the bundle, already gave this function.
-bool hasBetter(const Bundle &bundle, const std::vector<bool> &usable,
-               const FunctionEntry &function) {
-  for (const FunctionEntry &other : bundle.functions) {
-    if (other.name == function.name && usable[other.image])
-      return other.image != function.image;
+/// Loads what `device` runs of the bundle.
+tessera_rt_status loadFor(const Bundle &bundle, int32_t device, const Fits &fits,
+                          tessera_rt_module::Loaded &loaded) {
+  Driver *driver = driverOf(device);
+  std::map<std::string, std::string> targets;
+  std::vector<Library *> libraries(bundle.images.size());
+  for (const FunctionEntry &function : bundle.functions) {
+    const CodeImage &image = bundle.images[function.image];
+    auto [target, isNew] = targets.try_emplace(function.name);
+    if (isNew)
+      target->second = targetFor(bundle, fits, function.name);
+    if (fits.images[function.image] == Fit::None || image.target != target->second)
+      continue;
+    Library *&library = libraries[function.image];
+    if (!library) {
+      auto &made = loaded.libraries.emplace_back();
+      if (auto status = driver->load(deviceOrdinal(device), image, made))
+        return fail(status, "function '" + function.name + "' for " + image.target + ": " +
+                                tessera_rt_last_error());
+      library = made.get();
+    }
+    if (auto status = addFunction(loaded, function.name, device, function.program, *library,
+                                  image.kernels))
+      return status;
   }
-  return false;
+  return TESSERA_RT_OK;
+}
+
+tessera_rt_status chipOf(int32_t device, Chip &chip) {
+  tessera_rt_device_info info = {};
+  if (auto status = driverOf(device)->info(deviceOrdinal(device), info))
+    return status;
+  parseChip(info.target, chip);
+  return TESSERA_RT_OK;
+}
+
+/// A bundle without code for this CPU is of use if a GPU here can run it.
+tessera_rt_status checkGpus(const Bundle &bundle, std::string refusals) {
+  auto isChip = [](const CodeImage &image) { return isChipTarget(image.target); };
+  std::string message = "the bundle has no code for this machine: ";
+  if (std::any_of(bundle.images.begin(), bundle.images.end(), isChip)) {
+    int32_t devices = 0;
+    if (cudaDriver().count(devices))
+      return fail(TESSERA_RT_UNSUPPORTED, message + refusals + "; " + tessera_rt_last_error());
+    for (int32_t i = 0; i < devices; ++i) {
+      Chip chip;
+      if (auto status = chipOf(TESSERA_RT_DEVICE_CUDA(i), chip))
+        return status;
+      Fits fits = fitsOfChip(bundle, chip, "");
+      if (fits.any())
+        return TESSERA_RT_OK;
+      refusals = fits.refusals;
+    }
+  }
+  return fail(TESSERA_RT_UNSUPPORTED, message + refusals);
 }
 
 } // namespace
 
 tessera_rt_status tessera_rt_load(const void *bytes, size_t length, tessera_rt_module **result) {
-  Bundle bundle;
-  std::string error;
-  if (!decode({static_cast<const uint8_t *>(bytes), length}, bundle, error))
-    return fail(TESSERA_RT_INVALID, error);
-
+  LoadTimer timer;
   auto module = std::make_unique<tessera_rt_module>();
-  module->manifest = std::move(bundle.manifest);
-  std::vector<bool> usable;
-  std::string refusals;
-  for (const CodeImage &image : bundle.images) {
-    std::string why;
-    usable.push_back(hostSupports(image.target, why));
-    if (!usable.back())
-      refusals += (refusals.empty() ? "" : "; ") + why;
-  }
-  if (!bundle.images.empty() && std::find(usable.begin(), usable.end(), true) == usable.end())
-    return fail(TESSERA_RT_UNSUPPORTED, "the bundle has no code for this machine: " + refusals);
-
-  for (size_t i = 0; i < bundle.images.size(); ++i) {
-    Image &mapped = module->images.emplace_back();
-    if (usable[i] && !mapped.map(bundle.images[i].code, error))
-      return fail(TESSERA_RT_OUT_OF_MEMORY, error);
-  }
-  for (FunctionEntry &function : bundle.functions) {
-    if (!usable[function.image] || hasBetter(bundle, usable, function))
-      continue;
-    const Image &mapped = module->images[function.image];
-    LoadedKernel loaded;
-    KernelLookup lookup = [&](const std::string &name) -> const LoadedKernel * {
-      for (const KernelEntry &kernel : bundle.images[function.image].kernels) {
-        if (kernel.name != name)
-          continue;
-        const void *address = mapped.at(kernel.offset);
-        std::memcpy(&loaded.entry, &address, sizeof(address));
-        loaded.scratchBytes = kernel.scratchBytes;
-        return &loaded;
-      }
-      return nullptr;
-    };
-    if (auto status = addFunction(*module, function.name, function.program, lookup))
+  std::string error;
+  if (!decode({static_cast<const uint8_t *>(bytes), length}, module->bundle, error))
+    return fail(TESSERA_RT_INVALID, error);
+  const Bundle &bundle = module->bundle;
+  Fits fits = fitsOfCpu(bundle);
+  if (!bundle.images.empty() && !fits.any())
+    if (auto status = checkGpus(bundle, fits.refusals))
       return status;
-  }
+  if (auto status = loadFor(bundle, TESSERA_RT_DEVICE_CPU, fits, module->cpu))
+    return status;
   *result = module.release();
   return TESSERA_RT_OK;
 }
@@ -117,18 +199,9 @@ tessera_rt_status tessera_rt_module_from_functions(const char *name, const void 
                                                    const tessera_rt_native_kernel *kernels,
                                                    size_t count, tessera_rt_module **result) {
   auto module = std::make_unique<tessera_rt_module>();
-  LoadedKernel loaded;
-  KernelLookup lookup = [&](const std::string &wanted) -> const LoadedKernel * {
-    for (size_t i = 0; i < count; ++i) {
-      if (wanted != kernels[i].name)
-        continue;
-      loaded = {kernels[i].entry, kernels[i].scratch_bytes};
-      return &loaded;
-    }
-    return nullptr;
-  };
-  if (auto status =
-          addFunction(*module, name, {static_cast<const uint8_t *>(program), length}, lookup))
+  auto &library = module->cpu.libraries.emplace_back(nativeLibrary({kernels, count}));
+  if (auto status = addFunction(module->cpu, name, TESSERA_RT_DEVICE_CPU,
+                                {static_cast<const uint8_t *>(program), length}, *library, {}))
     return status;
   *result = module.release();
   return TESSERA_RT_OK;
@@ -138,24 +211,77 @@ void tessera_rt_module_release(tessera_rt_module *module) { delete module; }
 
 const char *tessera_rt_module_manifest(const tessera_rt_module *module, size_t *length) {
   if (length)
-    *length = module->manifest.size();
-  return module->manifest.c_str();
+    *length = module->bundle.manifest.size();
+  return module->bundle.manifest.c_str();
 }
 
 size_t tessera_rt_function_count(const tessera_rt_module *module) {
-  return module->functions.size();
+  return module->cpu.functions.size();
 }
 
 const tessera_rt_function *tessera_rt_function_at(const tessera_rt_module *module, size_t index) {
-  return index < module->functions.size() ? module->functions[index].get() : nullptr;
+  const auto &functions = module->cpu.functions;
+  return index < functions.size() ? functions[index].get() : nullptr;
+}
+
+static const tessera_rt_function *find(const tessera_rt_module::Loaded &loaded, const char *name,
+                                       size_t index) {
+  for (const auto &function : loaded.functions)
+    if (function->name == name && index-- == 0)
+      return function.get();
+  return nullptr;
 }
 
 const tessera_rt_function *tessera_rt_find_function(const tessera_rt_module *module,
                                                     const char *name, size_t index) {
-  for (const auto &function : module->functions)
-    if (function->name == name && index-- == 0)
-      return function.get();
-  return nullptr;
+  return find(module->cpu, name, index);
+}
+
+/// What a GPU runs of the module, loaded at the first request.
+static tessera_rt_status loadedFor(tessera_rt_module *module, int32_t device,
+                                   const std::string &road, tessera_rt_module::Loaded *&result) {
+  auto known = module->gpus.find({device, road});
+  if (known != module->gpus.end()) {
+    result = &known->second;
+    return TESSERA_RT_OK;
+  }
+  LoadTimer timer;
+  Chip chip;
+  if (auto status = chipOf(device, chip))
+    return status;
+  Fits fits = fitsOfChip(module->bundle, chip, road);
+  if (!fits.any())
+    return fail(TESSERA_RT_UNSUPPORTED,
+                "the bundle has no code for " + deviceName(device) + " (" + chip.str() + ")" +
+                    (fits.refusals.empty() ? "" : ": " + fits.refusals));
+  tessera_rt_module::Loaded loaded;
+  if (auto status = loadFor(module->bundle, device, fits, loaded))
+    return status;
+  result = &module->gpus.emplace(std::pair(device, road), std::move(loaded)).first->second;
+  return TESSERA_RT_OK;
+}
+
+tessera_rt_status tessera_rt_get_function(tessera_rt_module *module, int32_t device,
+                                          const char *road, const char *name, size_t index,
+                                          const tessera_rt_function **function) {
+  *function = nullptr;
+  tessera_rt_module::Loaded *loaded = &module->cpu;
+  if (!driverOf(device))
+    return TESSERA_RT_UNSUPPORTED;
+  if (device != TESSERA_RT_DEVICE_CPU) {
+    std::lock_guard<std::mutex> lock(module->mutex);
+    if (auto status = loadedFor(module, device, road ? road : "", loaded))
+      return status;
+  }
+  *function = find(*loaded, name, index);
+  if (*function)
+    return TESSERA_RT_OK;
+  return fail(TESSERA_RT_NOT_FOUND, "the bundle has no specialisation " + std::to_string(index) +
+                                        " of '" + name + "' for " + deviceName(device));
+}
+
+int32_t tessera_rt_function_device(const tessera_rt_function *function) {
+  return function->device;
 }
 
 const char *tessera_rt_function_name(const tessera_rt_function *function) {

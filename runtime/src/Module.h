@@ -3,21 +3,18 @@
 #ifndef TESSERA_RT_SRC_MODULE_H
 #define TESSERA_RT_SRC_MODULE_H
 
-#include "../drivers/cpu/ThreadPool.h"
-#include "Image.h"
+#include "Driver.h"
 #include "Plan.h"
-#include "Status.h"
 
-#include <memory>
-#include <string>
-#include <vector>
+#include <map>
+#include <mutex>
 
 namespace tessera::rt {
 
-/// A kernel's entry point in this process.
-struct LoadedKernel {
-  tessera_rt_kernel entry;
-  uint64_t scratchBytes;
+/// A kernel of a program, and how its image says that it is launched.
+struct BoundKernel {
+  const Kernel *kernel;
+  KernelShape shape;
 };
 
 } // namespace tessera::rt
@@ -25,14 +22,22 @@ struct LoadedKernel {
 struct tessera_rt_function {
   std::string name;
   tessera::rt::Plan plan;
-  std::vector<tessera::rt::LoadedKernel> kernels;  // in the order of the program's kernel names
-  std::unique_ptr<tessera::rt::cpu::Cost[]> costs; // of each step; what was measured so far
+  int32_t device;
+  tessera::rt::Driver *driver;
+  std::vector<tessera::rt::BoundKernel> kernels; // in the order of the program's kernel names
+  std::unique_ptr<std::atomic<float>[]> costs;   // of each step on the CPU; what was measured
 };
 
 struct tessera_rt_module {
-  std::string manifest;
-  std::vector<tessera::rt::Image> images;
-  std::vector<std::unique_ptr<tessera_rt_function>> functions;
+  /// What one device runs of the bundle.
+  struct Loaded {
+    std::vector<std::unique_ptr<tessera::rt::Library>> libraries;
+    std::vector<std::unique_ptr<tessera_rt_function>> functions;
+  };
+  tessera::rt::Bundle bundle;
+  Loaded cpu;
+  std::mutex mutex; // of what follows
+  std::map<std::pair<int32_t, std::string>, Loaded> gpus; // by device and road
 };
 
 #endif // TESSERA_RT_SRC_MODULE_H

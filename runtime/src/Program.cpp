@@ -127,9 +127,13 @@ private:
   bool slot(const Slot &s, size_t index) const {
     if (s.source == Slot::Derived)
       return expr(s.expr, index);
-    if (s.source > Slot::Derived || s.arg >= program.arguments.size())
+    if (s.source == Slot::Device)
+      return s.dim < numDeviceFacts;
+    if (s.source > Slot::Device || s.arg >= program.arguments.size())
       return false;
     const Argument &arg = program.arguments[s.arg];
+    if (s.source == Slot::ArgAddress)
+      return arg.kind == Argument::Tensor;
     if (s.source == Slot::ArgInt)
       return arg.kind == Argument::Int || arg.kind == Argument::Bool;
     return arg.kind == Argument::Tensor && s.dim < arg.rank;
@@ -257,7 +261,10 @@ std::string toString(const Program &program) {
     text += s.source == Slot::ArgSize     ? arg + ".size" + dim
             : s.source == Slot::ArgStride ? arg + ".stride" + dim
             : s.source == Slot::ArgInt    ? arg
-                                          : infix(s.expr);
+            : s.source == Slot::ArgAddress
+                ? "&" + arg
+                : s.source == Slot::Device ? std::string(s.dim ? "l2_bytes" : "multiprocessors")
+                                           : infix(s.expr);
     text += "\n";
   }
   for (const Guard &guard : program.guards)

@@ -2,7 +2,8 @@
 
 #include "Status.h"
 
-#include "tessera_rt/bundle.h"
+#include "Metrics.h"
+#include "tessera_rt/target.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,8 @@ static thread_local std::string lastError;
 
 tessera_rt_status fail(tessera_rt_status status, std::string message) {
   lastError = std::move(message);
+  if (status != TESSERA_RT_MISMATCH && status != TESSERA_RT_NOT_FOUND)
+    count(metrics.errors);
   return status;
 }
 

@@ -89,6 +89,9 @@ void *allocate(uint64_t bytes) {
   self.statistics.total += bytes;
   self.statistics.inUse += size.bytes;
   self.statistics.peak = std::max(self.statistics.peak, self.statistics.inUse);
+  self.statistics.reservedPeak =
+      std::max(self.statistics.reservedPeak, self.statistics.inUse + self.statistics.cached);
+  ++self.statistics.allocations;
   return block;
 }
 

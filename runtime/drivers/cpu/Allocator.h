@@ -28,6 +28,7 @@ uint64_t physicalMemory();
 
 struct MemoryStatistics {
   uint64_t total = 0, inUse = 0, peak = 0, cached = 0;
+  uint64_t allocations = 0, reservedPeak = 0; // reserved: in use or cached
 };
 MemoryStatistics memoryStatistics();
 

@@ -386,3 +386,13 @@ bool launch(const Launch &launch) {
 LaunchStatistics launchStatistics() { return {launchCount.load(), parallelCount.load()}; }
 
 } // namespace tessera::rt::cpu
+
+int32_t tessera_rt_get_num_threads(void) { return tessera::rt::cpu::numThreads(); }
+
+tessera_rt_status tessera_rt_set_num_threads(int32_t count) {
+  if (!tessera::rt::cpu::setNumThreads(count))
+    return tessera::rt::fail(
+        TESSERA_RT_ARGUMENT,
+        "the number of threads cannot be set while a kernel runs in this thread");
+  return TESSERA_RT_OK;
+}

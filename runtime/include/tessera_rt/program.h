@@ -76,12 +76,19 @@ struct Argument {
   uint32_t rank = 0;         // of a tensor
 };
 
+/// What a program may ask about the device that it runs on.
+enum class DeviceFact : uint8_t {
+  Multiprocessors, // of a GPU; the threads of a CPU
+  L2Bytes,         // 0: not known
+};
+inline constexpr unsigned numDeviceFacts = 2;
+
 /// One 64-bit integer of a call. A derived slot may use the slots before it.
 struct Slot {
-  enum Source : uint8_t { ArgSize, ArgStride, ArgInt, Derived };
+  enum Source : uint8_t { ArgSize, ArgStride, ArgInt, Derived, ArgAddress, Device };
   Source source = ArgSize;
-  uint32_t arg = 0; // ArgInt: an int or bool argument
-  uint32_t dim = 0; // ArgSize, ArgStride (in elements)
+  uint32_t arg = 0; // ArgInt: an int or bool argument; ArgAddress: a tensor
+  uint32_t dim = 0; // ArgSize, ArgStride (in elements); Device: a DeviceFact
   Expr expr;        // Derived
 };
 

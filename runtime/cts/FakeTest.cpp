@@ -1,0 +1,293 @@
+//===- FakeTest.cpp - The CUDA driver's error paths, on the stand-in ------===//
+//
+// Every entry point fails once at every place where the scenario calls it. Whatever happens,
+// nothing crashes, nothing stays alive, and the next run of the scenario is right.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../drivers/cuda/Api.h"
+#include "Devices.h"
+#include "fake/FakeCuda.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace tessera::rt;
+using namespace tessera::rt::test;
+
+namespace {
+
+constexpr int32_t gpu = TESSERA_RT_DEVICE_CUDA(0);
+
+const fake_cuda::Control &fake() {
+  static const fake_cuda::Control *control = [] {
+    void *library = dlopen(TESSERA_CTS_FAKE_CUDA, RTLD_NOW);
+    auto get = reinterpret_cast<fake_cuda::GetControl>(dlsym(library, "fake_cuda_control"));
+    return get();
+  }();
+  return *control;
+}
+
+/// Everything once; the first status that is not OK.
+tessera_rt_status scenario() {
+  tessera_rt_status status = TESSERA_RT_OK;
+  auto run = [&](tessera_rt_status next) {
+    if (status == TESSERA_RT_OK)
+      status = next;
+    return next == TESSERA_RT_OK;
+  };
+  tessera_rt_stream stream = {};
+  tessera_rt_event *events[2] = {};
+  tessera_rt_library *library = nullptr;
+  tessera_rt_graph *graph = nullptr;
+  tessera_rt_frame *frame = nullptr;
+  void *memory = nullptr, *host = nullptr;
+  std::vector<uint8_t> bundle = axpyBundle();
+  tessera_rt_module *module = nullptr;
+  const tessera_rt_function *function = nullptr;
+  float data[64] = {};
+  tessera_rt_launch_config config = shape(1);
+  config.shared_bytes = 50000;
+  config.cluster[0] = 1;
+  const tessera_rt_device_kernel *kernel = nullptr;
+  tessera_rt_pool_statistics statistics = {};
+  statistics.struct_bytes = sizeof(statistics);
+  int32_t done = 0;
+  double milliseconds = 0;
+  if (run(tessera_rt_load(bundle.data(), bundle.size(), &module)) &&
+      run(tessera_rt_stream_create(gpu, 0, &stream)) &&
+      run(tessera_rt_event_create(gpu, &events[0])) &&
+      run(tessera_rt_event_create(gpu, &events[1])) &&
+      run(tessera_rt_allocate(stream, sizeof(data), &memory)) &&
+      run(tessera_rt_host_allocate(gpu, sizeof(data), &host)) &&
+      run(tessera_rt_event_record(events[0], stream)) &&
+      run(tessera_rt_copy(stream, memory, data, sizeof(data))) &&
+      run(tessera_rt_fill(stream, memory, 0, sizeof(data))) &&
+      run(tessera_rt_library_load(gpu, plainPtx, std::strlen(plainPtx), &library)) &&
+      run(tessera_rt_library_kernel(library, "increment", &kernel)) &&
+      run(tessera_rt_event_record(events[1], stream)) &&
+      run(tessera_rt_event_elapsed(events[0], events[1], &milliseconds)) &&
+      run(tessera_rt_event_query(events[0], &done)) &&
+      run(tessera_rt_event_synchronize(events[1])) &&
+      run(tessera_rt_stream_wait(stream, events[0])) &&
+      run(tessera_rt_stream_query(stream, &done)) &&
+      run(tessera_rt_get_function(module, gpu, nullptr, "f", 0, &function))) {
+    int64_t word = pointer(static_cast<int64_t *>(memory));
+    Vector vector = {16, 1};
+    auto *floats = static_cast<float *>(memory);
+    tessera_rt_value args[] = {vector.value(floats), vector.value(floats), scalar(1)};
+    args[0].as.tensor.device = args[1].as.tensor.device = gpu;
+    void *results[] = {floats + 16};
+    if (run(tessera_rt_launch(kernel, &config, &word, 1, stream)) &&
+        run(tessera_rt_prepare(function, args, 3, &frame)) &&
+        run(tessera_rt_execute_on(frame, results, stream)) &&
+        run(tessera_rt_stream_synchronize(stream)) && run(tessera_rt_capture_begin(stream))) {
+      run(tessera_rt_execute_on(frame, results, stream));
+      run(tessera_rt_capture_end(stream, &graph));
+      if (graph)
+        run(tessera_rt_graph_launch(graph, stream));
+    }
+  }
+  run(tessera_rt_pool_get_statistics(gpu, &statistics));
+  run(tessera_rt_pool_trim(gpu, 0));
+  run(tessera_rt_device_synchronize(gpu));
+  if (frame)
+    tessera_rt_frame_release(frame);
+  if (graph)
+    tessera_rt_graph_release(graph);
+  if (memory) // freeing may fail too; it is asked for until it works
+    while (tessera_rt_deallocate(stream, memory, sizeof(data)) != TESSERA_RT_OK)
+      run(TESSERA_RT_DEVICE);
+  if (host)
+    tessera_rt_host_deallocate(gpu, host);
+  if (library)
+    tessera_rt_library_release(library);
+  for (tessera_rt_event *event : events)
+    if (event)
+      tessera_rt_event_release(event);
+  tessera_rt_stream_release(stream);
+  tessera_rt_module_release(module);
+  return status;
+}
+
+/// `blocks`: memory that the driver refused to take back.
+void expectNothingAlive(const std::string &after, int64_t blocks = 0) {
+  fake_cuda::Counts counts = fake().counts();
+  EXPECT_EQ(counts.streams, 0) << after;
+  EXPECT_EQ(counts.events, 0) << after;
+  EXPECT_EQ(counts.libraries, 0) << after;
+  EXPECT_EQ(counts.graphs, 0) << after;
+  EXPECT_EQ(counts.graphExecs, 0) << after;
+  EXPECT_EQ(counts.allocations, blocks) << after;
+  EXPECT_EQ(counts.hostAllocations, 0) << after;
+  EXPECT_EQ(counts.contextsOnStack, 0) << after;
+  EXPECT_EQ(counts.misuses, 0) << after;
+}
+
+TEST(FakeCuda, EveryCallMayFail) {
+  ASSERT_OK(scenario());
+  expectNothingAlive("a run without failures");
+  int failures = 0;
+  int64_t blocks = 0;
+  for (const char *const *name = fake().entryPoints(); *name; ++name) {
+    for (int after = 0; after < 50; ++after) {
+      fake().failNext(*name, cuda::CUDA_ERROR_INVALID_VALUE, after);
+      tessera_rt_status status = scenario();
+      bool used = status != TESSERA_RT_OK;
+      failures += used;
+      std::string where = std::string(*name) + ", call " + std::to_string(after);
+      fake().failNext(*name, 0, 0);
+      // The first free is that of a call's temporaries, which the caller does not see.
+      if (used && !std::strcmp(*name, "cuMemFreeAsync") && after == 0)
+        ++blocks;
+      expectNothingAlive(where, blocks);
+      ASSERT_OK(scenario()) << "after " << where;
+      // Past the last call of this name the rest of the runs would be the same.
+      if (!used && after > 5)
+        break;
+    }
+    if (testing::Test::HasFailure())
+      break;
+  }
+  EXPECT_GT(failures, 40);
+}
+
+TEST(FakeCuda, TheDriverIsAskedForWhatALaunchNeeds) {
+  tessera_rt_stream stream = {gpu, 0, nullptr};
+  tessera_rt_library *library = nullptr;
+  ASSERT_OK(tessera_rt_library_load(gpu, hopperPtx, std::strlen(hopperPtx), &library));
+  const tessera_rt_device_kernel *kernel = nullptr;
+  ASSERT_OK(tessera_rt_library_kernel(library, "ranks", &kernel));
+  {
+    Buffer<uint32_t> out(stream, 32);
+    int64_t word = pointer(out.data());
+    tessera_rt_launch_config config = shape(32, 64);
+    config.cluster[0] = 16; // not portable: the driver must be asked
+    config.flags = TESSERA_RT_LAUNCH_COOPERATIVE | TESSERA_RT_LAUNCH_DEPENDENT;
+    config.shared_bytes = 100 << 10;
+    ASSERT_OK(tessera_rt_launch(kernel, &config, &word, 1, stream));
+  }
+  unsigned cluster[3], shared;
+  int cooperative, dependent;
+  fake().lastLaunch(cluster, &cooperative, &dependent, &shared);
+  EXPECT_EQ(cluster[0], 16u);
+  EXPECT_EQ(cluster[1], 1u);
+  EXPECT_EQ(cooperative, 1);
+  EXPECT_EQ(dependent, 1);
+  EXPECT_EQ(shared, 100u << 10);
+  tessera_rt_library_release(library);
+}
+
+TEST(FakeCuda, ACallerKeepsItsContext) {
+  // A call for the second device in a thread that uses the first leaves the first one current.
+  tessera_rt_stream first = {gpu, 0, nullptr}, second = {TESSERA_RT_DEVICE_CUDA(1), 0, nullptr};
+  Buffer<int64_t> one(first, std::vector<int64_t>{1}), two(second, std::vector<int64_t>{2});
+  EXPECT_EQ(one.read()[0], 1);
+  EXPECT_EQ(two.read()[0], 2);
+  int32_t device = -1;
+  ASSERT_OK(tessera_rt_address_device(two.data(), &device));
+  EXPECT_EQ(device, TESSERA_RT_DEVICE_CUDA(1));
+  EXPECT_EQ(fake().counts().contextsOnStack, 0);
+}
+
+TEST(FakeCuda, ThePoolIsTrimmedWhenMemoryRunsOut) {
+  uint64_t before = poolOf(gpu).trims_for_memory;
+  tessera_rt_stream stream = {gpu, 0, nullptr};
+  void *memory = nullptr;
+  uint64_t part = fake_cuda::memoryBytes / 10 * 6, whole = fake_cuda::memoryBytes / 10 * 7;
+  ASSERT_OK(tessera_rt_allocate(stream, part, &memory));
+  ASSERT_OK(tessera_rt_deallocate(stream, memory, part));
+  ASSERT_OK(tessera_rt_allocate(stream, whole, &memory));
+  ASSERT_OK(tessera_rt_deallocate(stream, memory, whole));
+  EXPECT_EQ(poolOf(gpu).trims_for_memory, before + 1);
+  ASSERT_OK(tessera_rt_pool_trim(gpu, 0));
+}
+
+TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
+  auto image = [](const char *target, bool isCubin) {
+    CodeImage image;
+    image.target = target;
+    std::string code = std::string(isCubin ? "\x7f" "ELF" : "") + plainPtx;
+    image.code.assign(code.begin(), code.end());
+    image.kernels = {{"store", 0, 0, {}}};
+    return image;
+  };
+  std::string host = hostTarget().substr(0, hostTarget().find(':'));
+  std::string foreign = host == "x86_64" ? "aarch64" : "x86_64";
+  Bundle bundle;
+  bundle.images = {image("sm_80:ptx", false), image("sm_80:tileir", true),
+                   image(("sm_90:tileir," + foreign).c_str(), true),
+                   image(("sm_90:tileir," + host).c_str(), true), image("sm_90a:ptx", true),
+                   image("sm_100:tileir", true)};
+  // Each program stores the number of its image.
+  for (uint32_t i = 0; i < bundle.images.size(); ++i) {
+    Program program = launchOnly(1, {Expr::constant(1)});
+    program.kernels = {"store"};
+    Word value;
+    value.expr = Expr::constant(i);
+    program.steps[0].words.push_back(value);
+    bundle.functions.push_back({"f", i, encode(program)});
+  }
+  tessera_rt_stream stream = {gpu, 0, nullptr};
+  Buffer<int64_t> out(stream, std::vector<int64_t>{-1});
+  auto choice = [&](const char *road) -> int64_t {
+    std::vector<uint8_t> bytes = encode(bundle);
+    tessera_rt_module *module = nullptr;
+    if (tessera_rt_load(bytes.data(), bytes.size(), &module))
+      return -1;
+    const tessera_rt_function *function = nullptr;
+    int64_t found = -2;
+    if (tessera_rt_get_function(module, gpu, road, "f", 0, &function) == TESSERA_RT_OK) {
+      tessera_rt_value arg = {};
+      arg.kind = TESSERA_RT_INT;
+      arg.as.integer = pointer(out.data());
+      tessera_rt_frame *frame = nullptr;
+      EXPECT_OK(tessera_rt_prepare(function, &arg, 1, &frame));
+      EXPECT_OK(tessera_rt_execute_on(frame, nullptr, stream));
+      tessera_rt_frame_release(frame);
+      found = out.read()[0];
+    }
+    tessera_rt_module_release(module);
+    return found;
+  };
+  EXPECT_EQ(choice(nullptr), 3); // both are exact; the first one counts
+  EXPECT_EQ(choice("tileir"), 3);
+  EXPECT_EQ(choice("ptx"), 4);
+  EXPECT_EQ(choice("smoke"), -2);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("did not come by 'smoke'"),
+            std::string::npos);
+  bundle.functions.erase(bundle.functions.begin() + 3, bundle.functions.begin() + 5);
+  EXPECT_EQ(choice(nullptr), 0); // only PTX fits
+  bundle.images.erase(bundle.images.begin(), bundle.images.begin() + 2);
+  bundle.images.erase(bundle.images.begin() + 1, bundle.images.begin() + 3);
+  bundle.functions = {{"f", 0, bundle.functions[0].program},
+                      {"f", 1, bundle.functions[0].program}};
+  EXPECT_EQ(choice(nullptr), -1);
+  std::string message = tessera_rt_last_error();
+  EXPECT_EQ(message, "the bundle has no code for this machine: the code needs a host of " +
+                         foreign + ", this machine is " + host +
+                         "; the code is for sm_100, the GPU is sm_90");
+}
+
+TEST(FakeCuda, DriversThatCannotBeUsed) {
+  auto count = [](const char *setting) {
+    return runChild("count", gpu, {setting}).output;
+  };
+  EXPECT_EQ(count("FAKE_CUDA_DEVICES=0"),
+            "5: the NVIDIA driver is there, but it shows no GPU to this process\n");
+  EXPECT_EQ(count("FAKE_CUDA_VERSION=11040"),
+            "5: the NVIDIA driver is too old: it supports CUDA 11.4, expected 12.0 or later "
+            "(driver 525)\n");
+  EXPECT_NE(count("FAKE_CUDA_INIT=34").find("is the toolkit's stand-in for linking"),
+            std::string::npos);
+  EXPECT_NE(count("FAKE_CUDA_INIT=999").find("could not be initialised: "), std::string::npos);
+  EXPECT_EQ(count("FAKE_CUDA_INIT=100"),
+            "5: the NVIDIA driver is there, but it shows no GPU to this process\n");
+}
+
+TEST(FakeCuda, DevicesWithoutPools) {
+  ChildResult child = runChild("call", gpu, {"FAKE_CUDA_POOLS=0"});
+  EXPECT_EQ(child.status, 0) << child.output;
+}
+
+} // namespace

@@ -1,0 +1,98 @@
+//===- FakeCode.cpp - Code and launches of the stand-in ------------------===//
+
+#include "FakeState.h"
+
+#include <cstring>
+
+namespace fake_cuda {
+
+/// PTX text, or the same behind an ELF mark for a cubin.
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **, unsigned,
+                                  int *, void **, unsigned) {
+  ENTER(cuLibraryLoadData);
+  std::string text = static_cast<const char *>(code);
+  auto made = std::make_unique<FakeLibrary>();
+  if (!parsePtx(text, *made))
+    return text.starts_with("\x7f" "ELF") ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
+  state().libraries.insert(made.get());
+  *library = reinterpret_cast<CUlibrary>(made.release());
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryUnload(CUlibrary library) {
+  std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  auto *mine = reinterpret_cast<FakeLibrary *>(library);
+  if (!state().libraries.erase(mine))
+    return misuse();
+  delete mine;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
+  ENTER(cuLibraryGetKernel);
+  for (auto &candidate : reinterpret_cast<FakeLibrary *>(library)->kernels)
+    if (candidate->name == name) {
+      *kernel = reinterpret_cast<CUkernel>(candidate.get());
+      return CUDA_SUCCESS;
+    }
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+  ENTER_WITH_CONTEXT(cuKernelGetFunction);
+  *function = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction, int which, int value) {
+  ENTER_WITH_CONTEXT(cuFuncSetAttribute);
+  bool tooMuch = which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value > 227 << 10;
+  return tooMuch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *, size_t *bytes) {
+  ENTER(cuFuncGetParamInfo);
+  const auto &sizes = reinterpret_cast<FakeKernel *>(function)->parameterBytes;
+  if (index >= sizes.size())
+    return CUDA_ERROR_INVALID_VALUE;
+  *bytes = sizes[index];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                 void **parameters, void **) {
+  ENTER_WITH_CONTEXT(cuLaunchKernelEx);
+  State &self = state();
+  auto *kernel = reinterpret_cast<FakeKernel *>(function);
+  if (!self.libraries.count(kernel->library))
+    return misuse();
+  self.lastConfig = *config;
+  self.lastAttributes.assign(config->attrs, config->attrs + config->numAttrs);
+  uint64_t threads = uint64_t(config->blockDimX) * config->blockDimY * config->blockDimZ;
+  if (threads == 0 || threads > 1024 || config->gridDimX == 0 || config->gridDimY > 65535 ||
+      config->gridDimZ > 65535)
+    return CUDA_ERROR_INVALID_VALUE;
+  unsigned cluster = 1;
+  for (const CUlaunchAttribute &attribute : self.lastAttributes)
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      cluster = attribute.value.clusterDim.x;
+    else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->gridDimX > 1000)
+      return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  if (cluster > 16 || config->gridDimX % cluster != 0)
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  std::vector<uint64_t> arguments;
+  for (size_t i = 0; i < kernel->parameterBytes.size(); ++i)
+    std::memcpy(&arguments.emplace_back(0), parameters[i], kernel->parameterBytes[i]);
+  ++self.launches;
+  std::string name = kernel->name;
+  CUlaunchConfig copy = *config;
+  return submit(config->hStream, [=] {
+    CUresult result;
+    if (!runKernel(name, copy, cluster, arguments, result))
+      misuse();
+    if (result != CUDA_SUCCESS)
+      state().sticky = result; // told by what follows, as a real driver does
+  });
+}
+
+} // namespace fake_cuda

@@ -1,0 +1,131 @@
+//===- FakeState.h - What the stand-in for libcuda remembers --------------===//
+
+#ifndef TESSERA_RT_CTS_FAKE_FAKESTATE_H
+#define TESSERA_RT_CTS_FAKE_FAKESTATE_H
+
+#include "../../drivers/cuda/Api.h"
+#include "FakeCuda.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fake_cuda {
+
+using namespace tessera::rt::cuda;
+
+struct FakeContext {
+  int device = 0;
+};
+
+struct FakeGraph {
+  std::vector<std::function<void()>> nodes;
+  std::vector<CUdeviceptr> blocks; // allocated while it was captured
+  ~FakeGraph();
+};
+
+struct FakeStream {
+  std::shared_ptr<FakeGraph> capture;
+};
+
+struct FakeGraphHandle {
+  std::shared_ptr<FakeGraph> graph;
+};
+
+struct FakeEvent {
+  bool recorded = false;
+  double milliseconds = 0;
+};
+
+struct FakeLibrary;
+
+struct FakeKernel {
+  std::string name;
+  FakeLibrary *library = nullptr;
+  std::vector<size_t> parameterBytes;
+};
+
+struct FakeLibrary {
+  std::vector<std::unique_ptr<FakeKernel>> kernels;
+};
+
+struct FakePool {
+  int device = 0;
+  uint64_t used = 0, usedHigh = 0, reserved = 0, reservedHigh = 0;
+  std::multiset<uint64_t> kept; // sizes of free blocks
+};
+
+struct Allocation {
+  uint64_t bytes;
+  int device;
+  FakePool *pool; // null: of cuMemAlloc
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  int devices = 2, version = 13000, initResult = 0, pools = 1;
+  CUresult sticky = CUDA_SUCCESS;
+  FakeContext contexts[8];
+  std::set<FakeStream *> streams;
+  std::set<FakeEvent *> events;
+  std::set<FakeLibrary *> libraries;
+  std::set<FakeGraphHandle *> graphs, graphExecs;
+  std::set<void *> hostBlocks;
+  std::map<CUdeviceptr, Allocation> allocations;
+  std::set<std::pair<int, int>> peers;
+  uint64_t usedPerDevice[8] = {}; // reserved by pools, or allocated
+  int64_t launches = 0, misuses = 0;
+  CUlaunchConfig lastConfig = {};
+  std::vector<CUlaunchAttribute> lastAttributes;
+  struct Failure {
+    std::string name;
+    int result, after;
+  };
+  std::vector<Failure> failures;
+};
+State &state();
+
+/// The contexts of this thread, the current one last.
+std::vector<FakeContext *> &contextStack();
+FakeContext *current();
+
+/// Counts a call that a real driver may not survive.
+CUresult misuse();
+/// What every entry point does first: an error that was asked for, or one that sticks.
+CUresult begin(const char *name);
+
+/// The stream behind a handle; null is the default one. False, and a misuse, where there is none.
+bool stream(CUstream handle, FakeStream *&result);
+/// Runs the work, or keeps it for the graph that is captured.
+CUresult submit(CUstream handle, std::function<void()> work);
+/// Frees a block of memory.
+void release(CUdeviceptr address);
+
+#define DECLARE(name, parameters) CUresult name parameters;
+TESSERA_CUDA_ENTRY_POINTS(DECLARE, DECLARE)
+#undef DECLARE
+
+#define ENTER(name)                                                                                \
+  std::lock_guard<std::recursive_mutex> lock(state().mutex);                                       \
+  if (CUresult failure = begin(#name))                                                             \
+  return failure
+#define ENTER_WITH_CONTEXT(name)                                                                   \
+  ENTER(name);                                                                                     \
+  if (!current())                                                                                  \
+  return misuse()
+
+/// Runs a kernel of Kernels.h on the host; false where there is no such kernel. A result other than
+/// CUDA_SUCCESS is the error that the kernel ends with.
+bool runKernel(const std::string &name, const CUlaunchConfig &config, unsigned clusterSize,
+               const std::vector<uint64_t> &arguments, CUresult &result);
+
+/// Reads the entries of PTX text; false where it is none.
+bool parsePtx(const std::string &text, FakeLibrary &library);
+
+} // namespace fake_cuda
+
+#endif // TESSERA_RT_CTS_FAKE_FAKESTATE_H

@@ -1,0 +1,233 @@
+//===- Library.cpp - Code on a GPU, and launching it ----------------------===//
+//
+// Both kinds of kernels, those of CUDA Tile IR and plain ones, are loaded and launched alike. The
+// driver fills the hidden parameters of the former itself; they are launched with one "thread".
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../src/Metrics.h"
+#include "Device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+namespace tessera::rt::cuda {
+
+/// Names that outlive their libraries, for messages about what was launched.
+static const char *intern(const std::string &name) {
+  static std::mutex *mutex = new std::mutex;
+  static auto *names = new std::set<std::string>;
+  std::lock_guard<std::mutex> lock(*mutex);
+  return names->insert(name).first->c_str();
+}
+
+namespace {
+
+class CudaLibrary : public Library {
+public:
+  CudaLibrary(Device &device, bool isExact) : device(device), isExact(isExact) {}
+
+  ~CudaLibrary() override {
+    tessera_rt_status status;
+    // In a forked child, and when the process ends, the driver is no longer ours to call.
+    if (!library || !start(status))
+      return;
+    Current current(device);
+    device.api.cuLibraryUnload(library);
+  }
+
+  tessera_rt_status load(std::span<const uint8_t> code) {
+    Current current(device);
+    // PTX is text: the driver wants a zero at its end.
+    std::vector<uint8_t> image(code.begin(), code.end());
+    image.push_back(0);
+    CUresult result = device.api.cuLibraryLoadData(&library, image.data(), nullptr, nullptr, 0,
+                                                   nullptr, nullptr, 0);
+    if (result == CUDA_SUCCESS)
+      return TESSERA_RT_OK;
+    library = nullptr;
+    return device.failed(result, "code could not be loaded on " + device.name);
+  }
+
+  tessera_rt_status find(const std::string &name, const Kernel *&kernel) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (const auto &known : kernels)
+      if (known->name == name) {
+        kernel = known.get();
+        return TESSERA_RT_OK;
+      }
+    tessera_rt_status status;
+    if (!open(device.ordinal, status))
+      return status;
+    Current current(device);
+    auto made = std::make_unique<CudaKernel>();
+    CUkernel handle = nullptr;
+    CUresult result = device.api.cuLibraryGetKernel(&handle, library, name.c_str());
+    if (result == CUDA_ERROR_NOT_FOUND)
+      return fail(TESSERA_RT_NOT_FOUND, "the code has no kernel '" + name + "'");
+    if (result == CUDA_SUCCESS)
+      result = device.api.cuKernelGetFunction(&made->function, handle);
+    if (result != CUDA_SUCCESS)
+      return device.failed(result, "kernel '" + name + "' could not be loaded");
+    made->name = name;
+    made->device = {TESSERA_RT_DEVICE_CUDA(device.ordinal), 0, nullptr};
+    made->recordName = intern(name);
+    made->isExact = isExact;
+    made->parameters = countParameters(made->function);
+    kernel = kernels.emplace_back(std::move(made)).get();
+    return TESSERA_RT_OK;
+  }
+
+private:
+  /// Negative where the driver does not tell.
+  int32_t countParameters(CUfunction function) const {
+    if (!device.api.cuFuncGetParamInfo)
+      return -1;
+    size_t offset, bytes;
+    int32_t count = 0;
+    while (device.api.cuFuncGetParamInfo(function, static_cast<size_t>(count), &offset, &bytes) ==
+           CUDA_SUCCESS)
+      ++count;
+    return count;
+  }
+
+  Device &device;
+  bool isExact;
+  CUlibrary library = nullptr;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<CudaKernel>> kernels;
+};
+
+} // namespace
+
+tessera_rt_status loadLibrary(Device &device, const CodeImage &image,
+                              std::unique_ptr<Library> &library) {
+  bool isText = image.code.size() < 4 || std::memcmp(image.code.data(), "\x7f" "ELF", 4) != 0;
+  auto made = std::make_unique<CudaLibrary>(device, isText || hasRoad(image.target, "ptx"));
+  if (auto status = made->load(image.code))
+    return status;
+  library = std::move(made);
+  return TESSERA_RT_OK;
+}
+
+/// Asks the driver, once, for what is beyond the usual limits.
+static CUresult allow(const Device &device, const CudaKernel &kernel, const KernelShape &shape) {
+  if (shape.sharedBytes > kernel.sharedBytes.load(std::memory_order_relaxed)) {
+    CUresult result = device.api.cuFuncSetAttribute(
+        kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        static_cast<int>(shape.sharedBytes));
+    if (result != CUDA_SUCCESS)
+      return result;
+    kernel.sharedBytes.store(shape.sharedBytes, std::memory_order_relaxed);
+  }
+  constexpr unsigned portableCluster = 8;
+  if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > portableCluster &&
+      !kernel.largeClusters.load(std::memory_order_relaxed)) {
+    CUresult result = device.api.cuFuncSetAttribute(
+        kernel.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (result != CUDA_SUCCESS)
+      return result;
+    kernel.largeClusters.store(true, std::memory_order_relaxed);
+  }
+  return CUDA_SUCCESS;
+}
+
+/// What the driver's code for a refused launch most likely means.
+static const char *hint(CUresult result, const Launch &launch) {
+  switch (result) {
+  case CUDA_ERROR_INVALID_VALUE:
+    return launch.grid[1] > 65535 || launch.grid[2] > 65535
+               ? "; a grid has at most 65535 blocks in its second and third dimension"
+               : "";
+  case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    return "; the block needs more registers or shared memory than a multiprocessor has";
+  case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+    return "; a cooperative launch must fit onto the GPU at once";
+  case CUDA_ERROR_INVALID_CLUSTER_SIZE:
+    return "; the cluster is too large for this GPU, or does not divide the grid";
+  default:
+    return "";
+  }
+}
+
+static bool isBlocking() {
+  static const bool blocking = [] {
+    const char *text = std::getenv("TESSERA_CUDA_BLOCKING");
+    return text && *text && std::strcmp(text, "0") != 0;
+  }();
+  return blocking;
+}
+
+tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &launch) {
+  const auto &kernel = static_cast<const CudaKernel &>(*launch.kernel);
+  const KernelShape &shape = *launch.shape;
+  const int64_t *grid = launch.grid;
+  constexpr int64_t mostBlocks = 0x7fffffff;
+  if (grid[0] > mostBlocks || grid[1] > mostBlocks || grid[2] > mostBlocks)
+    return fail(TESSERA_RT_ARGUMENT, "the grid is too large for CUDA: " + describe(launch));
+  auto count = static_cast<int32_t>(launch.wordCount);
+  if (kernel.parameters >= 0 &&
+      (kernel.isExact ? count != kernel.parameters : count > kernel.parameters))
+    return fail(TESSERA_RT_ARGUMENT, "expected " + std::to_string(kernel.parameters) +
+                                         " arguments, found " + std::to_string(count) + ": " +
+                                         describe(launch));
+
+  constexpr uint32_t usual = 64;
+  void *fewPointers[usual];
+  std::vector<void *> manyPointers;
+  void **pointers = fewPointers;
+  if (launch.wordCount > usual) {
+    manyPointers.resize(launch.wordCount);
+    pointers = manyPointers.data();
+  }
+  for (uint32_t i = 0; i < launch.wordCount; ++i)
+    pointers[i] = const_cast<int64_t *>(launch.words + i);
+
+  CUlaunchAttribute attributes[3];
+  CUlaunchConfig config = {static_cast<unsigned>(grid[0]),
+                           static_cast<unsigned>(grid[1]),
+                           static_cast<unsigned>(grid[2]),
+                           shape.block[0],
+                           shape.block[1],
+                           shape.block[2],
+                           shape.sharedBytes,
+                           stream,
+                           attributes,
+                           0};
+  auto add = [&](int id) -> CUlaunchAttribute & {
+    CUlaunchAttribute &attribute = attributes[config.numAttrs++];
+    attribute = {};
+    attribute.id = id;
+    return attribute;
+  };
+  if (shape.cluster[0] != 1 || shape.cluster[1] != 1 || shape.cluster[2] != 1)
+    add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).value.clusterDim = {
+        shape.cluster[0], shape.cluster[1], shape.cluster[2]};
+  if (shape.flags & KernelShape::Cooperative)
+    add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).value.cooperative = 1;
+  if (shape.flags & KernelShape::Dependent)
+    add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        .value.programmaticStreamSerializationAllowed = 1;
+
+  Current current(device);
+  device.launches.add(launch);
+  CUresult result = allow(device, kernel, shape);
+  if (result == CUDA_SUCCESS)
+    result = device.api.cuLaunchKernelEx(&config, kernel.function, pointers, nullptr);
+  if (result != CUDA_SUCCESS)
+    return device.failed(result, describe(launch) + " could not be launched" +
+                                     hint(result, launch));
+  rt::count(metrics.deviceLaunches);
+  if (!isBlocking())
+    return TESSERA_RT_OK;
+  int capturing = 0;
+  result = device.api.cuStreamIsCapturing(stream, &capturing);
+  if (result == CUDA_SUCCESS && !capturing)
+    result = device.api.cuStreamSynchronize(stream);
+  return result == CUDA_SUCCESS ? TESSERA_RT_OK
+                                : device.failed(result, describe(launch) + " failed");
+}
+
+} // namespace tessera::rt::cuda
