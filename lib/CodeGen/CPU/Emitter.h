@@ -108,7 +108,6 @@ public:
   // Scalar semantics (ScalarLowering.cpp), lane by lane.
   Value scalarOp(ScalarOp op, ValueRange operands, Type element);
   Value cast(Value value, Type from, Type to);
-  Value roundToOdd(Value value);
   Value bitcast(Value value, Type to);
   /// The monoid's unit, and the join of all lanes.
   Value unit(ReduceOp op, Type element, int64_t lanes);
@@ -122,14 +121,18 @@ public:
   void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body);
   void branch(Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise);
+  /// `usual`, but where any lane of `isRare` holds what `instead` computes, for all lanes.
+  Value unlessAny(Value isRare, Value usual, llvm::function_ref<Value()> instead);
 
 private:
   Value floatMax(Value a, Value b, bool max);
+  bool isWholeF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
   Value scaleB(Value x, Value exponent);
   /// Rounded to odd: a further rounding to fewer bits gives what one rounding of the f64 would.
   Value oddF32FromF64(Value value);
   Value bf16FromF32(Value value);
+  Value roundedToBf16(Value value);
   Value halfToF32(Value value);
   Value halfFromF32(Value value);
   Value constantOp(Type type, mlir::Attribute attribute);

@@ -25,6 +25,10 @@ Value Emitter::floatMax(Value x, Value y, bool max) {
   return LLVM::MinimumOp::create(b, x, y, flags);
 }
 
+bool Emitter::isWholeF32(Value value) const {
+  return cpu.hasScaleF && elementOf(value.getType()).isF32() && lanesOf(value.getType()) == 16;
+}
+
 Value Emitter::integerDivision(ScalarOp op, Value x, Value y, bool isSigned) {
   Type type = x.getType();
   Value zero = integer(0, type), one = integer(1, type);
@@ -221,6 +225,20 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
 
 Value Emitter::bf16FromF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
+  if (!cpu.hasBf16Conversion || !isWholeF32(value))
+    return roundedToBf16(value);
+  // The instruction takes subnormal numbers for zeros.
+  Type narrow = withLanes(b.getBF16Type(), lanes);
+  Value converted = LLVM::BitcastOp::create(b, withLanes(i16, lanes),
+                                            LLVM::FPTruncOp::create(b, narrow, value));
+  constexpr int32_t subnormal = 0x20;
+  Value isRare = intrinsic("llvm.x86.avx512.fpclass.ps.512", withLanes(i1, lanes),
+                           {value, integer(subnormal, i32)});
+  return unlessAny(isRare, converted, [&] { return roundedToBf16(value); });
+}
+
+Value Emitter::roundedToBf16(Value value) {
+  int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(i32, lanes);
   Value bits = LLVM::BitcastOp::create(b, wide, value);
   Value odd = andI(LLVM::LShrOp::create(b, bits, integer(16, wide)), integer(1, wide));
@@ -296,21 +314,6 @@ Value Emitter::halfFromF32(Value value) {
 Value Emitter::bitcast(Value value, Type to) {
   Type type = withLanes(valueType(to), lanesOf(value.getType()));
   return type == value.getType() ? value : Value(LLVM::BitcastOp::create(b, type, value));
-}
-
-/// An f64 as f32, rounded to the odd neighbour unless it is exact: rounding that again, to fewer bits, gives what
-/// rounding once would.
-Value Emitter::roundToOdd(Value value) {
-  int64_t lanes = lanesOf(value.getType());
-  Type narrow = withLanes(f32, lanes), bits = withLanes(i32, lanes);
-  Value nearest = LLVM::FPTruncOp::create(b, narrow, value);
-  Value back = LLVM::FPExtOp::create(b, value.getType(), nearest);
-  Value pattern = LLVM::BitcastOp::create(b, bits, nearest);
-  Value isLarger = fcmp(FCmpPredicate::ogt, LLVM::FAbsOp::create(b, back), LLVM::FAbsOp::create(b, value));
-  Value cut = select(isLarger, LLVM::SubOp::create(b, pattern, integer(1, bits)), pattern);
-  Value odd = LLVM::OrOp::create(b, cut, integer(1, bits));
-  Value result = select(fcmp(FCmpPredicate::one, back, value), odd, pattern);
-  return LLVM::BitcastOp::create(b, narrow, result);
 }
 
 Value Emitter::cast(Value value, Type from, Type to) {
