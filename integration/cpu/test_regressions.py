@@ -35,6 +35,32 @@ def test_rows_between_loops_that_have_ended():
     check(f, random((5, 65, 65)), random((5, 65, 65), "bool"))
 
 
+@pytest.mark.parametrize("body", [
+    "tsr.softmax(x @ x.T, dim=-1) @ x", "tsr.log_softmax(x @ x.T, dim=-1) @ x", "tsr.softmax(x[:, None], dim=1).sum(-1)",
+    "tsr.softmax(x.sum(-1, keepdim=True), dim=-1)", "tsr.softmax(tsr.logsumexp(x, dim=-1, keepdim=True), dim=-1)",
+    "tsr.exp(x - x).sum(-1)", "(tsr.exp(x) / tsr.exp(x)).sum(-1)",
+])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1.0])
+def test_what_cancels_may_be_infinite(body, value):
+    f = define(f"def f(x):\n    return {body}\n")
+    for shape in ((1, 700), (1, 5), (4, 9)):
+        x = random(shape)
+        x[0, 3] = value
+        check(f, x, least=0)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp64"])
+@pytest.mark.parametrize("body", ["tsr.var(x, dim=-1)", "(c * c * c).mean(-1)", "(c * c * c).mean(-1) / (c * c).mean(-1) ** 1.5"])
+def test_moments_of_rows_that_begin_far_out(body, dtype):
+    f = define(f"def f(x):\n    c = x - x.mean(-1, keepdim=True)\n    return {body}\n")
+    for columns in (1, 2, 3, 20, 1000):
+        for offset in (0, 1000):
+            for first in (3, 100):
+                x = random((60, columns), dtype, low=-1, high=1) + np.array(offset, dtype="f4" if dtype == "fp32" else "f8")
+                x[:, 0] += first
+                check(f, x, least=0)
+
+
 @pytest.mark.parametrize("step", [
     "y * y + y", "tsr.log(y) + y", "tsr.exp(y + m) * y + m", "tsr.where(y > 0, y * m, y + m)", "y[::2] + y[1::2]",
     "(y.reshape(-1, 4) * 2.0).T.reshape(y.shape) + y", "tsr.exp(y - tsr.amax(y, dim=-1, keepdim=True)) / m", "y + y.mT",

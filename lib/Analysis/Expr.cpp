@@ -337,3 +337,23 @@ void tessera::visitExprs(llvm::ArrayRef<Expr> roots, const std::function<void(Ex
   for (Expr root : roots)
     go(root);
 }
+
+std::string tessera::describe(Expr e) {
+  switch (e->kind) {
+  case ExprNode::Constant:
+    return std::to_string(e->number);
+  case ExprNode::Index:
+    return e->index.str();
+  case ExprNode::Load:
+    return "an element";
+  case ExprNode::Map:
+    return "'" + std::string(scalarOpInfo(e->op).name) + "'";
+  case ExprNode::Cast:
+    return "a cast";
+  case ExprNode::Reduce:
+    return "'" + std::string(reduceOpName(e->monoid)) + "'";
+  case ExprNode::State:
+    return "a state";
+  }
+  return "";
+}

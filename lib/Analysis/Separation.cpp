@@ -1,5 +1,6 @@
 //===- Separation.cpp - Splitting reduction bodies ------------------------===//
 #include "tessera/Analysis/Separation.h"
+#include "tessera/Analysis/Magnitude.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -12,61 +13,10 @@ static bool isNarrow(mlir::Type type) { return type.getIntOrFloatBitWidth() < 32
 
 static constexpr double inf = std::numeric_limits<double>::infinity();
 
-//===----------------------------------------------------------------------===//
-// Linear
-//===----------------------------------------------------------------------===//
-
-void Linear::add(Expr e, double coefficient) {
-  if (e->kind == ExprNode::Constant && std::isfinite(e->number)) {
-    constant += coefficient * e->number;
-    return;
-  }
-  auto [it, inserted] = terms.try_emplace(e->id, e, coefficient);
-  if (inserted)
-    return;
-  it->second.second += coefficient;
-  if (it->second.second == 0)
-    terms.erase(it);
-}
-
-void Linear::add(const Linear &other, double scale) {
-  for (auto &[id, term] : other.terms)
-    add(term.first, term.second * scale);
-  constant += other.constant * scale;
-}
-
-/// scale · e, folded into constants, products and -inf masks where it is exact enough (scale > 0 for masks).
-static Expr scaled(ExprPool &pool, Expr e, double scale) {
-  if (scale == 1)
-    return e;
-  if (e->kind == ExprNode::Constant)
-    return pool.constant(e->number * scale, e->type);
-  if (e->isMap(ScalarOp::Mul))
-    for (unsigned i = 0; i < 2; ++i)
-      if (e->args[i]->kind == ExprNode::Constant)
-        return pool.mul(e->args[1 - i], pool.constant(e->args[i]->number * scale, e->type));
-  if (e->isMap(ScalarOp::Div) && e->args[1]->kind == ExprNode::Constant)
-    return pool.mul(e->args[0], pool.constant(scale / e->args[1]->number, e->type));
-  if (scale > 0 && e->isMap(ScalarOp::Where))
-    for (unsigned i = 1; i < 3; ++i)
-      if (e->args[i]->isConstant(-inf)) {
-        llvm::SmallVector<Expr, 3> args(e->args);
-        args[3 - i] = scaled(pool, args[3 - i], scale);
-        return pool.map(ScalarOp::Where, args, e->loc);
-      }
-  return pool.mul(e, pool.constant(scale, e->type));
-}
-
-Expr Linear::build(ExprPool &pool, mlir::Type type, double scale) const {
-  Expr sum = nullptr;
-  for (auto &[id, term] : terms) {
-    Expr part = pool.cast(term.first, type, false, term.first->loc);
-    part = scaled(pool, part, term.second * scale);
-    sum = sum ? pool.add(sum, part) : part;
-  }
-  if (!sum)
-    return pool.constant(constant * scale, type);
-  return constant == 0 ? sum : pool.add(sum, pool.constant(constant * scale, type));
+/// x - x and x / x are not 0 and 1 for every x: they are left as they are.
+static bool isSelfInverse(Expr e) {
+  return (e->isMap(ScalarOp::Sub) || e->isMap(ScalarOp::Div)) && e->args[0] == e->args[1] &&
+         llvm::isa<mlir::FloatType>(e->type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,6 +118,8 @@ Linear Separator::computeLinear(Expr e) {
     switch (e->op) {
     case ScalarOp::Add:
     case ScalarOp::Sub:
+      if (isSelfInverse(e))
+        break;
       result.add(linearOf(e->args[0]));
       result.add(linearOf(e->args[1]), e->op == ScalarOp::Add ? 1 : -1);
       return result;
@@ -193,7 +145,7 @@ Linear Separator::computeLinear(Expr e) {
     }
   }
   ExpPair pair = pairOf(e);
-  if (pair.lambda.isZero() && pair.mu->kind == ExprNode::Map && pair.mu != e &&
+  if (pair.lambda.isZero() && pair.mu->kind == ExprNode::Map && pair.mu != e && !isSelfInverse(pair.mu) &&
       (pair.mu->op == ScalarOp::Add || pair.mu->op == ScalarOp::Sub)) {
     // A resolved statistic may itself be a sum; keep its parts visible for cancellation.
     for (unsigned i = 0; i < 2; ++i)
@@ -227,6 +179,8 @@ ExpPair Separator::computePair(Expr e) {
     return {inner.lambda, pool.cast(inner.mu, e->type, false, e->loc)};
   }
   if (e->kind != ExprNode::Map)
+    return plain();
+  if (isSelfInverse(e))
     return plain();
   switch (e->op) {
   case ScalarOp::Mul:
@@ -268,7 +222,21 @@ Expr Separator::valueOf(const ExpPair &pair) {
   return pool.mul(pair.mu, factor);
 }
 
-Expr Separator::valueOf(Expr e) { return valueOf(pairOf(e)); }
+Expr Separator::valueOf(Expr e) {
+  return remembered(values, e, [&] { return computeValue(e); });
+}
+
+Expr Separator::computeValue(Expr e) {
+  // Only exponents of the stream have to cancel. Elsewhere the program's own operations stay: exp(r - r) of an
+  // infinite r is nan.
+  bool hasExponent = false;
+  auto isLevel = [&](Expr x) { return x->kind == ExprNode::Reduce && classify(x) != LevelKind::None; };
+  visitExprs({e}, [&](Expr x) { hasExponent |= isLevel(x) && !resolve(x).lambda.isZero(); },
+             [&](Expr x) { return !isLevel(x); });
+  if (hasExponent)
+    return valueOf(pairOf(e));
+  return pool.rewrite(e, [&](Expr x) -> Expr { return isLevel(x) ? resolve(x).mu : nullptr; });
+}
 
 //===----------------------------------------------------------------------===//
 // Separation
@@ -298,6 +266,8 @@ std::optional<Separator::Split> Separator::computeSplit(Expr e, double sign) {
     case ScalarOp::Add:
       return both(e->args[0], sign, e->args[1], sign);
     case ScalarOp::Sub:
+      if (isSelfInverse(e))
+        break;
       return both(e->args[0], sign, e->args[1], -sign);
     case ScalarOp::Neg:
       return only(e->args[0], -sign);
@@ -373,7 +343,33 @@ std::optional<Separator::Terms> Separator::merge(Terms terms) {
   return result;
 }
 
-/// Rewrites x - r as (x - h) - (r - h) with h the stream's first x.
+/// An element that stands for the stream's x: a sum of powers of x - h loses ((r - h) / σ)² of its digits, with σ the
+/// spread of x around its mean r. One element may lie far out, so it is the middle one of three; where an element is
+/// dear to compute it is the first.
+Expr Separator::typical(Expr x) {
+  auto at = [&](auto place) {
+    std::map<std::string, SymExpr> index;
+    for (const std::string &dim : stream)
+      index.emplace(dim, place(pool.dimSize(dim)));
+    return pool.substitute(x, index);
+  };
+  Expr h = at([](SymExpr) { return SymExpr(0); });
+  if (!llvm::isa<mlir::FloatType>(x->type))
+    return h;
+  bool isDear = false;
+  visitExprs({x}, [&](Expr e) { isDear |= e->kind == ExprNode::Reduce; });
+  if (!isDear) {
+    // Sizes are positive; what is computed from them need not be.
+    auto end = [](SymExpr size) { return size.isSymbol() ? size - 1 : SymExpr::max(size - 1, 0); };
+    Expr middle = at([&](SymExpr size) { return end(size).floorDiv(2); }), last = at(end);
+    auto map = [&](ScalarOp op, Expr a, Expr b) { return pool.map(op, {a, b}, x->loc); };
+    Expr low = map(ScalarOp::Minimum, h, middle), high = map(ScalarOp::Maximum, h, middle);
+    h = map(ScalarOp::Maximum, low, map(ScalarOp::Minimum, high, last));
+  }
+  return pool.map(ScalarOp::Where, {pool.map(ScalarOp::IsFinite, {h}, h->loc), h, pool.constant(0, h->type)}, h->loc);
+}
+
+/// Rewrites x - r as (x - h) - (r - h) with h a typical x of the stream.
 void Separator::centre(Terms &terms) {
   bool hasStatistic = false;
   for (SeparatedTerm &t : terms) {
@@ -383,16 +379,11 @@ void Separator::centre(Terms &terms) {
   }
   if (!hasStatistic)
     return;
-  std::map<std::string, SymExpr> first;
-  for (const std::string &dim : stream)
-    first.emplace(dim, SymExpr(0));
   Expr shift = nullptr;
   for (SeparatedTerm &t : terms) {
     if (t.b->isConstant(1))
       continue;
-    Expr h = pool.substitute(t.b, first);
-    if (llvm::isa<mlir::FloatType>(h->type))
-      h = pool.map(ScalarOp::Where, {pool.map(ScalarOp::IsFinite, {h}, h->loc), h, pool.constant(0, h->type)}, h->loc);
+    Expr h = typical(t.b);
     Expr moved = pool.mul(t.a, h);
     shift = shift ? pool.add(shift, moved) : moved;
     t.b = pool.sub(t.b, h);
@@ -538,6 +529,11 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
   }
   if (e->kind != ExprNode::Map)
     return fail(e, "reduces a value that depends on a statistic");
+  if (isSelfInverse(e)) {
+    if (!hasR(e))
+      return Terms{{Linear(), one(e), Linear(), e}};
+    return fail(e, "is of equal operands that mix the stream and a statistic");
+  }
   switch (e->op) {
   case ScalarOp::Exp:
   case ScalarOp::Exp2: {
@@ -669,77 +665,4 @@ std::optional<std::pair<Linear, Expr>> Separator::separateExtremum(Expr body) {
   if (!splitExponent(body, 1, alpha, beta))
     return std::nullopt;
   return std::make_pair(alpha, beta.build(pool, body->type));
-}
-
-//===----------------------------------------------------------------------===//
-// Bounds and names
-//===----------------------------------------------------------------------===//
-
-static double magnitudeBound(Expr e, llvm::DenseMap<Expr, double> &memo);
-
-static double computeMagnitude(Expr e, llvm::DenseMap<Expr, double> &memo) {
-  if (e->kind == ExprNode::Constant)
-    return std::isnan(e->number) ? inf : std::abs(e->number);
-  if (e->kind == ExprNode::Cast && llvm::isa<mlir::FloatType>(e->args[0]->type))
-    return magnitudeBound(e->args[0], memo);
-  if (e->kind != ExprNode::Map)
-    return inf;
-  auto bound = [&](unsigned i) { return magnitudeBound(e->args[i], memo); };
-  switch (e->op) {
-  case ScalarOp::Tanh:
-  case ScalarOp::Sigmoid:
-  case ScalarOp::Sin:
-  case ScalarOp::Cos:
-  case ScalarOp::Erf:
-  case ScalarOp::Sign:
-    return 1;
-  case ScalarOp::Atan:
-    return 1.6;
-  case ScalarOp::Neg:
-  case ScalarOp::Abs:
-    return bound(0);
-  case ScalarOp::Square:
-    return bound(0) * bound(0);
-  case ScalarOp::Add:
-  case ScalarOp::Sub:
-    return bound(0) + bound(1);
-  case ScalarOp::Mul: {
-    double a = bound(0), b = bound(1);
-    return a == 0 || b == 0 ? inf : a * b;
-  }
-  case ScalarOp::Div:
-    return e->args[1]->kind == ExprNode::Constant && e->args[1]->number != 0 ? bound(0) / std::abs(e->args[1]->number)
-                                                                             : inf;
-  default:
-    return inf;
-  }
-}
-
-static double magnitudeBound(Expr e, llvm::DenseMap<Expr, double> &memo) {
-  return remembered(memo, e, [&] { return computeMagnitude(e, memo); });
-}
-
-double tessera::magnitudeBound(Expr e) {
-  llvm::DenseMap<Expr, double> memo;
-  return ::magnitudeBound(e, memo);
-}
-
-std::string tessera::describe(Expr e) {
-  switch (e->kind) {
-  case ExprNode::Constant:
-    return std::to_string(e->number);
-  case ExprNode::Index:
-    return e->index.str();
-  case ExprNode::Load:
-    return "an element";
-  case ExprNode::Map:
-    return "'" + std::string(scalarOpInfo(e->op).name) + "'";
-  case ExprNode::Cast:
-    return "a cast";
-  case ExprNode::Reduce:
-    return "'" + std::string(reduceOpName(e->monoid)) + "'";
-  case ExprNode::State:
-    return "a state";
-  }
-  return "";
 }

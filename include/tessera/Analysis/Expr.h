@@ -118,6 +118,9 @@ private:
 void visitExprs(llvm::ArrayRef<Expr> roots, const std::function<void(Expr)> &visit,
                 const std::function<bool(Expr)> &enter = nullptr);
 
+/// A short name of an expression for messages.
+std::string describe(Expr e);
+
 } // namespace tessera
 
 #endif

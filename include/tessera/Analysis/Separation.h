@@ -9,7 +9,7 @@
 // loop: a cascade of reductions becomes one pass. Where no such form exists the answer is the reason.
 //
 // Statistics enter as pairs e^λ·μ, so that exponents cancel symbolically and nothing overflows on the way.
-// A difference x - r outside an exponent is centred on the stream's first element h: (x - h) - (r - h), which
+// A difference x - r outside an exponent is centred on a typical element h of the stream: (x - h) - (r - h), which
 // keeps moments accurate when the mean is large.
 //
 // An indicator [x = m], with m the maximum of x, needs no separation: what has been joined for an old maximum is dropped
@@ -19,26 +19,9 @@
 #ifndef TESSERA_ANALYSIS_SEPARATION_H
 #define TESSERA_ANALYSIS_SEPARATION_H
 
-#include "tessera/Analysis/Expr.h"
+#include "tessera/Analysis/Linear.h"
 
 namespace tessera {
-
-/// A sum of coefficient times expression, plus a constant: how exponents are kept.
-class Linear {
-public:
-  std::map<unsigned, std::pair<Expr, double>> terms; ///< by expression id
-  double constant = 0;
-
-  void add(Expr e, double coefficient);
-  void add(const Linear &other, double scale = 1);
-  bool isZero() const { return terms.empty() && constant == 0; }
-  bool operator==(const Linear &other) const { return terms == other.terms && constant == other.constant; }
-  bool operator<(const Linear &other) const {
-    return std::tie(terms, constant) < std::tie(other.terms, other.constant);
-  }
-  /// The expression scale · this, of the given type; coefficients are folded into products and masks.
-  Expr build(ExprPool &pool, mlir::Type type, double scale = 1) const;
-};
 
 /// e^lambda · mu, with lambda and mu free of the stream.
 struct ExpPair {
@@ -88,6 +71,7 @@ private:
   std::optional<Terms> separate(Expr e);
   std::optional<Terms> computeTerms(Expr e);
   ExpPair computePair(Expr e);
+  Expr computeValue(Expr e);
   Linear computeLinear(Expr e);
   bool computeExponential(Expr e);
   using Split = std::pair<Linear, Linear>;
@@ -95,6 +79,7 @@ private:
   std::optional<Terms> separateWhere(Expr e);
   std::optional<Terms> merge(Terms terms);
   void centre(Terms &terms);
+  Expr typical(Expr x);
   bool restrict(SeparatedTerm &term, Expr indicator);
   bool splitExponent(Expr e, double scale, Linear &alpha, Linear &beta);
   Linear linearOf(Expr e);
@@ -109,17 +94,12 @@ private:
   llvm::DenseMap<Expr, unsigned> kinds;
   llvm::DenseMap<Expr, bool> exponentials;
   llvm::DenseMap<Expr, ExpPair> expPairs;
+  llvm::DenseMap<Expr, Expr> values;
   llvm::DenseMap<Expr, Linear> linears;
   llvm::DenseMap<Expr, std::optional<Terms>> termLists;
   llvm::DenseMap<std::pair<Expr, int>, std::optional<Split>> splits;
   unsigned kindsOf(Expr e);
 };
-
-/// A bound on |e| that holds for all inputs (tanh, sigmoid, products with constants …); infinity if none is known.
-double magnitudeBound(Expr e);
-
-/// A short name of an expression for messages.
-std::string describe(Expr e);
 
 } // namespace tessera
 

@@ -1,10 +1,13 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
 
-// Rows: one pass for the statistics, one that stores; the mean is centred on the row's first element.
+// Rows: one pass for the statistics, one that stores; the mean is centred on the middle one of three elements.
 
 // CHECK-LABEL: func.func @ln
 // CHECK: dims [parallel b = B tile {{[0-9]+}}, stream d = D tile
-// CHECK: %[[F:.*]] = sched.load %{{.*}}["b", "0"]
+// CHECK: sched.load %{{.*}}["b", "0"]
+// CHECK: sched.load %{{.*}}["b", "floordiv(D - 1, 2)"]
+// CHECK: sched.load %{{.*}}["b", "D - 1"]
+// CHECK: %[[F:.*]] = sched.map maximum(
 // CHECK: %[[OK:.*]] = sched.map isfinite(%[[F]])
 // CHECK: %[[H:.*]] = sched.map where(%[[OK]], %[[F]],
 // CHECK: sched.stream over [d]

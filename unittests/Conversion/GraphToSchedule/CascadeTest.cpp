@@ -63,14 +63,12 @@ public:
     case ExprNode::Constant:
       return e->number;
     case ExprNode::Index:
-      return static_cast<double>(*e->index.evaluate([&](const std::string &name) -> std::optional<int64_t> {
-        return name == n ? at : static_cast<int64_t>(data[0].size());
-      }));
+      return static_cast<double>(number(e->index, at));
     case ExprNode::Load: {
       int64_t id = e->indices[1].constantValue();
       if (e->indices[0].isConstant(-1))
         return known[id];
-      return data[id][e->indices[0].isConstant() ? e->indices[0].constantValue() : at];
+      return data[id][number(e->indices[0], at)];
     }
     case ExprNode::Cast:
       return eval(e->args[0], at);
@@ -134,6 +132,11 @@ public:
   std::string n;
 
 private:
+  int64_t number(SymExpr e, int64_t at) {
+    return *e.evaluate([&](const std::string &name) -> std::optional<int64_t> {
+      return name == n ? at : static_cast<int64_t>(data[0].size());
+    });
+  }
   static double unit(ReduceOp monoid) { return monoid == ReduceOp::Max ? -inf : monoid == ReduceOp::Min ? inf : 0; }
   static double join(ReduceOp monoid, double a, double b) {
     return monoid == ReduceOp::Max ? std::max(a, b) : monoid == ReduceOp::Min ? std::min(a, b) : a + b;
