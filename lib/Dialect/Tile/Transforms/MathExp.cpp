@@ -27,12 +27,18 @@ static Reduced reduce(Term x) {
 /// exp(r) - 1 on |r| <= ln(2) / 2.
 static Term expm1Reduced(Term r) { return fma(r * r, polynomial(r, kExpF32, kExpF64), r); }
 
+/// Where 2^x is less than half of the smallest number it is 0. A power that only just rounds to 0
+/// takes a processor a hundred times as long as one that is far below, so x is moved there.
+static Term farBelow(Term x, double low) { return where(x < low, x.choose(-1000, -10000), x); }
+
 /// Bounds beyond which exp is 0 or infinite, so that n stays small.
-static Term clampExp(Term x) { return clamp(x, x.choose(-105, -746), x.choose(89, 710)); }
+static Term clampExp(Term x) {
+  return farBelow(atMost(x, x.choose(89, 710)), x.choose(-104, -745.5));
+}
 
 /// exp(x) for x <= 0: no overflow to guard against.
 static Term expNegative(Term x) {
-  auto [n, r] = reduce(atLeast(x, x.choose(-105, -746)));
+  auto [n, r] = reduce(farBelow(x, x.choose(-104, -745.5)));
   return scaleb(expm1Reduced(r) + 1.0, n);
 }
 
@@ -52,7 +58,7 @@ Term tile::exp2InRange(Term high, Term low) {
 }
 
 Term tile::expandExp2(Term x) {
-  return exp2InRange(clamp(x, x.choose(-151, -1076), x.choose(129, 1025)));
+  return exp2InRange(farBelow(atMost(x, x.choose(129, 1025)), x.choose(-150, -1075)));
 }
 
 Term tile::expandExpm1(Term x) {
