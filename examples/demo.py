@@ -28,6 +28,7 @@ CASES = [  # batch, heads, sequence, width of a head, causal
     (1, 2, 1024, 64, True),
     (1, 2, 1021, 128, True),
 ]
+TURNS, REST = 2, 0.15  # of each contender; seconds before each turn
 
 
 def numpy_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.ndarray:
@@ -49,17 +50,19 @@ def torch_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -
 
 
 def best_times(calls: list[Callable], seconds: float) -> list[float]:
-    """The fastest call of each contender; they take turns, so that other work on the machine hits all."""
-    for call in calls:
-        call()
+    """The fastest call of each contender.
+
+    They take turns, so that other work on the machine hits all, and rest in between: idle threads
+    spin for a while (OpenBLAS's, which NumPy uses, for an eighth of a second) and would hold a core.
+    """
     best = [math.inf] * len(calls)
-    rounds, end = 0, time.perf_counter() + seconds * len(calls)
-    while rounds < 3 or time.perf_counter() < end:
+    for _ in range(TURNS):
         for number, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            best[number] = min(best[number], time.perf_counter() - start)
-        rounds += 1
+            time.sleep(REST)
+            end = time.perf_counter() + seconds / TURNS
+            while (start := time.perf_counter()) < end or best[number] == math.inf:
+                call()
+                best[number] = min(best[number], time.perf_counter() - start)
     return best
 
 
