@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <thread>
@@ -67,10 +68,20 @@ int tell(tessera_rt_status status) {
   return status;
 }
 
+/// A kernel that lives as long as the process.
+tessera_rt_status find(int32_t device, const char *name, const tessera_rt_device_kernel **kernel) {
+  static auto *libraries = new std::map<int32_t, tessera_rt_library *>;
+  auto [library, isNew] = libraries->try_emplace(device);
+  if (isNew)
+    library->second = loadKernels(device);
+  return library->second ? tessera_rt_library_kernel(library->second, name, kernel)
+                         : TESSERA_RT_DEVICE;
+}
+
 tessera_rt_status launchOne(int32_t device, tessera_rt_stream stream, const char *name,
                             std::vector<int64_t> words) {
   const tessera_rt_device_kernel *kernel = nullptr;
-  if (auto status = tessera_rt_library_kernel(loadKernels(device), name, &kernel))
+  if (auto status = find(device, name, &kernel))
     return status;
   tessera_rt_launch_config config = shape(1);
   return tessera_rt_launch(kernel, &config, words.data(), static_cast<uint32_t>(words.size()),
@@ -95,11 +106,11 @@ int exitInFlight(int32_t device) {
   void *memory = nullptr;
   tessera_rt_allocate(stream, 4096, &memory);
   const tessera_rt_device_kernel *kernel = nullptr;
-  if (tell(tessera_rt_library_kernel(loadKernels(device), isCpu ? "increment" : "spin", &kernel)))
+  if (tell(find(device, isCpu ? "increment" : "spin", &kernel)))
     return 1;
   auto work = [=] {
     tessera_rt_launch_config config = shape(1);
-    int64_t word = isCpu ? pointer(memory) : 50'000'000;
+    int64_t word = isCpu ? pointer(memory) : 2'000'000;
     return tessera_rt_launch(kernel, &config, &word, 1, stream);
   };
   if (tell(work()))

@@ -6,6 +6,13 @@
 
 namespace tessera::rt::test {
 
+std::string cubinHeader() {
+  std::string header(64, 0);
+  header.replace(0, 4, "\x7f" "ELF");
+  header[18] = static_cast<char>(190);
+  return header;
+}
+
 std::string unsupported(int32_t device) {
   int32_t count = 0;
   if (tessera_rt_device_count(device >> 16, &count) != TESSERA_RT_OK)

@@ -19,6 +19,9 @@ namespace tessera::rt::test {
 #define EXPECT_OK(call) EXPECT_EQ(call, TESSERA_RT_OK) << tessera_rt_last_error()
 #define ASSERT_OK(call) ASSERT_EQ(call, TESSERA_RT_OK) << tessera_rt_last_error()
 
+/// The head of an ELF image for a GPU of NVIDIA, with no sections.
+std::string cubinHeader();
+
 /// "" where the device can be used, else why not.
 std::string unsupported(int32_t device);
 

@@ -207,7 +207,7 @@ TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
   auto image = [](const char *target, bool isCubin) {
     CodeImage image;
     image.target = target;
-    std::string code = std::string(isCubin ? "\x7f" "ELF" : "") + plainPtx;
+    std::string code = (isCubin ? cubinHeader() : "") + plainPtx;
     image.code.assign(code.begin(), code.end());
     image.kernels = {{"store", 0, 0, {}}};
     return image;

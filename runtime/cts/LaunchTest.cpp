@@ -2,10 +2,14 @@
 
 #include "../drivers/cuda/Device.h"
 #include "Devices.h"
+#include "Plan.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 using namespace tessera::rt;
 using namespace tessera::rt::test;
@@ -38,12 +42,64 @@ INSTANTIATE_TEST_SUITE_P(Devices, HopperTest, testing::Values(TESSERA_RT_DEVICE_
 
 TEST_P(GpuTest, WrongCode) {
   tessera_rt_library *bad = nullptr;
-  for (std::string text : {"", "no PTX at all", "\x7f" "ELF and nothing more"}) {
-    EXPECT_EQ(tessera_rt_library_load(device, text.data(), text.size(), &bad), TESSERA_RT_INVALID)
-        << tessera_rt_last_error();
-    EXPECT_NE(std::string(tessera_rt_last_error()).find("code could not be loaded"),
-              std::string::npos);
+  auto message = [&](const std::string &code) -> std::string {
+    EXPECT_EQ(tessera_rt_library_load(device, code.data(), code.size(), &bad), TESSERA_RT_INVALID);
+    return tessera_rt_last_error();
+  };
+  const std::string start = "code could not be loaded: ";
+  EXPECT_EQ(message(""), start + "it is neither a cubin nor PTX");
+  EXPECT_EQ(message("no PTX at all"), start + "it is neither a cubin nor PTX");
+  EXPECT_EQ(message("\x7f" "ELF and nothing more"), start + "the cubin is truncated");
+  std::string elf = cubinHeader();
+  EXPECT_EQ(message(elf.replace(18, 1, 1, 62)), start + "the ELF image is not for a GPU of NVIDIA");
+  elf = cubinHeader();
+  elf[41] = 1; // the sections would stand past the end
+  EXPECT_EQ(message(elf), start + "the cubin is truncated");
+  // The driver's compiler tells where.
+  std::string text = message(".version 7.8\n.target sm_80\nerror\n");
+  EXPECT_NE(text.find("code could not be loaded on "), std::string::npos) << text;
+  EXPECT_NE(text.find("line 3"), std::string::npos) << text;
+}
+
+/// C = A B in bf16, 256 × 512 × 128, assembled by NVIDIA's tileiras from CUDA Tile IR, kernel
+/// `mini_gemm`, tiles of 128 × 256: a file, since it is made by a tool that not everyone has.
+TEST_P(GpuTest, CudaTileIR) {
+  const char *path = std::getenv("TESSERA_CTS_TILEIR");
+  if (!path)
+    GTEST_SKIP() << "unsupported: TESSERA_CTS_TILEIR names no cubin of CUDA Tile IR";
+  std::ifstream file(path, std::ios::binary);
+  std::string code((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  tessera_rt_library *tiles = nullptr;
+  ASSERT_OK(tessera_rt_library_load(device, code.data(), code.size(), &tiles));
+  constexpr size_t m = 256, n = 512, k = 128;
+  auto bf16 = [](size_t value) { // small integers are exact
+    return static_cast<uint16_t>(scalarBits(static_cast<int64_t>(value), DType::BF16));
+  };
+  std::vector<uint16_t> a(m * k), b(k * n), c(m * n);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = bf16(i / k % 3);
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = bf16(i % n % 5);
+  for (size_t i = 0; i < c.size(); ++i)
+    c[i] = bf16(k * (i / n % 3) * (i % n % 5));
+  {
+    Buffer<uint16_t> as(stream, a), bs(stream, b), cs(stream, m * n);
+    std::vector<int64_t> words = {pointer(as.data()), pointer(bs.data()), pointer(cs.data())};
+    tessera_rt_launch_config config = shape(n / 256);
+    config.grid[1] = m / 128;
+    ASSERT_OK(launch("mini_gemm", config, words, tiles));
+    EXPECT_EQ(cs.read(), c);
+    // Captured, its hidden parameters are kept.
+    ASSERT_OK(tessera_rt_fill(stream, cs.data(), 0xff, cs.bytes()));
+    ASSERT_OK(tessera_rt_capture_begin(stream));
+    ASSERT_OK(launch("mini_gemm", config, words, tiles));
+    tessera_rt_graph *graph = nullptr;
+    ASSERT_OK(tessera_rt_capture_end(stream, &graph));
+    ASSERT_OK(tessera_rt_graph_launch(graph, stream));
+    EXPECT_EQ(cs.read(), c);
+    tessera_rt_graph_release(graph);
   }
+  tessera_rt_library_release(tiles);
 }
 
 TEST_P(GpuTest, ErrorsNameTheKernelItsGridAndItsArguments) {

@@ -1,10 +1,14 @@
-//===- MetricsTest.cpp - Metrics as numbers and as text -------------------===//
+//===- MetricsTest.cpp - Metrics as numbers and as text; the ABI in C -----===//
 
 #include "tessera_rt.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
 #include <sstream>
+
+extern "C" uint32_t tessera_cts_c_version(void);
+
+TEST(Abi, TheHeadersAreC) { EXPECT_EQ(tessera_cts_c_version(), tessera_rt_abi_version()); }
 
 TEST(Metrics, TextIsWhatPrometheusReads) {
   tessera_rt_count_compilation(1'500'000'000);

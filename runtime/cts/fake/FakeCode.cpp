@@ -6,14 +6,21 @@
 
 namespace fake_cuda {
 
-/// PTX text, or the same behind an ELF mark for a cubin.
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **, unsigned,
-                                  int *, void **, unsigned) {
+/// PTX text, or the same behind an ELF header for a cubin. Text with "error" does not compile.
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **values, unsigned,
+                           int *, void **, unsigned) {
   ENTER(cuLibraryLoadData);
-  std::string text = static_cast<const char *>(code);
+  constexpr size_t headerBytes = 64;
+  auto *begin = static_cast<const char *>(code);
+  bool isElf = !std::memcmp(begin, "\x7f" "ELF", 4);
+  std::string text = begin + (isElf ? headerBytes : 0);
   auto made = std::make_unique<FakeLibrary>();
   if (!parsePtx(text, *made))
-    return text.starts_with("\x7f" "ELF") ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
+    return isElf ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
+  if (text.find("error") != std::string::npos) {
+    std::strcpy(static_cast<char *>(values[0]), "ptxas: line 3: error");
+    return CUDA_ERROR_INVALID_PTX;
+  }
   state().libraries.insert(made.get());
   *library = reinterpret_cast<CUlibrary>(made.release());
   return CUDA_SUCCESS;

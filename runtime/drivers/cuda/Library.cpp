@@ -43,12 +43,17 @@ public:
     // PTX is text: the driver wants a zero at its end.
     std::vector<uint8_t> image(code.begin(), code.end());
     image.push_back(0);
-    CUresult result = device.api.cuLibraryLoadData(&library, image.data(), nullptr, nullptr, 0,
+    std::vector<char> log(4096);
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
+    CUresult result = device.api.cuLibraryLoadData(&library, image.data(), options, values, 2,
                                                    nullptr, nullptr, 0);
     if (result == CUDA_SUCCESS)
       return TESSERA_RT_OK;
     library = nullptr;
-    return device.failed(result, "code could not be loaded on " + device.name);
+    std::string why = log.data();
+    return device.failed(result, "code could not be loaded on " + device.name +
+                                     (why.empty() ? "" : ":\n" + why));
   }
 
   tessera_rt_status find(const std::string &name, const Kernel *&kernel) override {
@@ -102,9 +107,40 @@ private:
 
 } // namespace
 
+/// What is wrong with the code, as far as can be told without the driver, which does not know how
+/// long it is: null where it may be loaded.
+static const char *problemOf(std::span<const uint8_t> code, bool &isText) {
+  isText = code.size() < 4 || std::memcmp(code.data(), "\x7f" "ELF", 4) != 0;
+  if (isText) {
+    std::string_view text(reinterpret_cast<const char *>(code.data()), code.size());
+    return text.find(".version") == text.npos || text.find(".target") == text.npos
+               ? "it is neither a cubin nor PTX"
+               : nullptr;
+  }
+  constexpr size_t headerBytes = 64, machineAt = 18, tablesAt = 32, entriesAt = 52;
+  constexpr uint16_t cudaMachine = 190;
+  if (code.size() < headerBytes)
+    return "the cubin is truncated";
+  uint16_t machine, entries[5]; // header's size, then size and number of both tables' entries
+  uint64_t tables[2];           // offsets of segments and sections
+  std::memcpy(&machine, code.data() + machineAt, sizeof(machine));
+  std::memcpy(tables, code.data() + tablesAt, sizeof(tables));
+  std::memcpy(entries, code.data() + entriesAt, sizeof(entries));
+  if (machine != cudaMachine)
+    return "the ELF image is not for a GPU of NVIDIA";
+  for (int i = 0; i < 2; ++i) {
+    uint64_t bytes = uint64_t(entries[1 + 2 * i]) * entries[2 + 2 * i];
+    if (tables[i] > code.size() || bytes > code.size() - tables[i])
+      return "the cubin is truncated";
+  }
+  return nullptr;
+}
+
 tessera_rt_status loadLibrary(Device &device, const CodeImage &image,
                               std::unique_ptr<Library> &library) {
-  bool isText = image.code.size() < 4 || std::memcmp(image.code.data(), "\x7f" "ELF", 4) != 0;
+  bool isText;
+  if (const char *problem = problemOf(image.code, isText))
+    return fail(TESSERA_RT_INVALID, "code could not be loaded: " + std::string(problem));
   auto made = std::make_unique<CudaLibrary>(device, isText || hasRoad(image.target, "ptx"));
   if (auto status = made->load(image.code))
     return status;
