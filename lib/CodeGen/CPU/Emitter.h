@@ -111,8 +111,9 @@ public:
   Value bitcast(Value value, Type to);
   /// The monoid's unit, and the join of all lanes.
   Value unit(ReduceOp op, Type element, int64_t lanes);
-  Value join(ReduceOp op, Value a, Value b, Type element);
-  Value horizontal(ReduceOp op, Value vector, Type element);
+  /// With `skipNan` a maximum or minimum is one instruction that may lose a nan.
+  Value join(ReduceOp op, Value a, Value b, Type element, bool skipNan = false);
+  Value horizontal(ReduceOp op, Value vector, Type element, bool skipNan = false);
 
   // Control flow.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)>;

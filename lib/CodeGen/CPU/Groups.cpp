@@ -29,6 +29,12 @@ static bool reducesOnlyLast(const Root &root) {
   return reducesLast(root) && cast<tile::ReduceOp>(root.op).getDims().size() == 1;
 }
 
+static Value join(Emitter &e, const Root &root, Value sum, Value value) {
+  auto reduce = cast<tile::ReduceOp>(root.op);
+  return e.join(reduce.getReduceOp(), sum, value, Plan::elementOf(root.value),
+                reduce.getSkipNan());
+}
+
 SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
   SetVector<Operation *> found;
   DenseSet<Value> own;
@@ -100,9 +106,7 @@ void KernelEmitter::emitColumnReductions(const Item &item) {
               at.index = {Ix(row), e.add(column, v * lanes)};
               at.vectorDim = 1;
               at.lanes = width;
-              next.push_back(e.join(cast<tile::ReduceOp>(root.op).getReduceOp(),
-                                    carried[next.size()], evaluate(root.value, at),
-                                    Plan::elementOf(root.value)));
+              next.push_back(join(e, root, carried[next.size()], evaluate(root.value, at)));
             }
           return next;
         });
@@ -260,12 +264,13 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
     while (parts.size() > 1) {
       SmallVector<Value> joined;
       for (size_t i = 0; i + 1 < parts.size(); i += 2)
-        joined.push_back(e.join(opOf(root), parts[i], parts[i + 1], elementOf(root)));
+        joined.push_back(join(e, *root, parts[i], parts[i + 1]));
       if (parts.size() % 2)
         joined.push_back(parts.back());
       parts = joined;
     }
-    storeReduced(*root, e.horizontal(opOf(root), parts[0], elementOf(root)), index);
+    bool skipNan = cast<tile::ReduceOp>(root->op).getSkipNan();
+    storeReduced(*root, e.horizontal(opOf(root), parts[0], elementOf(root), skipNan), index);
   }
 }
 
@@ -285,8 +290,7 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
       storeBuffer(*root.dest, e.cast(value, element, root.dest->element), at);
     } else if (at.index.empty() || reducesLast(root)) {
       Value sum = accumulators[next.size()];
-      next.push_back(sum ? e.join(cast<tile::ReduceOp>(root.op).getReduceOp(), sum, value, element)
-                         : value);
+      next.push_back(sum ? join(e, root, sum, value) : value);
     } else {
       // The row stays: its vectors are collected in the result's memory.
       auto reduce = cast<tile::ReduceOp>(root.op);
@@ -296,7 +300,7 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
         if (!llvm::is_contained(reduce.getDims(), int64_t(d)))
           to.index.push_back(index);
       to.vectorDim = at.vectorDim < 0 ? -1 : int(to.index.size()) - 1;
-      Value sum = e.join(reduce.getReduceOp(), loadBuffer(*root.dest, to), value, element);
+      Value sum = join(e, root, loadBuffer(*root.dest, to), value);
       storeBuffer(*root.dest, sum, to);
     }
   }
@@ -310,8 +314,7 @@ void KernelEmitter::storeReduced(const Root &root, Value value, ArrayRef<Ix> row
     if (!llvm::is_contained(reduce.getDims(), int64_t(d)))
       to.index.push_back(index);
   if (!reducesOnlyLast(root))
-    value = e.join(reduce.getReduceOp(), loadBuffer(*root.dest, to), value,
-                   Plan::elementOf(root.value));
+    value = join(e, root, loadBuffer(*root.dest, to), value);
   storeBuffer(*root.dest, value, to);
 }
 

@@ -397,11 +397,16 @@ Value Emitter::unit(ReduceOp op, Type element, int64_t lanes) {
   llvm_unreachable("all monoids are handled");
 }
 
-Value Emitter::join(ReduceOp op, Value x, Value y, Type element) {
+Value Emitter::join(ReduceOp op, Value x, Value y, Type element, bool skipNan) {
+  if (skipNan && isa<FloatType>(elementOf(x.getType())) &&
+      (op == ReduceOp::Max || op == ReduceOp::Min)) {
+    auto isBetter = op == ReduceOp::Max ? FCmpPredicate::ogt : FCmpPredicate::olt;
+    return select(fcmp(isBetter, y, x), y, x);
+  }
   return scalarOp(reduceOpCombiner(op), {x, y}, element);
 }
 
-Value Emitter::horizontal(ReduceOp op, Value vector, Type element) {
+Value Emitter::horizontal(ReduceOp op, Value vector, Type element, bool skipNan) {
   int64_t lanes = lanesOf(vector.getType());
   if (!lanes)
     return vector;
@@ -410,7 +415,7 @@ Value Emitter::horizontal(ReduceOp op, Value vector, Type element) {
   while (lanes > 1) {
     if (lanes % 2) {
       Value last = extract(vector, lanes - 1);
-      odd = odd ? join(op, odd, last, element) : last;
+      odd = odd ? join(op, odd, last, element, skipNan) : last;
     }
     lanes /= 2;
     SmallVector<int32_t> low, high;
@@ -418,8 +423,9 @@ Value Emitter::horizontal(ReduceOp op, Value vector, Type element) {
       low.push_back(i);
       high.push_back(i + lanes);
     }
-    vector = join(op, shuffle(vector, vector, low), shuffle(vector, vector, high), element);
+    vector = join(op, shuffle(vector, vector, low), shuffle(vector, vector, high), element,
+                  skipNan);
   }
   Value result = extract(vector, 0);
-  return odd ? join(op, odd, result, element) : result;
+  return odd ? join(op, odd, result, element, skipNan) : result;
 }

@@ -26,28 +26,26 @@ Type Emitter::accumulatorType(ReduceOp kind, ValueRange values, Type result) {
   return a.getIntOrFloatBitWidth() > b.getIntOrFloatBitWidth() ? a : b;
 }
 
-Value Emitter::identity(ReduceOp kind, const Order &order, Type element) {
-  bool isMax = kind == ReduceOp::Max;
-  switch (kind) {
-  case ReduceOp::Sum:
-  case ReduceOp::Any:
-    return constant(order, element, 0);
-  case ReduceOp::Prod:
-  case ReduceOp::All:
-    return constant(order, element, 1);
-  case ReduceOp::Max:
-  case ReduceOp::Min:
-    break;
+/// The unit of the monoid.
+static TypedAttr unitOf(ReduceOp kind, Type element) {
+  bool isMax = kind == ReduceOp::Max, isOne = kind == ReduceOp::Prod || kind == ReduceOp::All;
+  bool isExtreme = isMax || kind == ReduceOp::Min;
+  if (isa<FloatType>(element)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return FloatAttr::get(element, isExtreme ? (isMax ? -infinity : infinity) : isOne);
   }
-  double infinity = std::numeric_limits<double>::infinity();
-  if (isa<FloatType>(element))
-    return constant(order, element, isMax ? -infinity : infinity);
   unsigned width = element.getIntOrFloatBitWidth();
+  if (!isExtreme)
+    return IntegerAttr::get(element, APInt(width, isOne));
   bool isUnsigned = element.isUnsignedInteger() || width == 1;
   APInt value = isUnsigned
                     ? (isMax ? APInt::getMinValue(width) : APInt::getMaxValue(width))
                     : (isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
-  return create<tile::ConstantOp>(tileType(order, element), IntegerAttr::get(element, value));
+  return IntegerAttr::get(element, value);
+}
+
+Value Emitter::identity(ReduceOp kind, const Order &order, Type element) {
+  return create<tile::ConstantOp>(tileType(order, element), unitOf(kind, element));
 }
 
 SmallVector<StringAttr> Emitter::raggedAmong(ArrayRef<StringAttr> dims) {
@@ -112,8 +110,19 @@ Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
   for (Scope::Tile &other : known)
     if (other.order == order)
       return other.tile;
-  Value edge = emitEdge(masked, order);
-  Value result = map(ScalarOp::Where, {edge, tile, identity(kind, order, elementOf(value))});
+  Value result;
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  if (load && value.getDefiningOp<sched::LoadOp>() && load.getPadAttr()) {
+    // A load brings the unit along by itself.
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfter(load);
+    auto padded = llvm::cast<tile::LoadOp>(builder.clone(*load));
+    padded.setPadAttr(unitOf(kind, elementOf(value)));
+    result = padded;
+  } else {
+    Value edge = emitEdge(masked, order);
+    result = map(ScalarOp::Where, {edge, tile, identity(kind, order, elementOf(value))});
+  }
   known.push_back({order, result});
   return result;
 }
@@ -157,7 +166,7 @@ static Value unwidened(Value tile) {
 }
 
 Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> reduced,
-                        const Order &order, Type accumulator, Value state) {
+                        const Order &order, Type accumulator, Value state, bool skipNan) {
   auto concat = [](const Order &a, const Order &b) {
     Order both = a;
     both.append(b);
@@ -209,7 +218,7 @@ Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> r
     if (llvm::is_contained(reduced, dim))
       positions.push_back(i);
   if (!positions.empty())
-    block = create<tile::ReduceOp>(kind, block, positions);
+    block = create<tile::ReduceOp>(kind, block, positions, skipNan);
   return state ? map(reduceOpCombiner(kind), {state, block}) : block;
 }
 

@@ -98,7 +98,9 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     Order order = getOrder(op.getResult());
     Type element = valType(op.getResult()).getElementType();
     Value before = body->carried[op];
-    Value largest = emitJoin(ReduceOp::Max, op.getExponent(), over, order, element, {});
+    // A nan makes its weight nan, and with it all that is summed; an indicator has no weights.
+    Value largest = emitJoin(ReduceOp::Max, op.getExponent(), over, order, element, {},
+                             /*skipNan=*/!op.getIndicator());
     step.next = before ? map(ScalarOp::Maximum, {before, largest}) : largest;
     if (double lag = stream.getLag().convertToDouble(); before && lag > 0 && !op.getIndicator()) {
       Value ahead = map(ScalarOp::Sub, {largest, before});

@@ -164,7 +164,8 @@ private:
   /// `order`.
   mlir::Value emitJoin(ReduceOp kind, mlir::ValueRange values,
                        llvm::ArrayRef<mlir::StringAttr> reduced, const Order &order,
-                       mlir::Type accumulator, mlir::Value state);
+                       mlir::Type accumulator, mlir::Value state,
+                       bool skipNan = false);
   mlir::Value generateReduce(sched::ReduceOp op, const Order &order);
 
   // Streams (EmitStream.cpp).

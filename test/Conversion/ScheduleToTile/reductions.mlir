@@ -144,7 +144,8 @@ func.func @packed(%q: !gir.tensor<4, S, 64, f32> {gir.name = "q", gir.contiguous
 // CHECK: %[[M0:.*]] = scf.for %{{.*}} = %c0 to %floordiv_N_256 step %c1 iter_args(%{{.*}} = %[[INIT]])
 // CHECK: tile.map maximum
 // CHECK: %[[M:.*]] = scf.for %{{.*}} = %floordiv_N_256 to %ceildiv_N_256 step %c1 iter_args(%{{.*}} = %[[M0]])
-// CHECK: tile.map where
+// CHECK: tile.load %x[%pid0, %{{.*}}] dims [0, 1] pad 0xFF800000
+// CHECK: tile.map maximum
 // CHECK: scf.for %{{.*}} = %c0 to %floordiv_N_256 step %c1 {
 // CHECK: tile.broadcast %[[M]] dims [0] : tensor<8xf32> -> tensor<8x256xf32>
 // CHECK: tile.store %{{.*}}, %out[%pid0, %{{.*}}] dims [0, 1] : tensor<8x256xf32>

@@ -8,7 +8,7 @@
 // CHECK: %[[R:.*]]:2 = scf.for %[[J:.*]] = %c0 to %ceildiv_N_128 step %c1 iter_args(%[[G:.*]] = %[[G0]], %[[L:.*]] = %[[L0]])
 // CHECK: %[[X:.*]] = tile.load %x[%pid0, %[[J]]] dims [0, 1] :
 // CHECK: %[[U:.*]] = tile.map mul(%[[X]], %{{.*}})
-// CHECK: %[[M:.*]] = tile.reduce max %[[U]] dims [1] : tensor<8x128xf32> -> tensor<8xf32>
+// CHECK: %[[M:.*]] = tile.reduce max %[[U]] dims [1] skip_nan : tensor<8x128xf32> -> tensor<8xf32>
 // CHECK: %[[GN:.*]] = tile.map maximum(%[[G]], %[[M]])
 // CHECK: %[[EMPTY:.*]] = tile.map eq(%[[GN]], %{{.*}})
 // CHECK: %[[REF:.*]] = tile.map where(%[[EMPTY]], %{{.*}}, %[[GN]])

@@ -6,10 +6,10 @@
 // CHECK-SAME: (%[[X:.*]]: tensor<64xf32>)
 // NATIVE-LABEL: func.func @exp2
 func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
-  // CHECK: %[[LOW:.*]] = tile.map lt(%[[X]], %{{.*}})
-  // CHECK: %[[A:.*]] = tile.map where(%[[LOW]], %{{.*}}, %[[X]])
-  // CHECK: %[[HIGH:.*]] = tile.map gt(%[[A]], %{{.*}})
-  // CHECK: %[[B:.*]] = tile.map where(%[[HIGH]], %{{.*}}, %[[A]])
+  // CHECK: %[[HIGH:.*]] = tile.map gt(%[[X]], %{{.*}})
+  // CHECK: %[[A:.*]] = tile.map where(%[[HIGH]], %{{.*}}, %[[X]])
+  // CHECK: %[[LOW:.*]] = tile.map lt(%[[A]], %{{.*}})
+  // CHECK: %[[B:.*]] = tile.map where(%[[LOW]], %{{.*}}, %[[A]])
   // CHECK: %[[N:.*]] = tile.map round(%[[B]])
   // CHECK: %[[R:.*]] = tile.map sub(%[[B]], %[[N]])
   // CHECK-COUNT-6: tile.map fma

@@ -260,6 +260,14 @@ func.func @logical(%x: tensor<4x5xf32>) {
 
 // -----
 
+func.func @logical(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{expected skip_nan for max and min of floats only}}
+  %0 = tile.reduce sum %x dims [0] skip_nan : tensor<4x5xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
 func.func @reduced(%x: tensor<4x5xf32>) {
   // expected-error @+1 {{expected a result of shape 5, got 4}}
   %0 = tile.reduce sum %x dims [0] : tensor<4x5xf32> -> tensor<4xf32>

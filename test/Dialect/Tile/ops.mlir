@@ -68,6 +68,8 @@ tile.kernel @tiles(%n: index, %s: f32) grid 1 {
   %13 = tile.map lt(%9, %3) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xi1>
   // CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<8x64xi1>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
   %14 = tile.map where(%13, %9, %3) : (tensor<8x64xi1>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  // CHECK: tile.reduce max %{{.*}} dims [1] skip_nan : tensor<8x64xf32> -> tensor<8xf32>
+  %skip = tile.reduce max %9 dims [1] skip_nan : tensor<8x64xf32> -> tensor<8xf32>
   // CHECK: tile.reduce any %{{.*}} dims [0, 1] : tensor<8x64xi1> -> tensor<i1>
   %15 = tile.reduce any %13 dims [0, 1] : tensor<8x64xi1> -> tensor<i1>
   %16 = tile.constant 0.0 : f32 : tensor<8x8xf32>

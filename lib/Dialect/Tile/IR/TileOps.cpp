@@ -164,12 +164,13 @@ void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
 }
 
 void tile::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,
-                           Value input, ArrayRef<int64_t> dims) {
+                           Value input, ArrayRef<int64_t> dims, bool skipNan) {
   SmallVector<int64_t> shape;
   for (auto [dim, size] : llvm::enumerate(tileType(input).getShape()))
     if (!llvm::is_contained(dims, int64_t(dim)))
       shape.push_back(size);
-  build(builder, state, tileType(input).clone(shape), toStringRef(reduceOpName(op)), input, dims);
+  build(builder, state, tileType(input).clone(shape), toStringRef(reduceOpName(op)), input, dims,
+        skipNan);
 }
 
 void MmaOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs, Value acc) {

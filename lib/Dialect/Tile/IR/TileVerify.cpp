@@ -327,6 +327,9 @@ LogicalResult tile::ReduceOp::verify() {
   if (isLogical && !input.getElementType().isInteger(1))
     return emitOpError() << "expected bools for '" << getKind() << "', got "
                          << input.getElementType();
+  bool isExtreme = *op == tessera::ReduceOp::Max || *op == tessera::ReduceOp::Min;
+  if (getSkipNan() && !(isExtreme && isa<FloatType>(input.getElementType())))
+    return emitOpError() << "expected skip_nan for max and min of floats only";
   if (failed(expectDistinctDims(*this, getDims(), input.getRank())) ||
       failed(expectIncreasing(*this, getDims())) ||
       failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))

@@ -237,7 +237,8 @@ static void widenReduce(tile::ReduceOp reduce) {
     return;
   ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
   Value wide = CastOp::create(builder, reduce.getInput(), builder.getF32Type());
-  Value sum = tile::ReduceOp::create(builder, reduce.getReduceOp(), wide, reduce.getDims());
+  Value sum = tile::ReduceOp::create(builder, reduce.getReduceOp(), wide, reduce.getDims(),
+                                    reduce.getSkipNan());
   Value narrow = CastOp::create(builder, sum, element);
   reduce.getResult().replaceAllUsesWith(narrow);
   reduce.erase();

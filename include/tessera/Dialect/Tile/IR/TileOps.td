@@ -328,20 +328,22 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
   let summary = "joins the elements along dimensions with a monoid: sum prod max min any all";
   let description = [{
     `dims` are sorted; the result has the other dimensions. The order in which elements are joined is left to the
-    target. `any` and `all` are for bools.
+    target. `any` and `all` are for bools. With `skip_nan` a `max` or `min` may leave out elements that are nan: for
+    statistics of values whose nans reach the result in another way.
 
     ```mlir
-    %m = tile.reduce max %s dims [1] : tensor<64x128xf32> -> tensor<64xf32>
+    %m = tile.reduce max %s dims [1] skip_nan : tensor<64x128xf32> -> tensor<64xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, DenseI64ArrayAttr:$dims);
+  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, DenseI64ArrayAttr:$dims, UnitAttr:$skipNan);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims (`skip_nan` $skipNan^)? attr-dict `:` type($input) `->` type($result)";
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];
   let builders = [
-    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims)>
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims,
+                   CArg<"bool", "false">:$skipNan)>
   ];
 }
 
