@@ -1,8 +1,9 @@
 //===- Program.cpp - A host program in the runtime's form -----------------===//
 //
 // Names of sizes become slots, in the order of first use: a symbol that is a dimension of an
-// argument, `x.0` and `x.stride.0` for any dimension, and integer arguments by their name. Size
-// expressions become postfix code.
+// argument, `x.0` and `x.stride.0` for any dimension, `x.address` for where it stands, integer
+// arguments by their name, `device.multiprocessors` and `device.l2_bytes` for the device that the
+// program runs on. Size expressions become postfix code.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Bundle/Bundle.h"
@@ -140,6 +141,7 @@ LogicalResult ProgramWriter::addArgument(target::ArgumentOp argument) {
   } else {
     entry.dtype = dtypeOf(type.getElementType());
     entry.rank = type.getRank();
+    sources.try_emplace(name + ".address", rt::Slot{rt::Slot::ArgAddress, index, 0, {}});
     for (uint32_t d = 0; d < entry.rank; ++d) {
       std::string dim = std::to_string(d);
       if (type.getDim(d).isSymbol())
@@ -231,6 +233,11 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
 }
 
 FailureOr<rt::Program> ProgramWriter::run() {
+  auto fact = [](rt::DeviceFact fact) {
+    return rt::Slot{rt::Slot::Device, 0, static_cast<uint32_t>(fact), {}};
+  };
+  sources["device.multiprocessors"] = fact(rt::DeviceFact::Multiprocessors);
+  sources["device.l2_bytes"] = fact(rt::DeviceFact::L2Bytes);
   for (auto argument : op.getBody().getOps<target::ArgumentOp>())
     if (failed(addArgument(argument)))
       return failure();
