@@ -85,7 +85,7 @@ private:
     const int64_t depth = 256, width = 512;
     int64_t height = machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
     over->tile = bounded(*over, depth);
-    rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 8);
+    rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 32);
     columns->tile = balanced(*columns, width, 2 * lanes);
     spread(rows, 32, 1);
     spread(columns, 4 * lanes, 1);
@@ -102,7 +102,7 @@ private:
             dim->tile = bounded(*dim, 256);
     }
     // What is streamed is packed once per row tile; the elements between the contractions stay in the second level.
-    int64_t height = shape.masked ? 64 : machine.l2Bytes >= 1 << 20 ? 256 : 128;
+    int64_t height = shape.masked ? 128 : machine.l2Bytes >= 1 << 20 ? 256 : 128;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
@@ -110,7 +110,7 @@ private:
           continue;
         Dim *dim = find(side->back());
         if (dim && dim->role == Dim::Stream)
-          dim->tile = bounded(*dim, shape.masked ? 64 : 256);
+          dim->tile = bounded(*dim, shape.masked ? 128 : 256);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
           dim->tile = bounded(*dim, height);
           row = dim;
