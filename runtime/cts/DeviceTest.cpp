@@ -231,6 +231,46 @@ TEST_P(DeviceTest, CallsOfAHostProgram) {
   tessera_rt_module_release(module);
 }
 
+TEST_P(DeviceTest, ProgramsKnowTheDeviceAndAddresses) {
+  // Stores the number of multiprocessors in x, which must be aligned.
+  Program program;
+  program.arguments = {{Argument::Tensor, "x", DType::Int64, 1}};
+  program.slots = {{Slot::ArgAddress, 0, 0, {}},
+                   {Slot::Device, 0, static_cast<uint32_t>(DeviceFact::Multiprocessors), {}}};
+  Expr rest = Expr::binary(ExprOp::Mod, Expr::slot(0), Expr::constant(16));
+  program.guards = {{Guard::Specialisation,
+                     Expr::binary(ExprOp::Eq, rest, Expr::constant(0)),
+                     "argument 'x': expected an address that is a multiple of 16",
+                     {}}};
+  program.kernels = {"store"};
+  Step step;
+  step.grid = {Expr::constant(1)};
+  Word address, value;
+  address.kind = Word::ArgAddress;
+  value.expr = Expr::slot(1);
+  step.words = {address, value};
+  program.steps = {step};
+  tessera_rt_module *module = loadProgram(device, program, 1);
+  const tessera_rt_function *function = nullptr;
+  ASSERT_OK(tessera_rt_get_function(module, device, nullptr, "f", 0, &function));
+  {
+    Buffer<int64_t> words(stream, std::vector<int64_t>{0, 0});
+    int64_t size = 1, stride = 1;
+    tessera_rt_value arg = {};
+    arg.as.tensor = {words.data(), TESSERA_RT_INT64, 1, &size, &stride, device, 0};
+    tessera_rt_frame *frame = nullptr;
+    ASSERT_OK(tessera_rt_prepare(function, &arg, 1, &frame));
+    ASSERT_OK(tessera_rt_execute_on(frame, nullptr, stream));
+    tessera_rt_frame_release(frame);
+    EXPECT_EQ(words.read()[0], infoOf(device).multiprocessors);
+    arg.as.tensor.data = words.data() + 1;
+    EXPECT_EQ(tessera_rt_prepare(function, &arg, 1, &frame), TESSERA_RT_MISMATCH);
+    EXPECT_STREQ(tessera_rt_last_error(),
+                 "argument 'x': expected an address that is a multiple of 16");
+  }
+  tessera_rt_module_release(module);
+}
+
 TEST_P(DeviceTest, GraphsReplay) {
   tessera_rt_module *module = loadAxpy(device);
   const tessera_rt_function *function = nullptr;

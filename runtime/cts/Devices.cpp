@@ -34,28 +34,33 @@ tessera_rt_pool_statistics poolOf(int32_t device) {
   return statistics;
 }
 
-std::vector<uint8_t> axpyBundle() {
+std::vector<uint8_t> ptxBundle(const Program &program, uint32_t threads) {
   Bundle bundle;
   CodeImage &image = bundle.images.emplace_back();
   image.target = "sm_80:ptx";
   image.code.assign(plainPtx, plainPtx + std::strlen(plainPtx));
-  for (const char *name : {"copy", "scale"}) {
+  for (const std::string &name : program.kernels) {
     KernelEntry &entry = image.kernels.emplace_back();
     entry.name = name;
-    entry.shape.block[0] = 16;
+    entry.shape.block[0] = threads;
   }
-  bundle.functions = {{"f", 0, encode(axpy())}};
+  bundle.functions = {{"f", 0, encode(program)}};
   return encode(bundle);
 }
 
-tessera_rt_module *loadAxpy(int32_t device) {
+tessera_rt_module *loadProgram(int32_t device, const Program &program, uint32_t threads) {
   if (device == TESSERA_RT_DEVICE_CPU)
-    return load(axpy(), {{"copy", copyKernel, 0}, {"scale", scaleKernel, 0}});
-  std::vector<uint8_t> bytes = axpyBundle();
+    return load(program, {{"copy", copyKernel, 0},
+                          {"scale", scaleKernel, 0},
+                          {"store", storeKernel, 0},
+                          {"nothing", nothingKernel, 0}});
+  std::vector<uint8_t> bytes = ptxBundle(program, threads);
   tessera_rt_module *module = nullptr;
   EXPECT_OK(tessera_rt_load(bytes.data(), bytes.size(), &module));
   return module;
 }
+
+tessera_rt_module *loadAxpy(int32_t device) { return loadProgram(device, axpy(), 16); }
 
 tessera_rt_launch_config shape(int64_t blocks, uint32_t threads) {
   tessera_rt_launch_config config = {};

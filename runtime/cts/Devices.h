@@ -28,9 +28,11 @@ std::string unsupported(int32_t device);
 tessera_rt_device_info infoOf(int32_t device);
 tessera_rt_pool_statistics poolOf(int32_t device);
 
-/// axpy() of Programs.h as a bundle with PTX, its function being "f".
-std::vector<uint8_t> axpyBundle();
+/// A program over kernels of Kernels.h as a bundle with PTX: function "f", blocks of `threads`.
+std::vector<uint8_t> ptxBundle(const Program &program, uint32_t threads);
 /// The same as a module for the device; the CPU's has native kernels.
+tessera_rt_module *loadProgram(int32_t device, const Program &program, uint32_t threads);
+/// axpy() of Programs.h.
 tessera_rt_module *loadAxpy(int32_t device);
 
 template <typename T> int64_t pointer(T *address) {

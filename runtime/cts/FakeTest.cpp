@@ -42,7 +42,7 @@ tessera_rt_status scenario() {
   tessera_rt_graph *graph = nullptr;
   tessera_rt_frame *frame = nullptr;
   void *memory = nullptr, *host = nullptr;
-  std::vector<uint8_t> bundle = axpyBundle();
+  std::vector<uint8_t> bundle = ptxBundle(axpy(), 16);
   tessera_rt_module *module = nullptr;
   const tessera_rt_function *function = nullptr;
   float data[64] = {};

@@ -277,17 +277,7 @@ TEST_P(GpuTest, LaunchOverhead) {
   cuda::CUlaunchConfig direct = {4, 1, 1, 16, 1, 1, 0, handle, nullptr, 0};
   tessera_rt_launch_config config = shape(4, 16);
 
-  Bundle bundle;
-  CodeImage &image = bundle.images.emplace_back();
-  image.target = "sm_80:ptx";
-  image.code.assign(plainPtx, plainPtx + std::strlen(plainPtx));
-  KernelEntry &entry = image.kernels.emplace_back();
-  entry.name = "nothing";
-  entry.shape.block[0] = 16;
-  bundle.functions = {{"f", 0, encode(fiveTensors())}};
-  std::vector<uint8_t> bytes = encode(bundle);
-  tessera_rt_module *module = nullptr;
-  ASSERT_OK(tessera_rt_load(bytes.data(), bytes.size(), &module));
+  tessera_rt_module *module = loadProgram(device, fiveTensors(), 16);
   const tessera_rt_function *five = nullptr;
   ASSERT_OK(tessera_rt_get_function(module, device, nullptr, "f", 0, &five));
   int64_t sizes[] = {32, 32}, strides[] = {32, 1};

@@ -81,6 +81,14 @@ TEST(Scalars, RoundToTheArgumentType) {
   EXPECT_EQ(scalarBits(0x1p-25, DType::FP16), 0u);
   EXPECT_EQ(scalarBits(0x1.8p-25, DType::FP16), 1u);
   EXPECT_EQ(scalarBits(0x1.ffcp-15, DType::FP16), 0x0400u); // rounds up to the least normal number
+  EXPECT_EQ(scalarBits(1.0, DType::FP8E5M2), 0x3cu);
+  EXPECT_EQ(scalarBits(57344.0, DType::FP8E5M2), 0x7bu);
+  EXPECT_EQ(scalarBits(61440.0, DType::FP8E5M2), 0x7cu);
+  EXPECT_EQ(scalarBits(1.0, DType::FP8E4M3), 0x38u);
+  EXPECT_EQ(scalarBits(int64_t(-448), DType::FP8E4M3), 0xfeu);
+  EXPECT_EQ(scalarBits(464.0, DType::FP8E4M3), 0x7eu);
+  EXPECT_EQ(scalarBits(465.0, DType::FP8E4M3), 0x7fu); // there is no infinity
+  EXPECT_EQ(scalarBits(0x1p-9, DType::FP8E4M3), 0x01u);
   EXPECT_EQ(scalarBits(std::nan(""), DType::FP16), 0x7e00u);
   EXPECT_EQ(scalarBits(-INFINITY, DType::BF16), 0xff80u);
   EXPECT_EQ(scalarBits(int64_t(-1), DType::Int16), 0xffffu);

@@ -59,6 +59,8 @@ typedef enum tessera_rt_dtype {
   TESSERA_RT_INT8 = 7,
   TESSERA_RT_UINT8 = 8,
   TESSERA_RT_BOOL = 9,
+  TESSERA_RT_FP8_E4M3 = 10, ///< no infinities; what is too large is NaN
+  TESSERA_RT_FP8_E5M2 = 11,
 } tessera_rt_dtype;
 
 /// Devices by number: the CPU is one device, GPUs count from 0.

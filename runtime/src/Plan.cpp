@@ -179,11 +179,13 @@ Plan::Plan(Program program) : source(std::move(program)) {
 }
 
 /// Rounds to a binary format with `fraction` stored bits of significand and `exponent` bits of
-/// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN.
-static uint64_t narrow(double value, int fraction, int exponent) {
+/// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN. A format
+/// without infinities has numbers where they would be, and one NaN, all ones, for what is too large.
+static uint64_t narrow(double value, int fraction, int exponent, bool hasInfinity = true) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint64_t sign = bits >> 63 << (fraction + exponent);
-  uint64_t infinity = ((uint64_t(1) << exponent) - 1) << fraction;
+  uint64_t infinity = hasInfinity ? ((uint64_t(1) << exponent) - 1) << fraction
+                                  : (uint64_t(1) << (exponent + fraction)) - 1;
   if (std::isnan(value))
     return sign | infinity | uint64_t(1) << (fraction - 1);
   double magnitude = std::fabs(value);
@@ -220,6 +222,10 @@ uint64_t scalarBits(double value, DType dtype) {
     return narrow(value, 7, 8);
   case DType::FP16:
     return narrow(value, 10, 5);
+  case DType::FP8E4M3:
+    return narrow(value, 3, 4, /*hasInfinity=*/false);
+  case DType::FP8E5M2:
+    return narrow(value, 2, 5);
   case DType::Bool:
     return value != 0;
   default: {
@@ -239,6 +245,8 @@ uint64_t scalarBits(int64_t value, DType dtype) {
   case DType::FP64:
   case DType::BF16:
   case DType::FP16:
+  case DType::FP8E4M3:
+  case DType::FP8E5M2:
     return scalarBits(static_cast<double>(value), dtype);
   case DType::FP32:
     return std::bit_cast<uint32_t>(static_cast<float>(value));
