@@ -57,6 +57,16 @@ def test_moments_of_rows_that_begin_far_out(body, dtype):
                 check(f, x, least=0)
 
 
+def test_moments_of_what_a_statistic_has_changed():
+    """The element that moments are centred on is one of the stream, with the statistic as it is."""
+    f = define("""def f(x):
+    y = tsr.tanh(tsr.maximum(tsr.maximum(x, 0.5 * x).sum(-1, keepdim=True), x))
+    return y.var(-1), tsr.layer_norm(y, (y.shape[-1],))
+""")
+    for shape in ((300, 2), (50, 7), (20, 300)):
+        check(f, random(shape))
+
+
 @pytest.mark.parametrize("step", [
     "y * y + y", "tsr.log(y) + y", "tsr.exp(y + m) * y + m", "tsr.where(y > 0, y * m, y + m)", "y[::2] + y[1::2]",
     "(y.reshape(-1, 4) * 2.0).T.reshape(y.shape) + y", "tsr.exp(y - tsr.amax(y, dim=-1, keepdim=True)) / m", "y + y.mT",

@@ -307,11 +307,16 @@ Expr ExprPool::substitute(Expr root, const std::map<std::string, SymExpr> &map) 
       result = load(e->tensor, std::move(indices), e->type, e->loc);
     } else if (e->kind == ExprNode::Reduce) {
       std::vector<std::string> over;
+      std::map<std::string, SymExpr> free = map;
       for (const std::string &dim : e->over) {
         auto it = map.find(dim);
-        over.push_back(it != map.end() && it->second.isSymbol() ? it->second.symbolName() : dim);
+        bool isRenamed = it != map.end() && it->second.isSymbol() && isDim(it->second.symbolName());
+        over.push_back(isRenamed ? it->second.symbolName() : dim);
+        if (!isRenamed)
+          free.erase(dim);
       }
-      result = reduce(e->monoid, over, go(e->args[0]), e->loc, e->origin);
+      Expr body = free.size() == map.size() ? go(e->args[0]) : substitute(e->args[0], free);
+      result = reduce(e->monoid, over, body, e->loc, e->origin);
     } else {
       llvm::SmallVector<Expr, 3> args;
       for (Expr arg : e->args)

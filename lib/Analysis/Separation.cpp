@@ -351,13 +351,13 @@ Expr Separator::typical(Expr x) {
     std::map<std::string, SymExpr> index;
     for (const std::string &dim : stream)
       index.emplace(dim, place(pool.dimSize(dim)));
-    return pool.substitute(x, index);
+    return valueOf(pool.substitute(x, index));
   };
   Expr h = at([](SymExpr) { return SymExpr(0); });
   if (!llvm::isa<mlir::FloatType>(x->type))
     return h;
   bool isDear = false;
-  visitExprs({x}, [&](Expr e) { isDear |= e->kind == ExprNode::Reduce; });
+  visitExprs({x}, [&](Expr e) { isDear |= e->kind == ExprNode::Reduce && e->dependsOn(stream); });
   if (!isDear) {
     // Sizes are positive; what is computed from them need not be.
     auto end = [](SymExpr size) { return size.isSymbol() ? size - 1 : SymExpr::max(size - 1, 0); };

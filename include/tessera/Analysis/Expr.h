@@ -97,7 +97,8 @@ public:
   Expr mul(Expr a, Expr b) { return map(ScalarOp::Mul, {a, b}, a->loc); }
   Expr div(Expr a, Expr b) { return map(ScalarOp::Div, {a, b}, a->loc); }
 
-  /// Rebuilds an expression with dimensions replaced by index expressions (bound dimensions included).
+  /// Rebuilds an expression with dimensions replaced by index expressions. Where a reduction binds one of them, it is
+  /// renamed if the replacement is another dimension; else it is the reduction's own and stays.
   Expr substitute(Expr e, const std::map<std::string, SymExpr> &dims);
   /// Rebuilds an expression with some nodes replaced; `replace` answers null to descend.
   Expr rewrite(Expr e, const std::function<Expr(Expr)> &replace);
