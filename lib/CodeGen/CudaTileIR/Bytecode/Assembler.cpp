@@ -57,8 +57,8 @@ static std::string readText(const fs::path &path) {
   return text.str();
 }
 
-/// Runs a program and returns its exit status, negative if it did not run or was killed. What it
-/// prints goes to the file `output`.
+/// Runs a program and returns its exit status: -1 if it did not run, -N if signal N ended it. What
+/// it prints goes to the file `output`.
 static int run(const std::vector<std::string> &command, const fs::path &output) {
   std::vector<char *> arguments, environment;
   for (const std::string &word : command)
@@ -84,7 +84,7 @@ static int run(const std::vector<std::string> &command, const fs::path &output) 
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
       return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 //===----------------------------------------------------------------------===//

@@ -131,9 +131,9 @@ uint32_t Builder::debugLocation(uint32_t scope, std::string_view file, unsigned 
   return debugEntry({DebugEntry::Kind::Location, {scope, string(file).index, line, column}});
 }
 
-void Builder::setEntryLocation(uint32_t subprogram) {
+void Builder::setEntryLocation(uint32_t entry) {
   function->hasLocations = true;
-  function->location = subprogram;
+  function->location = entry;
 }
 
 //===----------------------------------------------------------------------===//

@@ -87,16 +87,12 @@ Value Builder::extract(Value value, Shape shape, const Values &indices) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-static const std::vector<NamedAttribute> &signedIntegers() {
-  static const std::vector<NamedAttribute> attributes = {
-      {"signedness", Attribute::integer(uint64_t(Signedness::Signed))}};
-  return attributes;
+/// Attributes of the floating point or the integer form of a maximum or remainder.
+static std::vector<NamedAttribute> signOf(Signedness sign) {
+  return {{"signedness", Attribute::integer(uint64_t(sign))}};
 }
-
-static const std::vector<NamedAttribute> &propagatingNan() {
-  static const std::vector<NamedAttribute> attributes = {
-      {"propagate_nan", Attribute::boolean(true)}};
-  return attributes;
+static std::vector<NamedAttribute> propagatingNan() {
+  return {{"propagate_nan", Attribute::boolean(true)}};
 }
 
 Value Builder::add(Value a, Value b) {
@@ -109,39 +105,39 @@ Value Builder::mul(Value a, Value b) {
   return elementwise(isFloat(a) ? Opcode::MulF : Opcode::MulI, {a, b});
 }
 
-Value Builder::div(Value a, Value b, Rounding rounding) {
+Value Builder::div(Value a, Value b, Rounding rounding, Signedness sign) {
   if (isFloat(a))
     return elementwise(Opcode::DivF, {a, b}, {{"rounding_mode", of(rounding)}});
   if (rounding == Rounding::NearestEven)
     rounding = Rounding::Zero;
-  return elementwise(Opcode::DivI, {a, b},
-                     {{"signedness", of(Signedness::Signed)}, {"rounding", of(rounding)}});
+  return elementwise(Opcode::DivI, {a, b}, {{"signedness", of(sign)}, {"rounding", of(rounding)}});
 }
 
-Value Builder::rem(Value a, Value b) {
+Value Builder::rem(Value a, Value b, Signedness sign) {
   return isFloat(a) ? elementwise(Opcode::RemF, {a, b})
-                    : elementwise(Opcode::RemI, {a, b}, signedIntegers());
+                    : elementwise(Opcode::RemI, {a, b}, signOf(sign));
 }
-Value Builder::max(Value a, Value b) {
+Value Builder::max(Value a, Value b, Signedness sign) {
   return isFloat(a) ? elementwise(Opcode::MaxF, {a, b}, propagatingNan())
-                    : elementwise(Opcode::MaxI, {a, b}, signedIntegers());
+                    : elementwise(Opcode::MaxI, {a, b}, signOf(sign));
 }
-Value Builder::min(Value a, Value b) {
+Value Builder::min(Value a, Value b, Signedness sign) {
   return isFloat(a) ? elementwise(Opcode::MinF, {a, b}, propagatingNan())
-                    : elementwise(Opcode::MinI, {a, b}, signedIntegers());
+                    : elementwise(Opcode::MinI, {a, b}, signOf(sign));
 }
 Value Builder::neg(Value a) { return elementwise(isFloat(a) ? Opcode::NegF : Opcode::NegI, {a}); }
 Value Builder::abs(Value a) { return elementwise(isFloat(a) ? Opcode::AbsF : Opcode::AbsI, {a}); }
 Value Builder::fma(Value a, Value b, Value c) { return elementwise(Opcode::Fma, {a, b, c}); }
 
-Value Builder::compare(Predicate predicate, Value a, Value b, Ordering ordering) {
+Value Builder::compare(Predicate predicate, Value a, Value b, Ordering ordering, Signedness sign) {
   Type type = withElement(a, TypeKind::I1);
   NamedAttribute how = {"comparison_predicate", of(predicate)};
   if (isFloat(a))
     return append(Opcode::CmpF, {type}, {{a}, {b}}, {how, {"comparison_ordering", of(ordering)}})
         .front();
   // True is the larger bool, but -1 as a signed number.
-  Signedness sign = elementKindOf(a) == TypeKind::I1 ? Signedness::Unsigned : Signedness::Signed;
+  if (elementKindOf(a) == TypeKind::I1)
+    sign = Signedness::Unsigned;
   return append(Opcode::CmpI, {type}, {{a}, {b}}, {how, {"signedness", of(sign)}}).front();
 }
 
@@ -149,7 +145,7 @@ Value Builder::select(Value condition, Value a, Value b) {
   return append(Opcode::Select, {typeOf(a)}, {{condition}, {a}, {b}}).front();
 }
 
-Value Builder::convert(Value value, TypeKind to) {
+Value Builder::convert(Value value, TypeKind to, Signedness sign) {
   TypeKind from = elementKindOf(value);
   if (from == to)
     return value;
@@ -160,15 +156,15 @@ Value Builder::convert(Value value, TypeKind to) {
     Value zero = constantBits(typeOf(value), 0);
     return compare(Predicate::NotEqual, value, zero, Ordering::Unordered);
   }
-  auto signedness = of(from == TypeKind::I1 ? Signedness::Unsigned : Signedness::Signed);
+  Attribute signedness = of(from == TypeKind::I1 ? Signedness::Unsigned : sign);
   auto emit = [&](Opcode opcode, std::vector<NamedAttribute> attributes) {
     return append(opcode, {type}, {{value}}, attributes).front();
   };
   if (source.isFloat() && target.isFloat())
     return emit(Opcode::FToF, {});
   if (source.isFloat())
-    return emit(Opcode::FToI, {{"signedness", of(Signedness::Signed)},
-                               {"rounding_mode", of(Rounding::NearestIntToZero)}});
+    return emit(Opcode::FToI,
+                {{"signedness", of(sign)}, {"rounding_mode", of(Rounding::NearestIntToZero)}});
   if (target.isFloat())
     return emit(Opcode::IToF, {{"signedness", signedness}});
   if (source.bits < target.bits)
@@ -182,13 +178,12 @@ Value Builder::bitcast(Value value, TypeKind to) {
   return append(Opcode::Bitcast, {withElement(value, to)}, {{value}}).front();
 }
 
-Value Builder::mma(Value lhs, Value rhs, Value acc) {
+Value Builder::mma(Value lhs, Value rhs, Value acc, Signedness lhsSign, Signedness rhsSign) {
   std::vector<Values> operands = {{lhs}, {rhs}, {acc}};
   if (isFloat(lhs))
     return append(Opcode::MmaF, {typeOf(acc)}, operands).front();
-  Attribute sign = of(Signedness::Signed);
   return append(Opcode::MmaI, {typeOf(acc)}, operands,
-                {{"signedness_lhs", sign}, {"signedness_rhs", sign}})
+                {{"signedness_lhs", of(lhsSign)}, {"signedness_rhs", of(rhsSign)}})
       .front();
 }
 

@@ -93,9 +93,9 @@ public:
   uint32_t debugFile(std::string_view name, std::string_view folder);
   uint32_t debugSubprogram(uint32_t file, unsigned line, std::string_view name);
   uint32_t debugLocation(uint32_t scope, std::string_view file, unsigned line, unsigned column);
-  /// The location of what is appended from now on, and of the current entry.
+  /// A location for what is appended from now on; one for the current entry itself.
   void setLocation(uint32_t entry) { location = entry; }
-  void setEntryLocation(uint32_t subprogram);
+  void setEntryLocation(uint32_t entry);
 
   //===--------------------------------------------------------------------===//
   // Any operation
@@ -145,24 +145,28 @@ public:
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
   /// Floating point division, or the integer quotient rounded as told.
-  Value div(Value a, Value b, Rounding rounding = Rounding::NearestEven);
+  Value div(Value a, Value b, Rounding rounding = Rounding::NearestEven,
+            Signedness sign = Signedness::Signed);
   Value floorDiv(Value a, Value b) { return div(a, b, Rounding::NegativeInf); }
   Value ceilDiv(Value a, Value b) { return div(a, b, Rounding::PositiveInf); }
   /// The sign is that of `a`.
-  Value rem(Value a, Value b);
+  Value rem(Value a, Value b, Signedness sign = Signedness::Signed);
   /// nan if either is nan.
-  Value max(Value a, Value b);
-  Value min(Value a, Value b);
+  Value max(Value a, Value b, Signedness sign = Signedness::Signed);
+  Value min(Value a, Value b, Signedness sign = Signedness::Signed);
   Value neg(Value a);
   Value abs(Value a);
   Value fma(Value a, Value b, Value c);
-  Value compare(Predicate predicate, Value a, Value b, Ordering ordering = Ordering::Ordered);
+  Value compare(Predicate predicate, Value a, Value b, Ordering ordering = Ordering::Ordered,
+                Signedness sign = Signedness::Signed);
   Value select(Value condition, Value a, Value b);
-  /// Conversion between element types, as a value: integers are signed, bools are 0 and 1.
-  Value convert(Value tile, TypeKind to);
+  /// Conversion between element types, as a value: bools are 0 and 1, `sign` is that of the integer
+  /// among the two types, of the source if both are.
+  Value convert(Value tile, TypeKind to, Signedness sign = Signedness::Signed);
   Value bitcast(Value tile, TypeKind to);
   /// acc + lhs * rhs.
-  Value mma(Value lhs, Value rhs, Value acc);
+  Value mma(Value lhs, Value rhs, Value acc, Signedness lhsSign = Signedness::Signed,
+            Signedness rhsSign = Signedness::Signed);
 
   //===--------------------------------------------------------------------===//
   // Facts

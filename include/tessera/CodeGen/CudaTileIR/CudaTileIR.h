@@ -1,0 +1,38 @@
+//===- CudaTileIR.h - From Tile IR to CUDA Tile IR -------------*- C++ -*-===//
+//
+// Each tile kernel becomes an entry of one CUDA Tile IR module. An entry's parameters are the
+// kernel's argument words in the order of ArgumentWords.h, without the grid: addresses are
+// pointers, sizes and strides integers, scalars themselves. So one row of 64-bit words serves every
+// back end; a parameter that is narrower reads the low bytes of its word.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_CODEGEN_CUDATILEIR_CUDATILEIR_H
+#define TESSERA_CODEGEN_CUDATILEIR_CUDATILEIR_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/CodeGen/CudaTileIR/Bytecode/Builder.h"
+
+namespace tessera::cudatile {
+
+struct LoweringOptions {
+  Version version;
+  /// Sizes, strides and coordinates of 64 bits; narrower ones serve tensors of less than 2^31
+  /// elements.
+  bool wideIndices = false;
+  /// What the host guarantees to divide every address, in bytes.
+  unsigned addressAlignment = 16;
+  /// For each entry; by architecture or "default".
+  std::map<std::string, EntryHints> hints;
+};
+
+/// Scalar operations beyond the primitive ones that the assembler computes well: what
+/// `tile-expand-math` is told to keep.
+llvm::ArrayRef<llvm::StringRef> nativeOperations();
+
+/// Lowers every `tile.kernel` of the module. Launches, where the module has them, tell which loads
+/// lie inside their views and what divides strides. Errors are diagnostics.
+mlir::FailureOr<Module> lowerToCudaTile(mlir::ModuleOp module, const LoweringOptions &options);
+
+} // namespace tessera::cudatile
+
+#endif

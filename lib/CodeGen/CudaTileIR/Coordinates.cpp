@@ -1,0 +1,176 @@
+//===- Coordinates.cpp - Bounds of index values ---------------------------===//
+#include "Coordinates.h"
+#include "tessera/Analysis/SizeFacts.h"
+#include <string>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cudatile;
+
+/// The launch of a kernel, if there is exactly one: facts of several would have to be joined.
+static tile::LaunchOp launchOf(tile::KernelOp kernel) {
+  tile::LaunchOp found;
+  unsigned count = 0;
+  if (auto module = kernel->getParentOfType<ModuleOp>())
+    module.walk([&](tile::LaunchOp launch) {
+      if (launch.getKernel() == kernel.getName()) {
+        found = launch;
+        ++count;
+      }
+    });
+  return count == 1 ? found : tile::LaunchOp();
+}
+
+static SymExpr parsed(Attribute attribute) {
+  return *SymExpr::parse(cast<StringAttr>(attribute).getValue().str());
+}
+
+/// Whether an expression names no stride of an argument ($0, $1, ...).
+static bool dependsOnSizesOnly(SymExpr expression) {
+  std::set<std::string> names;
+  expression.collectSymbols(names);
+  return llvm::none_of(names, [](const std::string &name) { return name.front() == '$'; });
+}
+
+Coordinates::Coordinates(tile::KernelOp kernel) : kernel(kernel) {
+  tile::LaunchOp launch = launchOf(kernel);
+  SizeFacts facts;
+  if (launch)
+    facts = SizeFacts(launch->getParentOfType<func::FuncOp>());
+  unsigned view = 0, indexArgument = 0;
+  for (auto [number, argument] : llvm::enumerate(kernel.getArguments())) {
+    std::string name = "argument" + std::to_string(number);
+    if (auto type = dyn_cast<tile::ViewType>(argument.getType())) {
+      tile::OperandViewAttr operand;
+      if (launch)
+        operand = cast<tile::OperandViewAttr>(launch.getViews()[view++]);
+      for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+        SymExpr size =
+            operand ? operand.getSizes()[dim] : SymExpr::symbol(name + "_" + std::to_string(dim));
+        sizes[argument].push_back(type.isDynamic(dim) ? size : SymExpr(type.getShape()[dim]));
+        SymExpr stride = operand ? operand.getStrides()[dim] : SymExpr::symbol("$");
+        strideDivisors[argument].push_back(operand ? facts.divisor(stride) : 1);
+        positiveStrides[argument].push_back(dependsOnSizesOnly(stride));
+      }
+    } else if (argument.getType().isIndex()) {
+      arguments.try_emplace(argument, launch ? parsed(launch.getSizes()[indexArgument++])
+                                             : SymExpr::symbol(name));
+    }
+  }
+  for (unsigned dim = 0; dim < kernel.getGridRank(); ++dim)
+    grid.push_back(launch ? parsed(launch.getGrid()[dim])
+                          : SymExpr::symbol("grid" + std::to_string(dim)));
+}
+
+SymExpr Coordinates::size(Value view, unsigned dim) const { return sizes.lookup(view)[dim]; }
+
+int64_t Coordinates::strideDivisor(Value view, unsigned dim) const {
+  return strideDivisors.lookup(view)[dim];
+}
+
+bool Coordinates::hasPositiveStride(Value view, unsigned dim) const {
+  return positiveStrides.lookup(view)[dim];
+}
+
+std::optional<SymExpr> Coordinates::expression(Value value) const {
+  if (auto argument = arguments.find(value); argument != arguments.end())
+    return argument->second;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
+    return SymExpr(constant.value());
+  if (auto dim = dyn_cast<tile::DimOp>(op))
+    return size(dim.getView(), dim.getDim());
+  if (op->getNumOperands() != 2 || op->getDialect()->getNamespace() != "arith")
+    return std::nullopt;
+  auto x = expression(op->getOperand(0)), y = expression(op->getOperand(1));
+  if (!x || !y)
+    return std::nullopt;
+  if (isa<arith::AddIOp>(op))
+    return *x + *y;
+  if (isa<arith::MulIOp>(op))
+    return *x * *y;
+  if (isa<arith::MinSIOp>(op))
+    return SymExpr::min(*x, *y);
+  if (isa<arith::MaxSIOp>(op))
+    return SymExpr::max(*x, *y);
+  if (isa<arith::CeilDivSIOp>(op))
+    return x->ceilDiv(*y);
+  if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op))
+    return x->floorDiv(*y);
+  return std::nullopt;
+}
+
+/// How far definitions are followed; index arithmetic of kernels is short.
+static constexpr unsigned kMaxDepth = 8;
+
+/// The loop whose counter a value is.
+static scf::ForOp loopOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  return loop && loop.getInductionVar() == value ? loop : scf::ForOp();
+}
+
+bool Coordinates::isNonNegative(Value value, unsigned depth) const {
+  if (depth > kMaxDepth)
+    return false;
+  if (arguments.contains(value))
+    return true;
+  if (scf::ForOp loop = loopOf(value))
+    return isNonNegative(loop.getLowerBound(), depth + 1);
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
+    return constant.value() >= 0;
+  if (isa<tile::ProgramIdOp, tile::DimOp>(op))
+    return true;
+  auto operand = [&](unsigned i) { return isNonNegative(op->getOperand(i), depth + 1); };
+  if (isa<arith::MaxSIOp>(op))
+    return operand(0) || operand(1);
+  if (isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::CeilDivSIOp, arith::FloorDivSIOp,
+          arith::DivUIOp, arith::RemUIOp>(op))
+    return operand(0) && operand(1);
+  return false;
+}
+
+bool Coordinates::isAtMost(Value value, SymExpr bound, unsigned depth) const {
+  if (auto known = expression(value)) {
+    if (*known == bound)
+      return true;
+    if (known->isConstant() && bound.isConstant())
+      return known->constantValue() <= bound.constantValue();
+  }
+  if (depth > kMaxDepth)
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::MinSIOp>(op))
+    return isAtMost(op->getOperand(0), bound, depth + 1) ||
+           isAtMost(op->getOperand(1), bound, depth + 1);
+  if (isa_and_nonnull<arith::MaxSIOp>(op))
+    return isAtMost(op->getOperand(0), bound, depth + 1) &&
+           isAtMost(op->getOperand(1), bound, depth + 1);
+  return false;
+}
+
+bool Coordinates::isBelow(Value value, SymExpr bound) const {
+  if (scf::ForOp loop = loopOf(value))
+    return isAtMost(loop.getUpperBound(), bound);
+  if (auto id = value.getDefiningOp<tile::ProgramIdOp>()) {
+    SymExpr count = grid[id.getDim()];
+    return count == bound || (count.isConstant() && bound.isConstant() &&
+                              count.constantValue() <= bound.constantValue());
+  }
+  // A tensor with elements has a first tile.
+  auto known = expression(value);
+  if (!known || !known->isConstant())
+    return false;
+  return known->constantValue() == 0 ||
+         (bound.isConstant() && known->constantValue() < bound.constantValue());
+}
+
+bool Coordinates::touches(Value coordinate, Value view, unsigned dim, int64_t tileSize) const {
+  return isNonNegative(coordinate) &&
+         isBelow(coordinate, size(view, dim).ceilDiv(SymExpr(tileSize)));
+}

@@ -1,0 +1,51 @@
+//===- Coordinates.h - Which tiles touch their tensor ----------*- C++ -*-===//
+//
+// Index values as expressions over sizes, and bounds of coordinates. A launch names the sizes of
+// the views, of the grid and of the index arguments; a kernel without one gets names of its own,
+// under which only what follows inside it can be shown.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_COORDINATES_H
+#define TESSERA_LIB_CODEGEN_CUDATILEIR_COORDINATES_H
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include <optional>
+
+namespace tessera::cudatile {
+
+class Coordinates {
+public:
+  explicit Coordinates(tile::KernelOp kernel);
+
+  /// The size of dimension `dim` of a view argument.
+  SymExpr size(mlir::Value view, unsigned dim) const;
+  /// What is known to divide a stride of a view argument, in elements.
+  int64_t strideDivisor(mlir::Value view, unsigned dim) const;
+
+  /// Whether it is known not to be negative: all but the strides of arguments that come as they
+  /// are.
+  bool hasPositiveStride(mlir::Value view, unsigned dim) const;
+
+  /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
+  /// partly in the view.
+  bool touches(mlir::Value coordinate, mlir::Value view, unsigned dim, int64_t tileSize) const;
+
+private:
+  std::optional<SymExpr> expression(mlir::Value value) const;
+  bool isNonNegative(mlir::Value value, unsigned depth = 0) const;
+  /// Whether value <= bound.
+  bool isAtMost(mlir::Value value, SymExpr bound, unsigned depth = 0) const;
+  /// Whether value < bound.
+  bool isBelow(mlir::Value value, SymExpr bound) const;
+
+  tile::KernelOp kernel;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<SymExpr>> sizes;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> strideDivisors;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<bool>> positiveStrides;
+  llvm::DenseMap<mlir::Value, SymExpr> arguments; // index arguments
+  llvm::SmallVector<SymExpr> grid;
+};
+
+} // namespace tessera::cudatile
+
+#endif

@@ -1,0 +1,340 @@
+//===- KernelLowering.cpp - Parameters, control and coordinates -----------===//
+#include "KernelLowering.h"
+#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace arith = mlir::arith;
+namespace scf = mlir::scf;
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::isa;
+using mlir::failed;
+using mlir::failure;
+using mlir::LogicalResult;
+using mlir::success;
+
+namespace tessera::cudatile {
+
+//===----------------------------------------------------------------------===//
+// Types and parameters
+//===----------------------------------------------------------------------===//
+
+TypeKind KernelLowering::kindOf(mlir::Type type) const {
+  if (type.isIndex())
+    return indexKind();
+  if (type.isF64())
+    return TypeKind::F64;
+  if (type.isF32())
+    return TypeKind::F32;
+  if (type.isF16())
+    return TypeKind::F16;
+  if (type.isBF16())
+    return TypeKind::BF16;
+  if (isa<mlir::Float8E4M3FNType>(type))
+    return TypeKind::E4M3;
+  if (isa<mlir::Float8E5M2Type>(type))
+    return TypeKind::E5M2;
+  switch (type.getIntOrFloatBitWidth()) {
+  case 1:
+    return TypeKind::I1;
+  case 8:
+    return TypeKind::I8;
+  case 16:
+    return TypeKind::I16;
+  case 32:
+    return TypeKind::I32;
+  default:
+    return TypeKind::I64;
+  }
+}
+
+Type KernelLowering::typeOf(mlir::Type type) {
+  if (auto tensor = dyn_cast<mlir::RankedTensorType>(type))
+    return b.tile(kindOf(tensor.getElementType()), shapeOf(tensor));
+  return b.tile(kindOf(type), {});
+}
+
+/// Bools are bytes in memory.
+static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind::I8 : kind; }
+
+void KernelLowering::declare() {
+  std::vector<Type> parameters;
+  Type size = b.tile(indexKind(), {});
+  forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
+    if (role == WordRole::Grid)
+      return;
+    mlir::Type type = kernel.getArgumentTypes()[argument];
+    if (role == WordRole::Address) {
+      TypeKind element = kindOf(cast<tile::ViewType>(type).getElementType());
+      parameters.push_back(b.tile(b.pointer(b.element(inMemory(element))), {}));
+    } else {
+      parameters.push_back(role == WordRole::Scalar ? b.tile(inMemory(kindOf(type)), {}) : size);
+    }
+  });
+  Values words = b.beginEntry(kernel.getName().str(), parameters, options.hints);
+  setLocation(kernel.getLoc());
+
+  auto word = words.begin();
+  forEachWord(kernel, [&](WordRole role, unsigned number, unsigned) {
+    if (role == WordRole::Grid)
+      return;
+    mlir::Value argument = kernel.getArgument(number);
+    Value value = *word++;
+    if (role == WordRole::Scalar) {
+      bool isSize = argument.getType().isIndex();
+      set(argument,
+          isSize ? b.assumeBounded(value, 0) : b.convert(value, kindOf(argument.getType())));
+      return;
+    }
+    Tensor &tensor = tensors[argument];
+    if (role == WordRole::Address)
+      tensor.pointer = b.assumeDivisible(value, options.addressAlignment);
+    else
+      (role == WordRole::Size ? tensor.sizes : tensor.strides).push_back(value);
+  });
+  declareTensors();
+}
+
+/// The innermost place in a source file, if there is one.
+static mlir::FileLineColLoc fileLocation(mlir::Location location) {
+  mlir::FileLineColLoc found;
+  location->walk([&](mlir::Location each) {
+    found = dyn_cast<mlir::FileLineColLoc>(each);
+    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+  });
+  return found;
+}
+
+void KernelLowering::setLocation(mlir::Location location) {
+  mlir::FileLineColLoc place = fileLocation(location);
+  if (!place)
+    return b.setLocation(0);
+  std::string file = place.getFilename().str();
+  if (!subprogram) {
+    size_t slash = file.rfind('/');
+    std::string folder = slash == std::string::npos ? "" : file.substr(0, slash);
+    uint32_t entry =
+        b.debugFile(slash == std::string::npos ? file : file.substr(slash + 1), folder);
+    subprogram = b.debugSubprogram(entry, place.getLine(), kernel.getName().str());
+    b.setEntryLocation(b.debugLocation(subprogram, file, place.getLine(), place.getColumn()));
+  }
+  b.setLocation(b.debugLocation(subprogram, file, place.getLine(), place.getColumn()));
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelLowering::run() {
+  auto bad = kernel.walk([&](mlir::Operation *op) {
+    for (mlir::Value result : op->getResults())
+      if (auto type = dyn_cast<mlir::RankedTensorType>(result.getType()))
+        if (!llvm::all_of(type.getShape(),
+                          [](int64_t size) { return llvm::isPowerOf2_64(size); })) {
+          op->emitError("expected tile sizes that are powers of two for CUDA Tile IR, got ")
+              << type;
+          return mlir::WalkResult::interrupt();
+        }
+    return mlir::WalkResult::advance();
+  });
+  if (bad.wasInterrupted())
+    return failure();
+  declare();
+  declareAccesses();
+  blockId = b.blockId();
+  if (failed(lower(kernel.getBody().front())) || failedInside)
+    return failure();
+  b.endEntry();
+  return success();
+}
+
+LogicalResult KernelLowering::lower(mlir::Block &block) {
+  for (mlir::Operation &op : block.without_terminator()) {
+    setLocation(op.getLoc());
+    if (failed(lower(op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult KernelLowering::lower(mlir::Operation &op) {
+  return llvm::TypeSwitch<mlir::Operation *, LogicalResult>(&op)
+      .Case([&](tile::LoadOp load) { return lowerLoad(load); })
+      .Case([&](tile::StoreOp store) { return lowerStore(store); })
+      .Case([&](tile::MapOp map) { return lowerMap(map); })
+      .Case([&](tile::CastOp cast) { return lowerCast(cast); })
+      .Case([&](tile::ReduceOp reduce) { return lowerReduce(reduce); })
+      .Case([&](tile::MmaOp mma) { return lowerMma(mma); })
+      .Case([&](scf::ForOp loop) { return lowerFor(loop); })
+      .Case([&](scf::IfOp branch) { return lowerIf(branch); })
+      .Default([&](mlir::Operation *other) {
+        return other->getName().getDialectNamespace() == "arith" ? lowerIndex(*other)
+                                                                 : lowerShape(*other);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+/// Runs `lowerRegion`, which may change the tokens, and returns what it yields and the tokens.
+static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
+                                  Builder::Values yielded) {
+  for (auto &[view, token] : tokens)
+    yielded.push_back(token);
+  return yielded;
+}
+
+LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
+  Values initial;
+  for (mlir::Value value : loop.getInitArgs())
+    initial.push_back(get(value));
+  initial = withTokens(tokens, initial);
+  size_t carried = loop.getInitArgs().size();
+  auto takeTokens = [&](const Values &from, size_t offset) {
+    for (auto [i, entry] : llvm::enumerate(tokens))
+      entry.second = from[offset + carried + i];
+  };
+  Values results =
+      b.forLoop(get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()), initial,
+                [&](const Values &arguments) {
+                  set(loop.getInductionVar(), arguments[0]);
+                  for (auto [i, argument] : llvm::enumerate(loop.getRegionIterArgs()))
+                    set(argument, arguments[1 + i]);
+                  takeTokens(arguments, 1);
+                  failedInside |= failed(lower(*loop.getBody()));
+                  Values next;
+                  if (!failedInside)
+                    for (mlir::Value value : loop.getBody()->getTerminator()->getOperands())
+                      next.push_back(get(value));
+                  return withTokens(tokens, next);
+                });
+  if (failedInside)
+    return failure();
+  for (auto [i, result] : llvm::enumerate(loop.getResults()))
+    set(result, results[i]);
+  takeTokens(results, 0);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
+  std::vector<Type> types;
+  for (mlir::Type type : branch.getResultTypes())
+    types.push_back(typeOf(type));
+  types.insert(types.end(), tokens.size(), b.token());
+  auto before = tokens;
+  auto side = [&](mlir::Region &region) {
+    tokens = before;
+    Values yielded;
+    if (!region.empty()) {
+      failedInside |= failed(lower(region.front()));
+      if (!failedInside)
+        for (mlir::Value value : region.front().getTerminator()->getOperands())
+          yielded.push_back(get(value));
+    }
+    return withTokens(tokens, yielded);
+  };
+  Values results = b.ifElse(
+      get(branch.getCondition()), types, [&] { return side(branch.getThenRegion()); },
+      [&] { return side(branch.getElseRegion()); });
+  if (failedInside)
+    return failure();
+  for (auto [i, result] : llvm::enumerate(branch.getResults()))
+    set(result, results[i]);
+  for (auto [i, entry] : llvm::enumerate(tokens))
+    entry.second = results[branch.getNumResults() + i];
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates
+//===----------------------------------------------------------------------===//
+
+static Predicate predicateOf(arith::CmpIPredicate predicate) {
+  switch (predicate) {
+  case arith::CmpIPredicate::eq:
+    return Predicate::Equal;
+  case arith::CmpIPredicate::ne:
+    return Predicate::NotEqual;
+  case arith::CmpIPredicate::slt:
+  case arith::CmpIPredicate::ult:
+    return Predicate::Less;
+  case arith::CmpIPredicate::sle:
+  case arith::CmpIPredicate::ule:
+    return Predicate::LessOrEqual;
+  case arith::CmpIPredicate::sgt:
+  case arith::CmpIPredicate::ugt:
+    return Predicate::Greater;
+  default:
+    return Predicate::GreaterOrEqual;
+  }
+}
+
+LogicalResult KernelLowering::lowerIndex(mlir::Operation &op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    Type type = typeOf(constant.getType());
+    if (auto number = dyn_cast<mlir::IntegerAttr>(constant.getValue()))
+      set(constant, b.constantInt(type, number.getInt()));
+    else if (auto number = dyn_cast<mlir::FloatAttr>(constant.getValue()))
+      set(constant, b.constantBits(type, number.getValue().bitcastToAPInt().getZExtValue()));
+    else
+      return op.emitError("expected a number");
+    return success();
+  }
+  Value x = get(op.getOperand(0)), y = op.getNumOperands() > 1 ? get(op.getOperand(1)) : Value();
+  Value result =
+      llvm::TypeSwitch<mlir::Operation *, Value>(&op)
+          .Case([&](arith::AddIOp) { return b.add(x, y); })
+          .Case([&](arith::SubIOp) { return b.sub(x, y); })
+          .Case([&](arith::MulIOp) { return b.mul(x, y); })
+          .Case([&](arith::MinSIOp) { return b.min(x, y); })
+          .Case([&](arith::MaxSIOp) { return b.max(x, y); })
+          .Case([&](arith::CeilDivSIOp) { return b.ceilDiv(x, y); })
+          .Case([&](arith::FloorDivSIOp) { return b.floorDiv(x, y); })
+          .Case([&](arith::DivSIOp) { return b.div(x, y); })
+          .Case([&](arith::RemSIOp) { return b.rem(x, y); })
+          // Coordinates are not negative where these are used.
+          .Case([&](arith::DivUIOp) { return b.div(x, y); })
+          .Case([&](arith::RemUIOp) { return b.rem(x, y); })
+          .Case([&](arith::AndIOp) {
+            return b.elementwise(Opcode::AndI, {x, y});
+          })
+          .Case([&](arith::OrIOp) {
+            return b.elementwise(Opcode::OrI, {x, y});
+          })
+          .Case([&](arith::CmpIOp cmp) { return b.compare(predicateOf(cmp.getPredicate()), x, y); })
+          .Case([&](arith::SelectOp select) { return b.select(x, y, get(select.getFalseValue())); })
+          .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](mlir::Operation *cast) {
+            return b.convert(x, kindOf(cast->getResult(0).getType()));
+          })
+          .Default([](mlir::Operation *) { return Value(); });
+  if (!result)
+    return op.emitError("is not lowered to CUDA Tile IR");
+  set(op.getResult(0), result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+llvm::ArrayRef<llvm::StringRef> nativeOperations() {
+  static constexpr llvm::StringRef names[] = {"exp",  "exp2",  "log",     "log2", "sin",      "cos",
+                                              "tanh", "rsqrt", "sigmoid", "silu", "gelu_tanh"};
+  return names;
+}
+
+mlir::FailureOr<Module> lowerToCudaTile(mlir::ModuleOp module, const LoweringOptions &options) {
+  Builder builder(options.version);
+  builder.setProducer("tessera");
+  for (tile::KernelOp kernel : module.getOps<tile::KernelOp>())
+    if (failed(KernelLowering(kernel, builder, options).run()))
+      return failure();
+  Module result = builder.take();
+  if (std::optional<std::string> wrong = verifyModule(result))
+    return module.emitError("CUDA Tile IR is malformed: ") << *wrong;
+  return result;
+}
+
+} // namespace tessera::cudatile

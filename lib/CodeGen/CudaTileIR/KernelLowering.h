@@ -1,0 +1,121 @@
+//===- KernelLowering.h - One kernel's way to CUDA Tile IR -----*- C++ -*-===//
+//
+// Walks a tile kernel once and appends operations to a builder. Tiles become tiles, `index` values
+// and scalars become tiles of rank 0. Views are made at the beginning of the entry, one partition
+// for each way in which the kernel cuts a tensor, so that loads in loops find them.
+//
+// A load or store goes through a partition view when its tile is known to touch the tensor: indices
+// outside a view's index space are undefined there. Other accesses, with padding that views do not
+// have or with strides that they do not allow, go through pointers and a mask.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
+#define TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
+
+#include "Coordinates.h"
+#include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace tessera::cudatile {
+
+class KernelLowering {
+public:
+  KernelLowering(tile::KernelOp kernel, Builder &builder, const LoweringOptions &options)
+      : kernel(kernel), b(builder), options(options), coordinates(kernel) {}
+
+  mlir::LogicalResult run();
+
+private:
+  using Values = Builder::Values;
+
+  /// A tensor in memory, as the parameters describe it.
+  struct Tensor {
+    Value pointer;
+    Value view;             // made when an access needs it
+    Values sizes, strides;  // rank-0 integers, one for each dimension, static ones included
+    bool isOrdered = false; // accesses need tokens: it is read and written, or written twice
+  };
+
+  // KernelLowering.cpp: parameters, control, coordinates
+  void declare();
+  mlir::LogicalResult lower(mlir::Block &block);
+  mlir::LogicalResult lower(mlir::Operation &op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  mlir::LogicalResult lowerIndex(mlir::Operation &op);
+  void setLocation(mlir::Location location);
+
+  // LowerTiles.cpp
+  mlir::LogicalResult lowerShape(mlir::Operation &op);
+  mlir::LogicalResult lowerReduce(tile::ReduceOp reduce);
+  mlir::LogicalResult lowerMma(tile::MmaOp mma);
+
+  // LowerMemory.cpp
+  void declareTensors();
+  void declareAccesses();
+  /// A tensor of one dimension or more as a view; made at the first call.
+  Value tensorViewFor(mlir::Value argument);
+  mlir::LogicalResult lowerLoad(tile::LoadOp load);
+  mlir::LogicalResult lowerStore(tile::StoreOp store);
+  struct Access;
+  Value partitionFor(const Access &access);
+  Values indicesFor(const Access &access);
+  /// Addresses of a tile's elements, and which of them lie in the tensor.
+  std::pair<Value, Value> pointersFor(const Access &access);
+
+  // LowerScalar.cpp
+  Value scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element);
+  Value integerDivision(ScalarOp op, Value x, Value y, Signedness sign);
+  Value roundEven(Value x);
+  Value scaleB(Value x, Value exponent);
+  Value overOnePlusExp(Value numerator, Value argument);
+  Value shift(ScalarOp op, Value x, Value y, Signedness sign);
+  mlir::LogicalResult lowerMap(tile::MapOp map);
+  mlir::LogicalResult lowerCast(tile::CastOp cast);
+
+  /// The value of an operand.
+  Value get(mlir::Value value) const { return values.lookup(value); }
+  void set(mlir::Value value, Value result) { values[value] = result; }
+  Type typeOf(mlir::Type type);
+  TypeKind kindOf(mlir::Type type) const;
+  TypeKind indexKind() const { return options.wideIndices ? TypeKind::I64 : TypeKind::I32; }
+  Value index(int64_t value) { return b.constantInt(b.tile(indexKind(), {}), value); }
+  /// A tile of the type of `like` with one value everywhere.
+  Value fill(Value like, double value) { return b.constant(b.typeOf(like), value); }
+  Value fillInt(Value like, int64_t value) { return b.constantInt(b.typeOf(like), value); }
+  /// A rank-0 value in every element of a shape.
+  Value splat(Value scalar, const Builder::Shape &shape) {
+    return b.broadcastInDims(scalar, shape, {});
+  }
+
+  tile::KernelOp kernel;
+  Builder &b;
+  const LoweringOptions &options;
+  Coordinates coordinates;
+  llvm::DenseMap<mlir::Value, Value> values;
+  llvm::MapVector<mlir::Value, Tensor> tensors;
+  /// Partition views by tensor and type.
+  std::map<std::pair<uint32_t, uint32_t>, Value> partitions;
+  /// For each ordered tensor the token of its last access; carried by loops and branches.
+  llvm::MapVector<mlir::Value, Value> tokens;
+  std::array<Value, 3> blockId;
+  uint32_t subprogram = 0;
+  /// A failure inside a region, which the builder's functions cannot return.
+  bool failedInside = false;
+};
+
+/// Signedness of an element type: bools and ui8 are unsigned.
+inline Signedness signednessOf(mlir::Type type) {
+  return type.isUnsignedInteger() || type.isInteger(1) ? Signedness::Unsigned : Signedness::Signed;
+}
+
+/// A shape as the builder has it.
+inline Builder::Shape shapeOf(mlir::Type type) {
+  auto shape = llvm::cast<mlir::RankedTensorType>(type).getShape();
+  return Builder::Shape(shape.begin(), shape.end());
+}
+
+} // namespace tessera::cudatile
+
+#endif

@@ -1,0 +1,138 @@
+//===- LowerTiles.cpp - Shapes, reductions and products -------------------===//
+#include "KernelLowering.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <limits>
+
+using llvm::cast;
+using llvm::dyn_cast;
+using llvm::isa;
+using mlir::LogicalResult;
+using mlir::success;
+
+namespace tessera::cudatile {
+
+LogicalResult KernelLowering::lowerShape(mlir::Operation &op) {
+  auto vec = [](llvm::ArrayRef<int64_t> list) { return Builder::Shape(list.begin(), list.end()); };
+  Value result =
+      llvm::TypeSwitch<mlir::Operation *, Value>(&op)
+          .Case([&](tile::ProgramIdOp id) { return b.convert(blockId[id.getDim()], indexKind()); })
+          .Case([&](tile::DimOp dim) { return tensors[dim.getView()].sizes[dim.getDim()]; })
+          .Case([&](tile::ConstantOp constant) {
+            Type type = typeOf(constant.getType());
+            if (auto number = dyn_cast<mlir::FloatAttr>(constant.getValue()))
+              return b.constantBits(type, number.getValue().bitcastToAPInt().getZExtValue());
+            return b.constantBits(
+                type, cast<mlir::IntegerAttr>(constant.getValue()).getValue().getZExtValue());
+          })
+          .Case([&](tile::SplatOp splatOp) {
+            mlir::RankedTensorType type = splatOp.getType();
+            Value scalar = b.convert(get(splatOp.getScalar()), kindOf(type.getElementType()));
+            return splat(scalar, shapeOf(type));
+          })
+          .Case([&](tile::IotaOp iota) {
+            TypeKind kind = kindOf(iota.getType().getElementType());
+            Value count = b.iota(kind, iota.getType().getDimSize(0));
+            return b.add(count, splat(b.convert(get(iota.getStart()), kind), b.shapeOf(count)));
+          })
+          .Case([&](tile::ExtractOp extract) {
+            return b.convert(get(extract.getTile()), kindOf(extract.getResult().getType()));
+          })
+          .Case([&](tile::BitcastOp bitcast) {
+            return b.bitcast(get(bitcast.getInput()), kindOf(bitcast.getType().getElementType()));
+          })
+          .Case([&](tile::BroadcastOp broadcast) {
+            return b.broadcastInDims(get(broadcast.getInput()), shapeOf(broadcast.getType()),
+                                     vec(broadcast.getDims()));
+          })
+          .Case([&](tile::TransposeOp transpose) {
+            return b.permute(get(transpose.getInput()), vec(transpose.getPermutation()));
+          })
+          .Case([&](tile::ReshapeOp reshape) {
+            return b.reshape(get(reshape.getInput()), shapeOf(reshape.getType()));
+          })
+          .Default([](mlir::Operation *) { return Value(); });
+  if (!result)
+    return op.emitError("is not lowered to CUDA Tile IR");
+  set(op.getResult(0), result);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  mlir::Type element = reduce.getInput().getType().getElementType();
+  bool isUnsigned = signednessOf(element) == Signedness::Unsigned;
+  ReduceOp kind = reduce.getReduceOp();
+  double identity = 0;
+  switch (kind) {
+  case ReduceOp::Sum:
+  case ReduceOp::Any:
+    break;
+  case ReduceOp::Prod:
+  case ReduceOp::All:
+    identity = 1;
+    break;
+  case ReduceOp::Max:
+    identity = isUnsigned ? 0 : -infinity;
+    break;
+  case ReduceOp::Min:
+    // All bits set is the largest of the unsigned.
+    identity = isUnsigned ? -1 : infinity;
+    break;
+  }
+  // Bools are joined as 32-bit integers, where and, or are minimum and maximum.
+  Value value = get(reduce.getInput());
+  bool isBool = element.isInteger(1);
+  if (isBool)
+    value = b.convert(value, TypeKind::I32);
+  if (isBool && identity < 0)
+    identity = 1;
+  ScalarOp join = reduceOpCombiner(kind);
+  if (isBool)
+    join = kind == ReduceOp::All || kind == ReduceOp::Min || kind == ReduceOp::Prod
+               ? ScalarOp::Minimum
+               : ScalarOp::Maximum;
+  mlir::Type joined = isBool ? mlir::IntegerType::get(reduce.getContext(), 32) : element;
+  for (int64_t dim : llvm::reverse(reduce.getDims()))
+    value = b.reduce({value}, dim, {identity}, [&](const Values &arguments) {
+      return Values{scalar(join, {arguments[0], arguments[1]}, joined)};
+    })[0];
+  set(reduce, isBool ? b.convert(value, TypeKind::I1) : value);
+  return success();
+}
+
+/// What a cast to the accumulator's type was made from, if products of that are exact there.
+static mlir::Value peel(mlir::Value operand) {
+  auto cast = operand.getDefiningOp<tile::CastOp>();
+  if (!cast)
+    return operand;
+  mlir::Type from = cast.getInput().getType().getElementType();
+  mlir::Type to = cast.getType().getElementType();
+  bool isSmallFloat = isa<mlir::FloatType>(from) && from.getIntOrFloatBitWidth() <= 16;
+  bool isByte = from.isInteger(8) || from.isUnsignedInteger(8);
+  if ((isSmallFloat && to.isF32()) || (isByte && to.isSignlessInteger(32)))
+    return cast.getInput();
+  return operand;
+}
+
+LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
+  mlir::Value lhs = peel(mma.getLhs()), rhs = peel(mma.getRhs());
+  auto elementOf = [](mlir::Value value) {
+    return cast<mlir::RankedTensorType>(value.getType()).getElementType();
+  };
+  bool isFloat = isa<mlir::FloatType>(elementOf(lhs));
+  bool fits = isFloat ? elementOf(lhs) == elementOf(rhs)
+                      : elementOf(lhs).getIntOrFloatBitWidth() == 8 &&
+                            elementOf(rhs).getIntOrFloatBitWidth() == 8;
+  if (!fits) {
+    lhs = mma.getLhs();
+    rhs = mma.getRhs();
+  }
+  if (!isFloat && elementOf(lhs).getIntOrFloatBitWidth() != 8)
+    return mma.emitError("expected products of floating point numbers or bytes, got ")
+           << elementOf(lhs);
+  set(mma, b.mma(get(lhs), get(rhs), get(mma.getAcc()), signednessOf(elementOf(lhs)),
+                 signednessOf(elementOf(rhs))));
+  return success();
+}
+
+} // namespace tessera::cudatile

@@ -1,0 +1,75 @@
+// RUN: %tessera_opt %s -print-cuda-tile -split-input-file -o /dev/null | FileCheck %s
+
+// Without a launch nothing says that the grid ends with the tensor: a tile that may lie outside is read through
+// pointers and a mask.
+// CHECK-LABEL: entry @outside
+// CHECK-NOT: make_tensor_view
+// CHECK: [[AT:%[0-9]+]] = addi {{.*}} : tile<64xi64>
+// CHECK: [[LOW:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {greater_than_or_equal, signed}
+// CHECK: [[HIGH:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {less_than, signed}
+// CHECK: [[IN:%[0-9]+]] = andi [[LOW]], [[HIGH]]
+// CHECK: [[P:%[0-9]+]] = offset {{%[0-9]+}}, [[AT]] : tile<64xptr<f32>>
+// CHECK: [[PAD:%[0-9]+]] = constant 1 : tile<64xf32>
+// CHECK: load_ptr_tko source [[P]] mask [[IN]] padding_value [[PAD]] {weak}
+// CHECK: store_ptr_tko {{.*}} mask
+!v = !tile.view<?xf32, strides = [1]>
+tile.kernel @outside(%x: !v, %y: !v) grid 1 {
+  %i = tile.program_id 0
+  %t = tile.load %x[%i] dims [0] pad 1.0 : f32 : !v -> tensor<64xf32>
+  tile.store %t, %y[%i] dims [0] bounded : tensor<64xf32>, !v
+  tile.return
+}
+
+// -----
+
+// A counter that ends with the tensor's tiles stays inside; what is read is minus infinity beyond.
+// CHECK-LABEL: entry @inside
+// CHECK: make_partition_view {{.*}}padding=neg_inf
+// CHECK: [[N:%[0-9]+]] = divi {{.*}} {signed, positive_inf}
+// CHECK: for lower_bound {{%[0-9]+}} upper_bound [[N]]
+// CHECK: load_view_tko
+// CHECK: reduce {{.*}} {dim = 0, identities = [-inf : f32]} : tile<f32>
+// CHECK: maxf {{.*}} {propagate_nan}
+!v = !tile.view<?xf32, strides = [1]>
+!s = !tile.view<f32>
+tile.kernel @inside(%x: !v, %y: !s) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %size = tile.dim %x, 0 : !v
+  %n = arith.ceildivsi %size, %c64 : index
+  %zero = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %max = scf.for %k = %c0 to %n step %c1 iter_args(%m = %zero) -> (tensor<f32>) {
+    %t = tile.load %x[%k] dims [0] pad 0xFF800000 : f32 : !v -> tensor<64xf32>
+    %r = tile.reduce max %t dims [0] : tensor<64xf32> -> tensor<f32>
+    %q = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %q : tensor<f32>
+  }
+  tile.store %max, %y[] dims [] : tensor<f32>, !s
+  tile.return
+}
+
+// -----
+
+// A tensor that is read and written: tokens keep the order, through loops as well.
+// CHECK-LABEL: entry @ordered
+// CHECK: [[T0:%[0-9]+]] = make_token
+// CHECK: [[END:%[0-9]+]] = for {{.*}} init_values {{\[}}[[T0]]] : token { ({{%[0-9]+}}: tile<i32>, [[T:%[0-9]+]]: token):
+// CHECK: [[X:%[0-9]+]], [[T1:%[0-9]+]] = load_view_tko {{.*}} token [[T]] {weak}
+// CHECK: [[T2:%[0-9]+]] = join_tokens [[T]], [[T1]]
+// CHECK: [[T3:%[0-9]+]] = store_view_tko {{.*}} token [[T2]] {weak}
+// CHECK: continue [[T3]]
+// CHECK: load_view_tko {{.*}} token [[END]] {weak}
+!v = !tile.view<256xf32, strides = [1]>
+tile.kernel @ordered(%x: !v) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %k = %c0 to %c4 step %c1 {
+    %t = tile.load %x[%k] dims [0] : !v -> tensor<64xf32>
+    tile.store %t, %x[%k] dims [0] : tensor<64xf32>, !v
+  }
+  %u = tile.load %x[%c1] dims [0] : !v -> tensor<64xf32>
+  tile.store %u, %x[%c0] dims [0] : tensor<64xf32>, !v
+  tile.return
+}
