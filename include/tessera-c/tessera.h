@@ -218,7 +218,8 @@ TESSERA_API int32_t tessera_result_is_tuple(const tessera_result *result);
 /// @{
 TESSERA_API uint32_t tessera_abi_version(void);
 TESSERA_API const char *tessera_version(void);
-/// What this machine has, as JSON: {"devices": [{"target": "cpu", "name": …, …}]}.
+/// What this machine has, as JSON: {"devices": [{"target": "cpu", "name": …, …}, {"target": "sm_90",
+/// …}], "no_cuda": why no GPU can be used}.
 TESSERA_API const char *tessera_devices(void);
 /// The program tessera-opt, which runs single passes on textual IR. It is the one function here that
 /// is a whole program: it prints, and may exit; call it once in a process.

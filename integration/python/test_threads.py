@@ -151,3 +151,6 @@ def test_metrics():
     assert after["calls"] == before["calls"] + 1
     assert after["launches"] > before["launches"]
     assert after["memory_in_use"] >= before["memory_in_use"] > 0  # the threads' scratch memory
+    assert after["compilations"] + after["cache_hits"] > 0
+    assert (after["compile_nanoseconds"] > 0) == (after["compilations"] > 0)
+    assert f"tessera_calls_total {after['calls']}\n" in tsr.metrics_text()

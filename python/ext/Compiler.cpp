@@ -9,6 +9,7 @@
 #include "Arguments.h"
 #include "tessera-c/tessera.h"
 
+#include <chrono>
 #include <dlfcn.h>
 #include <string>
 #include <vector>
@@ -298,7 +299,11 @@ template <typename Invoke> static PyObject *perform(PyObject *dictionary, Invoke
 /// compile(request) -> result
 static PyObject *compile(PyObject *, PyObject *dictionary) {
   return perform(dictionary, [](tessera_compile_request *request, tessera_result **result) {
-    return library.compile(request, result);
+    auto start = std::chrono::steady_clock::now();
+    tessera_status status = library.compile(request, result);
+    std::chrono::nanoseconds spent = std::chrono::steady_clock::now() - start;
+    tessera_rt_count_compilation(static_cast<uint64_t>(spent.count()));
+    return status;
   });
 }
 

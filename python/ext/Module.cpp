@@ -18,7 +18,8 @@ PyObject *raise(tessera_rt_status status) {
   PyObject *type = errors.tessera;
   if (status == TESSERA_RT_ARGUMENT || status == TESSERA_RT_MISMATCH)
     type = errors.argument;
-  else if (status == TESSERA_RT_UNSUPPORTED)
+  else if (status == TESSERA_RT_UNSUPPORTED || status == TESSERA_RT_DEVICE ||
+           status == TESSERA_RT_DEVICE_LOST)
     type = errors.device;
   else if (status == TESSERA_RT_OUT_OF_MEMORY)
     type = errors.memory;
@@ -156,12 +157,46 @@ static PyObject *metrics(PyObject *, PyObject *) {
   tessera_rt_metrics m = {};
   m.struct_bytes = sizeof(m);
   tessera_rt_get_metrics(&m);
-  auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  return Py_BuildValue("{sKsKsKsKsKsKsK}", "calls", number(m.calls), "launches", number(m.launches),
-                       "parallel_launches", number(m.parallel_launches), "temporary_bytes",
-                       number(m.temporary_bytes), "memory_in_use", number(m.memory_in_use),
-                       "memory_peak", number(m.memory_peak), "memory_cached",
-                       number(m.memory_cached));
+  const std::pair<const char *, uint64_t> all[] = {
+      {"calls", m.calls},
+      {"launches", m.launches},
+      {"parallel_launches", m.parallel_launches},
+      {"temporary_bytes", m.temporary_bytes},
+      {"memory_in_use", m.memory_in_use},
+      {"memory_peak", m.memory_peak},
+      {"memory_cached", m.memory_cached},
+      {"device_launches", m.device_launches},
+      {"graph_launches", m.graph_launches},
+      {"copies", m.copies},
+      {"copied_bytes", m.copied_bytes},
+      {"device_memory_in_use", m.device_memory_in_use},
+      {"device_memory_peak", m.device_memory_peak},
+      {"device_memory_reserved", m.device_memory_reserved},
+      {"modules_loaded", m.modules_loaded},
+      {"load_nanoseconds", m.load_nanoseconds},
+      {"cache_hits", m.cache_hits},
+      {"cache_misses", m.cache_misses},
+      {"cache_read_bytes", m.cache_read_bytes},
+      {"cache_written_bytes", m.cache_written_bytes},
+      {"compilations", m.compilations},
+      {"compile_nanoseconds", m.compile_nanoseconds},
+      {"errors", m.errors},
+  };
+  Ref result(PyDict_New());
+  for (auto [name, value] : all) {
+    Ref number(PyLong_FromUnsignedLongLong(value));
+    if (!result || !number || PyDict_SetItemString(result.get(), name, number.get()) != 0)
+      return nullptr;
+  }
+  return result.release();
+}
+
+/// metrics_text(): the same for Prometheus
+static PyObject *metricsText(PyObject *, PyObject *) {
+  char *text = tessera_rt_metrics_text();
+  PyObject *result = text ? PyUnicode_FromString(text) : PyErr_NoMemory();
+  tessera_rt_free(text);
+  return result;
 }
 
 static PyObject *trim(PyObject *, PyObject *) {
@@ -191,6 +226,7 @@ static PyMethodDef moduleFunctions[] = {
     {"get_num_threads", getNumThreads, METH_NOARGS, "threads that one launch may use"},
     {"set_num_threads", setNumThreads, METH_VARARGS, "set_num_threads(count)"},
     {"metrics", metrics, METH_NOARGS, "the runtime's counters"},
+    {"metrics_text", metricsText, METH_NOARGS, "the runtime's counters for Prometheus"},
     {"trim", trim, METH_NOARGS, "gives cached temporary memory back"},
     {"log", log, METH_VARARGS, "log(level, text)"},
     {nullptr, nullptr, 0, nullptr}};

@@ -62,8 +62,13 @@ def get_num_threads() -> int:
 
 
 def metrics() -> dict:
-    """The runtime's counters: calls, launches, temporary memory."""
+    """The runtime's counters: calls, launches, memory, the cache, compilations."""
     return _tessera.metrics()
+
+
+def metrics_text() -> str:
+    """The same in Prometheus' text format."""
+    return _tessera.metrics_text()
 
 
 def devices() -> list:
@@ -95,6 +100,7 @@ __all__ = [
     "inf",
     "load",
     "metrics",
+    "metrics_text",
     "nan",
     "numerics",
     "set_num_threads",
