@@ -51,10 +51,11 @@ static bool same(const ExprNode &a, const ExprNode &b) {
 }
 
 Expr ExprPool::intern(ExprNode node) {
-  llvm::hash_code hash =
-      llvm::hash_combine(node.kind, node.type.getAsOpaquePointer(), std::isnan(node.number) ? 0 : std::hash<double>()(node.number),
-                         node.index.opaque(), node.tensor.getAsOpaquePointer(), node.op, node.monoid,
-                         node.isExplicit, node.state, llvm::hash_combine_range(node.args));
+  llvm::hash_code hash = llvm::hash_combine(
+      node.kind, node.type.getAsOpaquePointer(),
+      std::isnan(node.number) ? 0 : std::hash<double>()(node.number), node.index.opaque(),
+      node.tensor.getAsOpaquePointer(), node.op, node.monoid, node.isExplicit, node.state,
+      llvm::hash_combine_range(node.args));
   for (SymExpr e : node.indices)
     hash = llvm::hash_combine(hash, e.opaque());
   for (const std::string &dim : node.over)
@@ -105,7 +106,8 @@ Expr ExprPool::unit(ReduceOp monoid, mlir::Type type) {
   unsigned width = type.getIntOrFloatBitWidth();
   if (type.isUnsignedInteger() || width == 1)
     return constant(isMax ? 0 : std::ldexp(1, width) - 1, type);
-  llvm::APInt value = isMax ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getSignedMaxValue(width);
+  llvm::APInt value =
+      isMax ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getSignedMaxValue(width);
   return index(SymExpr(value.getSExtValue()), type);
 }
 
@@ -190,9 +192,10 @@ static bool holdsAll(mlir::Type from, mlir::Type to) {
 Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc) {
   if (value->type == type)
     return value;
-  if (value->kind == ExprNode::Constant && llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() >= 32 &&
-      !value->type.isInteger(1)) {
-    double number = type.isF32() ? static_cast<double>(static_cast<float>(value->number)) : value->number;
+  if (value->kind == ExprNode::Constant && llvm::isa<mlir::FloatType>(type) &&
+      type.getIntOrFloatBitWidth() >= 32 && !value->type.isInteger(1)) {
+    double number =
+        type.isF32() ? static_cast<double>(static_cast<float>(value->number)) : value->number;
     return constant(number, type);
   }
   if (auto i = asIndex(value); i && type.isSignlessInteger() && type.getIntOrFloatBitWidth() >= 32)
@@ -202,7 +205,8 @@ Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location
     // An implicit rounding may be left out inside a kernel: the wider value is carried.
     if (!value->isExplicit && inner->type == type && holdsAll(value->type, type))
       return inner;
-    if (holdsAll(inner->type, value->type) && llvm::isa<mlir::FloatType>(type) == llvm::isa<mlir::FloatType>(inner->type))
+    if (holdsAll(inner->type, value->type) &&
+        llvm::isa<mlir::FloatType>(type) == llvm::isa<mlir::FloatType>(inner->type))
       return cast(inner, type, isExplicit, loc);
   }
   ExprNode node(loc);
@@ -216,7 +220,8 @@ Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location
 
 Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
                       mlir::Value origin) {
-  // Along dimensions that the body does not depend on, idempotent monoids do nothing and sums multiply.
+  // Along dimensions that the body does not depend on, idempotent monoids do nothing and sums
+  // multiply.
   std::vector<std::string> needed;
   SymExpr count(1);
   for (const std::string &dim : over)
@@ -225,7 +230,8 @@ Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body,
     else
       count = count * sizes.at(dim);
   bool isNumber = !body->type.isInteger(1);
-  if (needed.size() != over.size() && (monoid != ReduceOp::Sum || isNumber) && monoid != ReduceOp::Prod) {
+  if (needed.size() != over.size() && (monoid != ReduceOp::Sum || isNumber) &&
+      monoid != ReduceOp::Prod) {
     Expr inner = needed.empty() ? body : reduce(monoid, needed, body, loc, origin);
     if (monoid != ReduceOp::Sum)
       return inner;

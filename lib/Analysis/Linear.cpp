@@ -27,7 +27,8 @@ void Linear::add(const Linear &other, double scale) {
   constant += other.constant * scale;
 }
 
-/// scale · e, folded into constants, products and -inf masks where it is exact enough (scale > 0 for masks).
+/// scale · e, folded into constants, products and -inf masks where it is exact enough (scale > 0
+/// for masks).
 static Expr scaled(ExprPool &pool, Expr e, double scale) {
   if (scale == 1)
     return e;

@@ -43,8 +43,9 @@ static double computeMagnitude(Expr e, llvm::DenseMap<Expr, double> &memo) {
     return a == 0 || b == 0 ? inf : a * b;
   }
   case ScalarOp::Div:
-    return e->args[1]->kind == ExprNode::Constant && e->args[1]->number != 0 ? bound(0) / std::abs(e->args[1]->number)
-                                                                             : inf;
+    return e->args[1]->kind == ExprNode::Constant && e->args[1]->number != 0
+               ? bound(0) / std::abs(e->args[1]->number)
+               : inf;
   default:
     return inf;
   }

@@ -6,7 +6,8 @@ using namespace tessera;
 namespace {
 class Solver {
 public:
-  Solver(const ExprPool &pool, const std::string &stream, SymExpr size) : pool(pool), stream(stream), size(size) {}
+  Solver(const ExprPool &pool, const std::string &stream, SymExpr size)
+      : pool(pool), stream(stream), size(size) {}
 
   MaskRange unknown() const { return {{SymExpr(0), size}, std::nullopt}; }
 
@@ -58,7 +59,8 @@ private:
   static std::optional<SymExpr> integer(Expr e) {
     if (e->kind == ExprNode::Index)
       return e->index;
-    if (e->kind == ExprNode::Constant && e->number == static_cast<double>(static_cast<int64_t>(e->number)) &&
+    if (e->kind == ExprNode::Constant &&
+        e->number == static_cast<double>(static_cast<int64_t>(e->number)) &&
         !llvm::isa<mlir::FloatType>(e->type))
       return SymExpr(static_cast<int64_t>(e->number));
     return std::nullopt;
@@ -143,10 +145,12 @@ MaskRange tessera::intersect(const MaskRange &a, const MaskRange &b) {
   MaskRange result;
   result.live = {SymExpr::max(a.live.lo, b.live.lo), SymExpr::min(a.live.hi, b.live.hi)};
   if (a.full && b.full)
-    result.full = Interval{SymExpr::max(a.full->lo, b.full->lo), SymExpr::min(a.full->hi, b.full->hi)};
+    result.full =
+        Interval{SymExpr::max(a.full->lo, b.full->lo), SymExpr::min(a.full->hi, b.full->hi)};
   return result;
 }
 
-MaskRange tessera::maskRange(const ExprPool &pool, Expr condition, const std::string &stream, SymExpr size) {
+MaskRange tessera::maskRange(const ExprPool &pool, Expr condition, const std::string &stream,
+                             SymExpr size) {
   return Solver(pool, stream, size).solve(condition, false);
 }

@@ -114,7 +114,9 @@ std::optional<Separator::Terms> Separator::fail(Expr e, const char *why) {
 Linear Separator::computeLinear(Expr e) {
   Linear result;
   if (e->kind == ExprNode::Map) {
-    auto isNumber = [](Expr x) { return x->kind == ExprNode::Constant && std::isfinite(x->number); };
+    auto isNumber = [](Expr x) {
+      return x->kind == ExprNode::Constant && std::isfinite(x->number);
+    };
     switch (e->op) {
     case ScalarOp::Add:
     case ScalarOp::Sub:
@@ -145,8 +147,8 @@ Linear Separator::computeLinear(Expr e) {
     }
   }
   ExpPair pair = pairOf(e);
-  if (pair.lambda.isZero() && pair.mu->kind == ExprNode::Map && pair.mu != e && !isSelfInverse(pair.mu) &&
-      (pair.mu->op == ScalarOp::Add || pair.mu->op == ScalarOp::Sub)) {
+  if (pair.lambda.isZero() && pair.mu->kind == ExprNode::Map && pair.mu != e &&
+      !isSelfInverse(pair.mu) && (pair.mu->op == ScalarOp::Add || pair.mu->op == ScalarOp::Sub)) {
     // A resolved statistic may itself be a sum; keep its parts visible for cancellation.
     for (unsigned i = 0; i < 2; ++i)
       result.add(pair.mu->args[i], i == 1 && pair.mu->op == ScalarOp::Sub ? -1 : 1);
@@ -159,10 +161,13 @@ Linear Separator::computeLinear(Expr e) {
 ExpPair Separator::computePair(Expr e) {
   if (e->kind == ExprNode::Reduce && classify(e) != LevelKind::None)
     return resolve(e);
-  auto isLevel = [&](Expr x) { return x->kind == ExprNode::Reduce && classify(x) != LevelKind::None; };
+  auto isLevel = [&](Expr x) {
+    return x->kind == ExprNode::Reduce && classify(x) != LevelKind::None;
+  };
   if (!hasR(e)) {
     bool hasKnown = false;
-    visitExprs({e}, [&](Expr x) { hasKnown |= isLevel(x); }, [&](Expr x) { return !isLevel(x); });
+    visitExprs(
+        {e}, [&](Expr x) { hasKnown |= isLevel(x); }, [&](Expr x) { return !isLevel(x); });
     if (!hasKnown)
       return {Linear(), e};
   }
@@ -227,12 +232,15 @@ Expr Separator::valueOf(Expr e) {
 }
 
 Expr Separator::computeValue(Expr e) {
-  // Only exponents of the stream have to cancel. Elsewhere the program's own operations stay: exp(r - r) of an
-  // infinite r is nan.
+  // Only exponents of the stream have to cancel. Elsewhere the program's own operations stay: exp(r
+  // - r) of an infinite r is nan.
   bool hasExponent = false;
-  auto isLevel = [&](Expr x) { return x->kind == ExprNode::Reduce && classify(x) != LevelKind::None; };
-  visitExprs({e}, [&](Expr x) { hasExponent |= isLevel(x) && !resolve(x).lambda.isZero(); },
-             [&](Expr x) { return !isLevel(x); });
+  auto isLevel = [&](Expr x) {
+    return x->kind == ExprNode::Reduce && classify(x) != LevelKind::None;
+  };
+  visitExprs(
+      {e}, [&](Expr x) { hasExponent |= isLevel(x) && !resolve(x).lambda.isZero(); },
+      [&](Expr x) { return !isLevel(x); });
   if (hasExponent)
     return valueOf(pairOf(e));
   return pool.rewrite(e, [&](Expr x) -> Expr { return isLevel(x) ? resolve(x).mu : nullptr; });
@@ -261,7 +269,9 @@ std::optional<Separator::Split> Separator::computeSplit(Expr e, double sign) {
     return result;
   }
   if (e->kind == ExprNode::Map) {
-    auto isNumber = [](Expr x) { return x->kind == ExprNode::Constant && std::isfinite(x->number); };
+    auto isNumber = [](Expr x) {
+      return x->kind == ExprNode::Constant && std::isfinite(x->number);
+    };
     switch (e->op) {
     case ScalarOp::Add:
       return both(e->args[0], sign, e->args[1], sign);
@@ -294,7 +304,8 @@ std::optional<Separator::Split> Separator::computeSplit(Expr e, double sign) {
       return result;
     }
     case ScalarOp::Where:
-      // where(c, u - r, -inf) with a stream condition: the mask belongs to the stream's part of the exponent.
+      // where(c, u - r, -inf) with a stream condition: the mask belongs to the stream's part of the
+      // exponent.
       if (hasR(e) && !hasR(e->args[0]) && sign > 0)
         for (unsigned i = 1; i < 3; ++i)
           if (e->args[i]->isConstant(-inf)) {
@@ -311,7 +322,8 @@ std::optional<Separator::Split> Separator::computeSplit(Expr e, double sign) {
       break;
     }
   }
-  if (e->kind == ExprNode::Cast && !e->isExplicit && llvm::isa<mlir::FloatType>(e->args[0]->type) && hasR(e))
+  if (e->kind == ExprNode::Cast && !e->isExplicit && llvm::isa<mlir::FloatType>(e->args[0]->type) &&
+      hasR(e))
     return only(e->args[0], sign);
   if (hasR(e)) {
     fail(e, "mixes the stream and a statistic inside an exponent");
@@ -343,9 +355,9 @@ std::optional<Separator::Terms> Separator::merge(Terms terms) {
   return result;
 }
 
-/// An element that stands for the stream's x: a sum of powers of x - h loses ((r - h) / σ)² of its digits, with σ the
-/// spread of x around its mean r. One element may lie far out, so it is the middle one of three; where an element is
-/// dear to compute it is the first.
+/// An element that stands for the stream's x: a sum of powers of x - h loses ((r - h) / σ)² of its
+/// digits, with σ the spread of x around its mean r. One element may lie far out, so it is the
+/// middle one of three; where an element is dear to compute it is the first.
 Expr Separator::typical(Expr x) {
   auto at = [&](auto place) {
     std::map<std::string, SymExpr> index;
@@ -366,7 +378,9 @@ Expr Separator::typical(Expr x) {
     Expr low = map(ScalarOp::Minimum, h, middle), high = map(ScalarOp::Maximum, h, middle);
     h = map(ScalarOp::Maximum, low, map(ScalarOp::Minimum, high, last));
   }
-  return pool.map(ScalarOp::Where, {pool.map(ScalarOp::IsFinite, {h}, h->loc), h, pool.constant(0, h->type)}, h->loc);
+  return pool.map(ScalarOp::Where,
+                  {pool.map(ScalarOp::IsFinite, {h}, h->loc), h, pool.constant(0, h->type)},
+                  h->loc);
 }
 
 /// Rewrites x - r as (x - h) - (r - h) with h a typical x of the stream.
@@ -409,14 +423,16 @@ Expr Separator::indicatorOf(Expr condition) {
     return nullptr;
   for (unsigned i = 0; i < 2; ++i) {
     Expr m = condition->args[i];
-    if (m->kind != ExprNode::Reduce || classify(m) != LevelKind::Statistic || m->args[0] != condition->args[1 - i] ||
-        hasR(m->args[0]))
+    if (m->kind != ExprNode::Reduce || classify(m) != LevelKind::Statistic ||
+        m->args[0] != condition->args[1 - i] || hasR(m->args[0]))
       continue;
-    // No x lies above its maximum: x >= m is x == m. A minimum is the maximum of -x, which integers do not all have.
+    // No x lies above its maximum: x >= m is x == m. A minimum is the maximum of -x, which integers
+    // do not all have.
     bool isAbove = (condition->op == ScalarOp::Ge) == (i == 1);
     if (m->monoid == ReduceOp::Max && !m->type.isInteger(1) && (!isOrdered || isAbove))
       return m;
-    if (m->monoid == ReduceOp::Min && llvm::isa<mlir::FloatType>(m->type) && (!isOrdered || !isAbove))
+    if (m->monoid == ReduceOp::Min && llvm::isa<mlir::FloatType>(m->type) &&
+        (!isOrdered || !isAbove))
       return m;
   }
   return nullptr;
@@ -472,11 +488,15 @@ std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
     for (SeparatedTerm &t : *terms) {
       if (indicator && !restrict(t, indicator))
         return fail(e, "chooses a value of another exponent where an extremum is taken");
-      // Where the extremum is nan nothing is chosen, and what it has made of the factor must not matter.
-      if (indicator && llvm::isa<mlir::FloatType>(indicator->type) && (!t.alpha.isZero() || hasR(e->args[i]))) {
+      // Where the extremum is nan nothing is chosen, and what it has made of the factor must not
+      // matter.
+      if (indicator && llvm::isa<mlir::FloatType>(indicator->type) &&
+          (!t.alpha.isZero() || hasR(e->args[i]))) {
         Expr m = valueOf(indicator);
-        t.a = pool.map(ScalarOp::Where, {pool.map(ScalarOp::Eq, {m, m}, e->loc), valueOf({t.alpha, t.a}),
-                                         pool.constant(0, t.a->type)}, e->loc);
+        t.a = pool.map(ScalarOp::Where,
+                       {pool.map(ScalarOp::Eq, {m, m}, e->loc), valueOf({t.alpha, t.a}),
+                        pool.constant(0, t.a->type)},
+                       e->loc);
         t.alpha = Linear();
       }
       if (!hasX(condition)) {
@@ -506,7 +526,8 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
   if (e->kind == ExprNode::Cast) {
     if (Expr indicator = indicatorOf(e->args[0]))
       return Terms{{Linear(), one(e), Linear(), e, indicator}};
-    if (e->isExplicit || !llvm::isa<mlir::FloatType>(e->type) || !llvm::isa<mlir::FloatType>(e->args[0]->type)) {
+    if (e->isExplicit || !llvm::isa<mlir::FloatType>(e->type) ||
+        !llvm::isa<mlir::FloatType>(e->args[0]->type)) {
       if (!hasR(e))
         return Terms{{Linear(), one(e), Linear(), e}};
       // A term by itself is converted as the program says.
@@ -516,9 +537,11 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
       SeparatedTerm &t = terms->front();
       if (terms->size() != 1 || !t.a->isConstant(1) || !t.alpha.isZero() || !t.beta.isZero())
         return fail(e, "rounds a value that mixes the stream and a statistic");
-      return Terms{{Linear(), one(e), Linear(), pool.cast(t.b, e->type, e->isExplicit, e->loc), t.indicator}};
+      return Terms{{Linear(), one(e), Linear(), pool.cast(t.b, e->type, e->isExplicit, e->loc),
+                    t.indicator}};
     }
-    // The factors keep the wider type; rounding each of them would be more than the program's one rounding.
+    // The factors keep the wider type; rounding each of them would be more than the program's one
+    // rounding.
     auto terms = separate(e->args[0]);
     if (terms && !isNarrow(e->type))
       for (SeparatedTerm &t : *terms) {

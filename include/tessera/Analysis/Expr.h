@@ -1,11 +1,12 @@
 //===- Expr.h - Scalar expressions over iteration dimensions ---*- C++ -*-===//
 //
-// The form in which fusion reasons: what one element of a tensor is, as an expression of elements of other tensors,
-// of indices and of reductions. Views have disappeared into index expressions, and equal expressions are the same
-// pointer, so sharing between the parts of a program is found by construction.
+// The form in which fusion reasons: what one element of a tensor is, as an expression of elements
+// of other tensors, of indices and of reductions. Views have disappeared into index expressions,
+// and equal expressions are the same pointer, so sharing between the parts of a program is found by
+// construction.
 //
-// An expression depends on some named iteration dimensions (its free dimensions); a Reduce binds the dimensions it
-// reduces over. Expressions live in an ExprPool.
+// An expression depends on some named iteration dimensions (its free dimensions); a Reduce binds
+// the dimensions it reduces over. Expressions live in an ExprPool.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_EXPR_H
@@ -69,7 +70,8 @@ struct ExprNode {
   bool isMap(ScalarOp which) const { return kind == Map && op == which; }
 };
 
-/// Makes expressions, one pointer for equal ones, with the simplifications that keep values exactly.
+/// Makes expressions, one pointer for equal ones, with the simplifications that keep values
+/// exactly.
 class ExprPool {
 public:
   explicit ExprPool(mlir::MLIRContext *context) : context(context) {}
@@ -97,8 +99,9 @@ public:
   Expr mul(Expr a, Expr b) { return map(ScalarOp::Mul, {a, b}, a->loc); }
   Expr div(Expr a, Expr b) { return map(ScalarOp::Div, {a, b}, a->loc); }
 
-  /// Rebuilds an expression with dimensions replaced by index expressions. Where a reduction binds one of them, it is
-  /// renamed if the replacement is another dimension; else it is the reduction's own and stays.
+  /// Rebuilds an expression with dimensions replaced by index expressions. Where a reduction binds
+  /// one of them, it is renamed if the replacement is another dimension; else it is the reduction's
+  /// own and stays.
   Expr substitute(Expr e, const std::map<std::string, SymExpr> &dims);
   /// Rebuilds an expression with some nodes replaced; `replace` answers null to descend.
   Expr rewrite(Expr e, const std::function<Expr(Expr)> &replace);

@@ -15,11 +15,14 @@ public:
   void add(Expr e, double coefficient);
   void add(const Linear &other, double scale = 1);
   bool isZero() const { return terms.empty() && constant == 0; }
-  bool operator==(const Linear &other) const { return terms == other.terms && constant == other.constant; }
+  bool operator==(const Linear &other) const {
+    return terms == other.terms && constant == other.constant;
+  }
   bool operator<(const Linear &other) const {
     return std::tie(terms, constant) < std::tie(other.terms, other.constant);
   }
-  /// The expression scale · this, of the given type; coefficients are folded into products and masks.
+  /// The expression scale · this, of the given type; coefficients are folded into products and
+  /// masks.
   Expr build(ExprPool &pool, mlir::Type type, double scale = 1) const;
 };
 

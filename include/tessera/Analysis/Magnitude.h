@@ -6,7 +6,8 @@
 
 namespace tessera {
 
-/// A bound on |e| that holds for all inputs (tanh, sigmoid, products with constants …); infinity if none is known.
+/// A bound on |e| that holds for all inputs (tanh, sigmoid, products with constants …); infinity if
+/// none is known.
 double magnitudeBound(Expr e);
 
 } // namespace tessera

@@ -1,9 +1,10 @@
 //===- MaskRanges.h - Where a condition holds along a stream ---*- C++ -*-===//
 //
-// Interprets a mask's condition over a tile of rows: the interval of stream indices where some element of the tile may
-// satisfy it (live), and the interval where every element does (full). Intervals are size expressions over
-// `i.lo` and `i.hi`, the first and last index of the tile along dimension i. Conditions on data, or not affine
-// with coefficient ±1 in the stream, are unknown: live everywhere, full nowhere.
+// Interprets a mask's condition over a tile of rows: the interval of stream indices where some
+// element of the tile may satisfy it (live), and the interval where every element does (full).
+// Intervals are size expressions over `i.lo` and `i.hi`, the first and last index of the tile along
+// dimension i. Conditions on data, or not affine with coefficient ±1 in the stream, are unknown:
+// live everywhere, full nowhere.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_MASKRANGES_H

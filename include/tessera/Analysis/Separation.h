@@ -1,19 +1,22 @@
 //===- Separation.h - Splitting reduction bodies ---------------*- C++ -*-===//
 //
-// The algebra of streaming fusion. The body of a reduction over stream dimensions n mixes stream elements X (which
-// depend on n), statistics R (earlier reductions over n) and known values K. Separation writes it as
+// The algebra of streaming fusion. The body of a reduction over stream dimensions n mixes stream
+// elements X (which depend on n), statistics R (earlier reductions over n) and known values K.
+// Separation writes it as
 //
 //     Σⱼ e^αⱼ · aⱼ(R, K) · e^βⱼ · bⱼ(X, K)
 //
-// so that only the sums Bⱼ = Σₙ e^βⱼ·bⱼ have to be carried along the stream and every aⱼ is applied behind the
-// loop: a cascade of reductions becomes one pass. Where no such form exists the answer is the reason.
+// so that only the sums Bⱼ = Σₙ e^βⱼ·bⱼ have to be carried along the stream and every aⱼ is applied
+// behind the loop: a cascade of reductions becomes one pass. Where no such form exists the answer
+// is the reason.
 //
-// Statistics enter as pairs e^λ·μ, so that exponents cancel symbolically and nothing overflows on the way.
-// A difference x - r outside an exponent is centred on a typical element h of the stream: (x - h) - (r - h), which
-// keeps moments accurate when the mean is large.
+// Statistics enter as pairs e^λ·μ, so that exponents cancel symbolically and nothing overflows on
+// the way. A difference x - r outside an exponent is centred on a typical element h of the stream:
+// (x - h) - (r - h), which keeps moments accurate when the mean is large.
 //
-// An indicator [x = m], with m the maximum of x, needs no separation: what has been joined for an old maximum is dropped
-// when a larger x comes. Where it holds x is m, so exponents of x leave the sum with it.
+// An indicator [x = m], with m the maximum of x, needs no separation: what has been joined for an
+// old maximum is dropped when a larger x comes. Where it holds x is m, so exponents of x leave the
+// sum with it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SEPARATION_H
@@ -29,7 +32,8 @@ struct ExpPair {
   Expr mu;
 };
 
-/// e^alpha · a · e^beta · b; if `indicator` is set, an extremum of x along the stream, b is 0 where x is not it.
+/// e^alpha · a · e^beta · b; if `indicator` is set, an extremum of x along the stream, b is 0 where
+/// x is not it.
 struct SeparatedTerm {
   Linear alpha;
   Expr a;
@@ -41,12 +45,14 @@ struct SeparatedTerm {
 class Separator {
 public:
   enum class LevelKind { None, Statistic, Known };
-  /// What a Reduce over the stream is to this body: a statistic of the same pass (with its pair), or known before.
+  /// What a Reduce over the stream is to this body: a statistic of the same pass (with its pair),
+  /// or known before.
   using Classify = std::function<LevelKind(Expr)>;
   using Resolve = std::function<ExpPair(Expr)>;
 
   Separator(ExprPool &pool, DimSet stream, Classify classify, Resolve resolve)
-      : pool(pool), stream(std::move(stream)), classify(std::move(classify)), resolve(std::move(resolve)) {}
+      : pool(pool), stream(std::move(stream)), classify(std::move(classify)),
+        resolve(std::move(resolve)) {}
 
   /// The terms of a sum's body; nothing if it cannot be separated (see `reason`).
   std::optional<std::vector<SeparatedTerm>> separateSum(Expr body);
@@ -56,7 +62,8 @@ public:
   ExpPair pairOf(Expr e);
   Expr valueOf(Expr e);
   Expr valueOf(const ExpPair &pair);
-  /// The extremum m of some x along the stream, if `condition` mixes the two and holds only where x is m; else null.
+  /// The extremum m of some x along the stream, if `condition` mixes the two and holds only where x
+  /// is m; else null.
   Expr indicatorOf(Expr condition);
 
   bool hasX(Expr e);

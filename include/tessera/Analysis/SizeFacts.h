@@ -1,6 +1,7 @@
 //===- SizeFacts.h - What is known of run-time sizes -----------*- C++ -*-===//
 //
-// Reads the `gir.symbols` attribute of a function: for each size its divisor, bounds and a typical value.
+// Reads the `gir.symbols` attribute of a function: for each size its divisor, bounds and a typical
+// value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SIZEFACTS_H

@@ -6,16 +6,19 @@
 
 namespace tessera {
 
-/// A summed product whose factors fall into two sides: `rows` occur only on the left, `columns` only on the right.
+/// A summed product whose factors fall into two sides: `rows` occur only on the left, `columns`
+/// only on the right.
 struct Contraction {
   Expr lhs = nullptr, rhs = nullptr; ///< null: the weight alone
   bool weightOnLeft = false, weightOnRight = false;
   DimSet rows, columns;
 };
 
-/// Splits the factors of `value` (and of a weight with dimensions `weight`, if not null) that are summed over `over`.
-/// `lastOutput` names the dimension that varies fastest in the output: it belongs to the columns.
-std::optional<Contraction> splitContraction(ExprPool &pool, Expr value, const DimSet &over, const DimSet *weight,
+/// Splits the factors of `value` (and of a weight with dimensions `weight`, if not null) that are
+/// summed over `over`. `lastOutput` names the dimension that varies fastest in the output: it
+/// belongs to the columns.
+std::optional<Contraction> splitContraction(ExprPool &pool, Expr value, const DimSet &over,
+                                            const DimSet *weight,
                                             const std::vector<std::string> &outputOrder);
 
 } // namespace tessera

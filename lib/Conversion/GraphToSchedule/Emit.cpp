@@ -1,9 +1,9 @@
 //===- Emit.cpp - Writing a planned kernel as Schedule IR -----------------===//
 #include "Emit.h"
+#include "Blocks.h"
 #include "Contraction.h"
 #include "Pull.h"
 
-#include "tessera/Analysis/MaskRanges.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include "mlir/IR/Builders.h"
@@ -12,45 +12,14 @@
 
 using namespace tessera;
 
-static constexpr double inf = std::numeric_limits<double>::infinity();
-
 namespace {
-/// Conditions that empty a contribution to a state, found where they stand: -inf added in an exponent, 0 as a factor.
-struct Masks {
-  llvm::DenseMap<Expr, Expr> conditionOf; ///< where-node → its condition (negated nodes are left alone)
-
-  void inExponent(Expr e) {
-    if (e->kind != ExprNode::Map)
-      return;
-    if (e->op == ScalarOp::Add || e->op == ScalarOp::Sub) {
-      inExponent(e->args[0]);
-      if (e->op == ScalarOp::Add)
-        inExponent(e->args[1]);
-    }
-    if (e->op == ScalarOp::Where && e->args[2]->isConstant(-inf)) {
-      conditionOf[e] = e->args[0];
-      inExponent(e->args[1]);
-    }
-  }
-  void inProduct(Expr e) {
-    if (e->kind != ExprNode::Map)
-      return;
-    if (e->op == ScalarOp::Mul) {
-      inProduct(e->args[0]);
-      inProduct(e->args[1]);
-    }
-    if (e->op == ScalarOp::Where && e->args[2]->isConstant(0)) {
-      conditionOf[e] = e->args[0];
-      inProduct(e->args[1]);
-    }
-  }
-};
-
 class Emitter {
 public:
-  Emitter(mlir::OpBuilder &builder, ExprPool &pool, const KernelPlan &plan) : builder(builder), pool(pool), plan(plan) {}
+  Emitter(mlir::OpBuilder &builder, ExprPool &pool, const KernelPlan &plan)
+      : builder(builder), pool(pool), plan(plan) {}
 
-  void run(mlir::Location loc, llvm::StringRef name, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+  void run(mlir::Location loc, llvm::StringRef name,
+           llvm::DenseMap<mlir::Value, mlir::Value> &written) {
     inputs = tensorsRead(true);
     if (plan.split > 1)
       return runSplit(loc, name, written);
@@ -62,7 +31,8 @@ public:
   }
 
 private:
-  /// Makes the kernel and its block: arguments for the graph values it reads and for the outputs it writes.
+  /// Makes the kernel and its block: arguments for the graph values it reads and for the outputs it
+  /// writes.
   void open(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<KernelDim> kernelDims,
             llvm::ArrayRef<mlir::Value> reads, llvm::ArrayRef<KernelOutput> outputs,
             const llvm::DenseMap<mlir::Value, mlir::Value> &written) {
@@ -91,13 +61,15 @@ private:
     llvm::SmallVector<mlir::Attribute> attributes;
     llvm::SmallVector<llvm::StringRef> order;
     for (const KernelDim &dim : dims)
-      attributes.push_back(sched::DimAttr::get(builder.getContext(), builder.getStringAttr(dim.name), dim.size,
+      attributes.push_back(sched::DimAttr::get(builder.getContext(),
+                                               builder.getStringAttr(dim.name), dim.size,
                                                builder.getStringAttr(dim.role), dim.tile));
     for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim)
       if (dim->role == sched::kParallel)
         order.push_back(dim->name);
-    kernel = sched::KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,
-                                     builder.getArrayAttr(attributes), builder.getStrArrayAttr(order));
+    kernel =
+        sched::KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,
+                                builder.getArrayAttr(attributes), builder.getStrArrayAttr(order));
     if (!plan.notes.empty()) {
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));
@@ -120,9 +92,11 @@ private:
     }
   }
 
-  /// Two kernels: one carries states over a part of the stream each and stores them, the other merges the parts (one
-  /// more stream, over the parts, whose exponents are the stored gauges) and finishes.
-  void runSplit(mlir::Location loc, llvm::StringRef name, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+  /// Two kernels: one carries states over a part of the stream each and stores them, the other
+  /// merges the parts (one more stream, over the parts, whose exponents are the stored gauges) and
+  /// finishes.
+  void runSplit(mlir::Location loc, llvm::StringRef name,
+                llvm::DenseMap<mlir::Value, mlir::Value> &written) {
     std::string part = pool.freshDim("part", SymExpr(plan.split));
     std::vector<unsigned> used;
     llvm::SmallVector<mlir::Type> types;
@@ -162,7 +136,8 @@ private:
         const StreamState &state = plan.states[number];
         // Every part has its own states.
         mlir::Value value = kernelValues.at(state.node);
-        sched::StoreOp::create(builder, loc, value, kernel.getBody().getArgument(operands.size() + i), indexOf(state));
+        sched::StoreOp::create(builder, loc, value,
+                               kernel.getBody().getArgument(operands.size() + i), indexOf(state));
       }
       parts = kernel;
     }
@@ -188,7 +163,8 @@ private:
       stateTypes.push_back(valType(plan.states[number].node));
     SymExpr size(plan.split);
     stream = sched::StreamOp::create(builder, loc, stateTypes, builder.getStrArrayAttr({part}),
-                                     strings({SymExpr(0), size}), strings({SymExpr(0), size}), builder.getF64FloatAttr(0));
+                                     strings({SymExpr(0), size}), strings({SymExpr(0), size}),
+                                     builder.getF64FloatAttr(0));
     {
       mlir::OpBuilder::InsertionGuard inner(builder);
       builder.setInsertionPointToEnd(&stream.getBody().emplaceBlock());
@@ -198,8 +174,9 @@ private:
         const StreamState &state = plan.states[number];
         DimSet withPart = state.node->dims;
         withPart.insert(part);
-        mlir::Value loaded = sched::LoadOp::create(builder, loc, valType(withPart, state.node->type),
-                                                   block->getArgument(firstOutput + i), indexOf(state));
+        mlir::Value loaded =
+            sched::LoadOp::create(builder, loc, valType(withPart, state.node->type),
+                                  block->getArgument(firstOutput + i), indexOf(state));
         if (state.isGauge) {
           addGauge(state, number, loaded, gauges, weights);
           references[number] = loaded;
@@ -212,14 +189,16 @@ private:
         if (gauge && !plan.weightOf(state)) {
           // A part whose extremum is not the extremum of all counts for nothing.
           mlir::Value counts = emitMap(ScalarOp::Eq, {references.at(state.gauge), gauge}, loc);
-          loaded = emitMap(ScalarOp::Where, {counts, loaded, emit(pool.unit(state.monoid, state.node->type))}, loc);
+          loaded = emitMap(ScalarOp::Where,
+                           {counts, loaded, emit(pool.unit(state.monoid, state.node->type))}, loc);
         } else if (gauge) {
           loaded = sched::MapOp::create(builder, loc, loaded.getType(),
                                         builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
                                         mlir::ValueRange{weights.at(state.gauge), loaded});
         }
-        yields.push_back(sched::AccumulateOp::create(builder, loc, valType(state.node),
-                                                     builder.getStringAttr(reduceOpName(state.monoid)), loaded, gauge));
+        yields.push_back(sched::AccumulateOp::create(
+            builder, loc, valType(state.node), builder.getStringAttr(reduceOpName(state.monoid)),
+            loaded, gauge));
       }
       sched::YieldOp::create(builder, loc, yields);
     }
@@ -269,7 +248,8 @@ private:
     return builder.getArrayAttr(result);
   }
 
-  /// 2^((exponent - gauge) · scale) against the final gauge of an earlier pass: the weight that pass has used.
+  /// 2^((exponent - gauge) · scale) against the final gauge of an earlier pass: the weight that
+  /// pass has used.
   struct Weight {
     Expr exponent, gauge;
     double scale;
@@ -288,7 +268,8 @@ private:
     return Weight{difference->args[0], gauge, factor->number};
   }
 
-  /// Emits an expression where its operands live: inside the stream if it depends on it, before it otherwise.
+  /// Emits an expression where its operands live: inside the stream if it depends on it, before it
+  /// otherwise.
   mlir::Value emit(Expr e) {
     bool inside = stream && (e->dependsOn(plan.streamSet()));
     auto &memo = inside ? streamValues : kernelValues;
@@ -313,22 +294,25 @@ private:
     case ExprNode::Index:
       return sched::IndexOp::create(builder, e->loc, type, builder.getStringAttr(e->index.str()));
     case ExprNode::Load:
-      return sched::LoadOp::create(builder, e->loc, type, arguments.at(e->tensor), strings(e->indices));
+      return sched::LoadOp::create(builder, e->loc, type, arguments.at(e->tensor),
+                                   strings(e->indices));
     case ExprNode::Cast:
       return sched::CastOp::create(builder, e->loc, type, emit(e->args[0]));
     case ExprNode::Map: {
       auto mask = masks.find(e);
       if (mask != masks.end()) {
         mlir::Value condition = emit(e->args[0]), value = emit(e->args[1]);
-        return sched::MaskOp::create(builder, e->loc, type, condition, value, number(e->args[2]->number, e->type));
+        return sched::MaskOp::create(builder, e->loc, type, condition, value,
+                                     number(e->args[2]->number, e->type));
       }
       if (auto weight = asWeight(e))
-        return sched::WeighOp::create(builder, e->loc, type, emit(weight->exponent), emit(weight->gauge),
-                                      builder.getF64FloatAttr(weight->scale));
+        return sched::WeighOp::create(builder, e->loc, type, emit(weight->exponent),
+                                      emit(weight->gauge), builder.getF64FloatAttr(weight->scale));
       llvm::SmallVector<mlir::Value> args;
       for (Expr arg : e->args)
         args.push_back(emit(arg));
-      return sched::MapOp::create(builder, e->loc, type, builder.getStringAttr(scalarOpInfo(e->op).name), args);
+      return sched::MapOp::create(builder, e->loc, type,
+                                  builder.getStringAttr(scalarOpInfo(e->op).name), args);
     }
     case ExprNode::Reduce: {
       DimSet over(e->over.begin(), e->over.end());
@@ -341,7 +325,8 @@ private:
       else
         values = {emit(e->args[0])};
       llvm::SmallVector<llvm::StringRef> names(e->over.begin(), e->over.end());
-      return sched::ReduceOp::create(builder, e->loc, type, builder.getStringAttr(reduceOpName(e->monoid)), values,
+      return sched::ReduceOp::create(builder, e->loc, type,
+                                     builder.getStringAttr(reduceOpName(e->monoid)), values,
                                      builder.getStrArrayAttr(names));
     }
     case ExprNode::State:
@@ -358,8 +343,9 @@ private:
   }
 
   void emitStore(const KernelOutput &output, unsigned i) {
-    Expr stored = pool.cast(output.resolved, llvm::cast<gir::TensorType>(output.value.getType()).getElementType(), false,
-                            output.expr->loc);
+    Expr stored = pool.cast(output.resolved,
+                            llvm::cast<gir::TensorType>(output.value.getType()).getElementType(),
+                            false, output.expr->loc);
     mlir::Value value = emit(stored);
     mlir::Value tensor = kernel.getBody().getArgument(kernel.getInputs().size() + i);
     sched::StoreOp::create(builder, output.expr->loc, value, tensor, strings(output.index));
@@ -372,123 +358,10 @@ private:
     for (const KernelDim &dim : plan.dims)
       if (dim.name == n)
         tile = dim.tile;
-    SymExpr length = pool.dimSize(n).ceilDiv(SymExpr(tile)).ceilDiv(SymExpr(plan.split)) * SymExpr(tile);
+    SymExpr length =
+        pool.dimSize(n).ceilDiv(SymExpr(tile)).ceilDiv(SymExpr(plan.split)) * SymExpr(tile);
     SymExpr begin = SymExpr::symbol(splitDim + ".lo") * length;
     return {SymExpr::max(range.lo, begin), SymExpr::min(range.hi, begin + length)};
-  }
-
-  /// What is known of a pass's blocks along its last stream dimension.
-  struct Blocks {
-    Interval live, full;
-    /// For each contribution to a state the conditions that it needs, where data decides; empty: nothing to test.
-    std::vector<std::vector<Expr>> tests;
-  };
-
-  Blocks analyseBlocks(unsigned pass) {
-    const std::string &n = plan.stream.back();
-    SymExpr size = pool.dimSize(n);
-    MaskRange everything{{SymExpr(0), size}, Interval{SymExpr(0), size}};
-    std::optional<Interval> live;
-    MaskRange full = everything;
-    Blocks blocks;
-    std::set<Expr> solved, tested;
-    bool allTested = true;
-    auto contribution = [&](const Masks &found) {
-      MaskRange mine = everything;
-      std::vector<Expr> conditions;
-      bool decidedByData = false;
-      for (auto &[where, condition] : found.conditionOf) {
-        MaskRange range = maskRange(pool, condition, n, size);
-        mine.live = intersect(mine, range).live;
-        if (range.full && !readsData(condition)) {
-          solved.insert(where);
-          mine.full = intersect(mine, range).full;
-          conditions.push_back(condition);
-        } else if (isTestable(condition)) {
-          tested.insert(where);
-          conditions.push_back(condition);
-          decidedByData = true;
-        }
-      }
-      allTested &= decidedByData;
-      if (llvm::find(blocks.tests, conditions) == blocks.tests.end())
-        blocks.tests.push_back(conditions);
-      full = intersect(full, mine);
-      live = live ? Interval{SymExpr::min(live->lo, mine.live.lo), SymExpr::max(live->hi, mine.live.hi)} : mine.live;
-    };
-    for (const StreamState &state : plan.states) {
-      if (!state.used || state.pass != pass || state.isGauge)
-        continue;
-      Masks found;
-      // An indicator also holds where all is masked.
-      if (const StreamState *weight = plan.weightOf(state))
-        found.inExponent(weight->exponent);
-      if (state.monoid == ReduceOp::Sum)
-        found.inProduct(state.value);
-      else if (state.monoid == ReduceOp::Max)
-        found.inExponent(state.value);
-      llvm::SmallVector<Expr> unknown;
-      for (auto &[where, condition] : found.conditionOf)
-        if (isRunning(condition, pass))
-          unknown.push_back(where);
-      for (Expr where : unknown)
-        found.conditionOf.erase(where);
-      contribution(found);
-    }
-    for (const KernelOutput &output : plan.outputs)
-      if (output.pass == static_cast<int>(pass))
-        contribution(Masks());
-    blocks.live = live.value_or(everything.live);
-    masks = solved;
-    if (!allTested || blocks.tests.empty()) {
-      blocks.tests.clear();
-      blocks.full = *full.full;
-      return blocks;
-    }
-    masks.insert(tested.begin(), tested.end());
-    blocks.full = {SymExpr(0), size};
-    return blocks;
-  }
-
-  /// Whether the value follows an indicator of this pass: before a block is computed it is not known.
-  bool isRunning(Expr e, unsigned pass) {
-    bool found = false;
-    visitExprs({e}, [&](Expr x) {
-      found |= x->kind == ExprNode::State && plan.states[x->state].isIndicator && plan.states[x->state].pass == pass;
-    });
-    return found;
-  }
-
-  static bool readsData(Expr e) {
-    bool reads = false;
-    visitExprs({e}, [&](Expr x) { reads |= x->kind == ExprNode::Load; });
-    return reads;
-  }
-
-  /// Whether bounds of the operands over a block can decide a condition: comparisons of integers, and bools.
-  static bool isTestable(Expr e) {
-    bool reduces = false;
-    visitExprs({e}, [&](Expr x) { reduces |= x->kind == ExprNode::Reduce; });
-    if (reduces || !e->type.isInteger(1))
-      return false;
-    if (e->kind != ExprNode::Map)
-      return true;
-    switch (e->op) {
-    case ScalarOp::And:
-    case ScalarOp::Or:
-      return isTestable(e->args[0]) && isTestable(e->args[1]);
-    case ScalarOp::Not:
-      return isTestable(e->args[0]);
-    case ScalarOp::Eq:
-    case ScalarOp::Ne:
-    case ScalarOp::Lt:
-    case ScalarOp::Le:
-    case ScalarOp::Gt:
-    case ScalarOp::Ge:
-      return e->args[0]->type.isSignlessInteger() && !e->args[0]->type.isInteger(1);
-    default:
-      return false;
-    }
   }
 
   mlir::Value emitMap(ScalarOp op, llvm::ArrayRef<mlir::Value> args, mlir::Location loc) {
@@ -519,18 +392,22 @@ private:
     mlir::OpBuilder::InsertionGuard guard(builder);
     if (!e->dependsOn(plan.streamSet()))
       builder.setInsertionPoint(stream);
-    return sched::BoundOp::create(builder, e->loc, valType(rest, e->type), builder.getStringAttr(reduceOpName(kind)),
-                                  value, builder.getStrArrayAttr(over));
+    return sched::BoundOp::create(builder, e->loc, valType(rest, e->type),
+                                  builder.getStringAttr(reduceOpName(kind)), value,
+                                  builder.getStrArrayAttr(over));
   }
 
-  /// Whether the condition may hold somewhere in the block, and whether it holds everywhere (Kleene logic on intervals).
+  /// Whether the condition may hold somewhere in the block, and whether it holds everywhere (Kleene
+  /// logic on intervals).
   std::pair<mlir::Value, mlir::Value> emitTest(Expr e) {
     mlir::Location loc = e->loc;
     auto both = [&](ScalarOp op, auto a, auto b) {
-      return std::make_pair(emitMap(op, {a.first, b.first}, loc), emitMap(op, {a.second, b.second}, loc));
+      return std::make_pair(emitMap(op, {a.first, b.first}, loc),
+                            emitMap(op, {a.second, b.second}, loc));
     };
     auto negated = [&](std::pair<mlir::Value, mlir::Value> x) {
-      return std::make_pair(emitMap(ScalarOp::Not, {x.second}, loc), emitMap(ScalarOp::Not, {x.first}, loc));
+      return std::make_pair(emitMap(ScalarOp::Not, {x.second}, loc),
+                            emitMap(ScalarOp::Not, {x.first}, loc));
     };
     if (e->kind != ExprNode::Map)
       return {emitBound(e, ReduceOp::Any), emitBound(e, ReduceOp::All)};
@@ -543,10 +420,14 @@ private:
     mlir::Value aLow = emitBound(a, ReduceOp::Min), aHigh = emitBound(a, ReduceOp::Max);
     mlir::Value bLow = emitBound(b, ReduceOp::Min), bHigh = emitBound(b, ReduceOp::Max);
     if (e->op == ScalarOp::Eq || e->op == ScalarOp::Ne) {
-      mlir::Value maybe = emitMap(ScalarOp::And, {emitMap(ScalarOp::Le, {aLow, bHigh}, loc),
-                                                  emitMap(ScalarOp::Le, {bLow, aHigh}, loc)}, loc);
-      mlir::Value always = emitMap(ScalarOp::And, {emitMap(ScalarOp::Eq, {aLow, bHigh}, loc),
-                                                   emitMap(ScalarOp::Eq, {aHigh, bLow}, loc)}, loc);
+      mlir::Value maybe = emitMap(
+          ScalarOp::And,
+          {emitMap(ScalarOp::Le, {aLow, bHigh}, loc), emitMap(ScalarOp::Le, {bLow, aHigh}, loc)},
+          loc);
+      mlir::Value always = emitMap(
+          ScalarOp::And,
+          {emitMap(ScalarOp::Eq, {aLow, bHigh}, loc), emitMap(ScalarOp::Eq, {aHigh, bLow}, loc)},
+          loc);
       return e->op == ScalarOp::Eq ? std::make_pair(maybe, always) : negated({maybe, always});
     }
     ScalarOp less = e->op == ScalarOp::Lt || e->op == ScalarOp::Gt ? ScalarOp::Lt : ScalarOp::Le;
@@ -570,8 +451,8 @@ private:
 
   void emitPass(unsigned pass, mlir::Location loc) {
     streamValues.clear();
-    masks.clear();
-    Blocks known = analyseBlocks(pass);
+    Blocks known = analyseBlocks(pool, plan, pass);
+    masks = known.masks;
     Interval live = known.live, full = known.full;
     if (!splitDim.empty()) {
       live = partOf(live);
@@ -619,17 +500,19 @@ private:
     stream = nullptr;
   }
 
-  void addGauge(const StreamState &state, unsigned number, mlir::Value exponent, std::map<unsigned, mlir::Value> &gauges,
-                std::map<unsigned, mlir::Value> &weights) {
+  void addGauge(const StreamState &state, unsigned number, mlir::Value exponent,
+                std::map<unsigned, mlir::Value> &gauges, std::map<unsigned, mlir::Value> &weights) {
     mlir::FloatAttr scale = builder.getF64FloatAttr(state.scale * M_LOG2E);
     mlir::Location loc = state.exponent->loc;
     if (state.isIndicator) {
-      gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, builder.getF64FloatAttr(1),
-                                              builder.getUnitAttr());
+      gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent,
+                                              builder.getF64FloatAttr(1), builder.getUnitAttr());
       return;
     }
-    gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, scale, mlir::UnitAttr());
-    weights[number] = sched::WeighOp::create(builder, loc, exponent.getType(), exponent, gauges[number], scale);
+    gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent, scale,
+                                            mlir::UnitAttr());
+    weights[number] =
+        sched::WeighOp::create(builder, loc, exponent.getType(), exponent, gauges[number], scale);
   }
 
   mlir::Value emitAccumulate(const StreamState &state, std::map<unsigned, mlir::Value> &gauges,
@@ -665,7 +548,8 @@ private:
     else
       values = {emit(state.value)};
     return sched::AccumulateOp::create(builder, loc, valType(state.node),
-                                       builder.getStringAttr(reduceOpName(state.monoid)), values, gauge);
+                                       builder.getStringAttr(reduceOpName(state.monoid)), values,
+                                       gauge);
   }
 
   mlir::OpBuilder &builder;
@@ -683,7 +567,8 @@ private:
 };
 } // namespace
 
-void tessera::emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, ExprPool &pool,
-                                    const KernelPlan &plan, llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+void tessera::emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
+                         ExprPool &pool, const KernelPlan &plan,
+                         llvm::DenseMap<mlir::Value, mlir::Value> &written) {
   Emitter(builder, pool, plan).run(loc, name, written);
 }

@@ -1,8 +1,9 @@
 //===- GraphToSchedule.cpp - Graph IR to Schedule IR ----------------------===//
 //
-// Starts from the values that must be in memory (results, pieces of concatenations) and asks for each what one kernel
-// can compute of it. Where planning says that a value inside cannot be, or is too dear to be, part of the kernel, that
-// value is stored too and the partition is made anew. Kernels that meet the same elements become one.
+// Starts from the values that must be in memory (results, pieces of concatenations) and asks for
+// each what one kernel can compute of it. Where planning says that a value inside cannot be, or is
+// too dear to be, part of the kernel, that value is stored too and the partition is made anew.
+// Kernels that meet the same elements become one.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
@@ -19,7 +20,9 @@
 using namespace tessera;
 
 namespace {
-gir::TensorType tensorType(mlir::Value value) { return llvm::cast<gir::TensorType>(value.getType()); }
+gir::TensorType tensorType(mlir::Value value) {
+  return llvm::cast<gir::TensorType>(value.getType());
+}
 
 /// A part of a stored tensor that one kernel writes: all of it, or one input of a concatenation.
 struct Root {
@@ -109,7 +112,8 @@ private:
     llvm::sort(values, [](mlir::Value a, mlir::Value b) {
       mlir::Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
       if (!x && !y)
-        return llvm::cast<mlir::BlockArgument>(a).getArgNumber() < llvm::cast<mlir::BlockArgument>(b).getArgNumber();
+        return llvm::cast<mlir::BlockArgument>(a).getArgNumber() <
+               llvm::cast<mlir::BlockArgument>(b).getArgNumber();
       return x && y ? x->isBeforeInBlock(y) : !x;
     });
     for (mlir::Value value : values)
@@ -145,7 +149,8 @@ private:
       bool asRoot = source == root.stored;
       bool flat = false;
       // A tensor without elements has a kernel of the right shape that computes nothing.
-      bool empty = llvm::any_of(tensorType(source).getShape(), [](SymExpr size) { return size.isConstant(0); });
+      bool empty = llvm::any_of(tensorType(source).getShape(),
+                                [](SymExpr size) { return size.isConstant(0); });
       while (auto reshape = source.getDefiningOp<gir::ReshapeOp>()) {
         if (!asRoot && inMemory.contains(source))
           break;
@@ -163,8 +168,9 @@ private:
           continue;
         }
         // Outputs of one kernel walk the same dimensions where their sizes agree in order.
-        auto same = std::find_if(available.begin(), available.end(),
-                                 [&](const std::string &name) { return kernel.pool->dimSize(name) == size; });
+        auto same = std::find_if(available.begin(), available.end(), [&](const std::string &name) {
+          return kernel.pool->dimSize(name) == size;
+        });
         std::string name;
         if (same != available.end()) {
           name = *same;
@@ -176,8 +182,9 @@ private:
         }
         index.push_back(SymExpr::symbol(name));
       }
-      output.expr = empty ? kernel.pool->constant(0, tensorType(source).getElementType())
-                          : puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
+      output.expr =
+          empty ? kernel.pool->constant(0, tensorType(source).getElementType())
+                : puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
       if (puller.cut)
         return puller.cut;
       if (flat)
@@ -221,7 +228,8 @@ private:
     return result;
   }
 
-  /// A reduction that several kernels would compute, and that merging them does not share, is stored.
+  /// A reduction that several kernels would compute, and that merging them does not share, is
+  /// stored.
   std::optional<Cut> sharedReduction() {
     std::map<void *, unsigned> count;
     auto trial = mergedGroups();
@@ -247,7 +255,8 @@ private:
     return result;
   }
 
-  /// Joins kernels that read the same tensors along the same dimensions and do not wait for each other.
+  /// Joins kernels that read the same tensors along the same dimensions and do not wait for each
+  /// other.
   std::vector<std::unique_ptr<Kernel>> mergedGroups() {
     std::vector<std::unique_ptr<Kernel>> groups;
     for (auto &kernel : kernels) {
@@ -286,7 +295,8 @@ private:
     joined->roots.insert(joined->roots.end(), b.roots.begin(), b.roots.end());
     if (planKernel(*joined))
       return nullptr;
-    // Worth it only if elements are shared and no work is repeated: the later outputs bring no dimension of their own.
+    // Worth it only if elements are shared and no work is repeated: the later outputs bring no
+    // dimension of their own.
     std::vector<Expr> first, second;
     DimSet firstDims, secondDims;
     for (auto [i, output] : llvm::enumerate(joined->plan.outputs)) {
@@ -303,8 +313,9 @@ private:
       firstDims.erase(dim);
       secondDims.erase(dim);
     }
-    bool nested = std::includes(firstDims.begin(), firstDims.end(), secondDims.begin(), secondDims.end()) ||
-                  std::includes(secondDims.begin(), secondDims.end(), firstDims.begin(), firstDims.end());
+    bool nested =
+        std::includes(firstDims.begin(), firstDims.end(), secondDims.begin(), secondDims.end()) ||
+        std::includes(secondDims.begin(), secondDims.end(), firstDims.begin(), firstDims.end());
     if (!nested || (stream.empty() && firstDims != secondDims))
       return nullptr;
     std::set<Expr> seen;
@@ -314,7 +325,8 @@ private:
     });
     bool shares = false;
     visitExprs(second, [&](Expr e) {
-      shares |= (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce) && !e->dims.empty() && seen.count(e);
+      shares |= (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce) && !e->dims.empty() &&
+                seen.count(e);
     });
     return shares ? std::move(joined) : nullptr;
   }
@@ -330,7 +342,8 @@ private:
         for (const std::string &reason : reasons)
           kernel->plan.notes.push_back("a value is stored between kernels because " + reason);
       std::string name = (function.getName() + "_" + llvm::Twine(number)).str();
-      emitKernel(builder, kernel->roots[0].stored.getLoc(), name, *kernel->pool, kernel->plan, written);
+      emitKernel(builder, kernel->roots[0].stored.getLoc(), name, *kernel->pool, kernel->plan,
+                 written);
     }
     for (mlir::OpOperand &operand : terminator->getOpOperands()) {
       auto it = written.find(operand.get());
@@ -354,7 +367,8 @@ private:
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
-struct ConvertGraphToSchedule : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
+struct ConvertGraphToSchedule
+    : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGraphToSchedule)
   ConvertGraphToSchedule() = default;
   explicit ConvertGraphToSchedule(const MachineModel &machine) : machine(machine) {}

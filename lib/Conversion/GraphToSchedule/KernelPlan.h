@@ -1,7 +1,8 @@
 //===- KernelPlan.h - One kernel on its way to Schedule IR -----*- C++ -*-===//
 //
-// What planning decides about a kernel: its outputs as expressions, its dimensions and their roles, the states that a
-// stream carries and in which pass, and why. Emission writes it down as a `sched.kernel`.
+// What planning decides about a kernel: its outputs as expressions, its dimensions and their roles,
+// the states that a stream carries and in which pass, and why. Emission writes it down as a
+// `sched.kernel`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
@@ -16,12 +17,14 @@ namespace tessera {
 /// A value carried along a stream; an ExprNode::State refers to it by number.
 struct StreamState {
   bool isGauge = false;
-  bool isIndicator = false; ///< gauge: what is relative to it counts only where the exponent is the gauge
+  bool isIndicator =
+      false; ///< gauge: what is relative to it counts only where the exponent is the gauge
   ReduceOp monoid = ReduceOp::Sum;
   Expr exponent = nullptr; ///< gauge: what it follows
   double scale = 1;        ///< gauge: weights are e^(scale · (exponent - gauge))
   int gauge = -1;          ///< accumulator: the gauge it is relative to
-  Expr value = nullptr;    ///< accumulator: what is joined (its weight left out, an indicator's gauge written in)
+  Expr value = nullptr; ///< accumulator: what is joined (its weight left out, an indicator's gauge
+                        ///< written in)
   unsigned pass = 0;
   bool used = false;
   Expr node = nullptr;
@@ -48,7 +51,7 @@ struct KernelPlan {
   std::vector<StreamState> states;
   unsigned passes = 0;
   std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
-  int64_t split = 1;           ///< parts of the stream that run apart, to be merged by a second kernel
+  int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
   std::vector<std::string> notes;
 
   /// The gauge of the exponential that weighs what the state joins, if there is one.
@@ -65,7 +68,8 @@ struct Cut {
   bool exactly = false; ///< no other value computed from it will do
 };
 
-/// Finds the stream, unifies reductions with it, and separates them into passes. On failure says what to cut.
+/// Finds the stream, unifies reductions with it, and separates them into passes. On failure says
+/// what to cut.
 std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan);
 
 /// Whether `e` reduces over exactly the plan's stream.

@@ -1,7 +1,8 @@
 //===- Pull.cpp - From graph values to element expressions ----------------===//
 //
-// 16-bit floating point is computed in f32: every operation's operands are widened and its result rounded by an implicit
-// cast, and casts that meet cancel, so a chain of operations keeps the wider type until it is stored.
+// 16-bit floating point is computed in f32: every operation's operands are widened and its result
+// rounded by an implicit cast, and casts that meet cancel, so a chain of operations keeps the wider
+// type until it is stored.
 //
 //===----------------------------------------------------------------------===//
 #include "Pull.h"
@@ -10,7 +11,9 @@
 
 using namespace tessera;
 
-static gir::TensorType tensorType(mlir::Value value) { return llvm::cast<gir::TensorType>(value.getType()); }
+static gir::TensorType tensorType(mlir::Value value) {
+  return llvm::cast<gir::TensorType>(value.getType());
+}
 
 static bool isNarrowFloat(mlir::Type type) {
   return llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
@@ -35,7 +38,8 @@ SymExpr tessera::linearIndex(llvm::ArrayRef<SymExpr> shape, llvm::ArrayRef<SymEx
 /// Whether finding an element takes more than an index.
 static bool isComputed(mlir::Value value) {
   auto op = llvm::dyn_cast_or_null<gir::GraphOpInterface>(value.getDefiningOp());
-  return op && op->getNumOperands() && (op.getReduction() || op.getScalarBody().kind != gir::ScalarBody::Identity);
+  return op && op->getNumOperands() &&
+         (op.getReduction() || op.getScalarBody().kind != gir::ScalarBody::Identity);
 }
 
 static bool hasDivision(SymExpr e) {
@@ -69,14 +73,17 @@ static SymExpr joinDivisions(SymExpr e) {
     SymExpr other = coefficient * b * a.floorDiv(b);
     // The quotient's term must be there; then both go and coefficient·a comes.
     SymExpr rest = e - term - other;
-    auto terms = [](SymExpr x) { return x.kind() == SymExpr::Kind::Add ? x.operands().size() : size_t(!x.isConstant(0)); };
+    auto terms = [](SymExpr x) {
+      return x.kind() == SymExpr::Kind::Add ? x.operands().size() : size_t(!x.isConstant(0));
+    };
     if (terms(rest) < terms(e) - 1)
       return joinDivisions(rest + coefficient * a);
   }
   return e;
 }
 
-/// Only a reshape brings divisions; the one nearest to the output is stored, which walks its input instead.
+/// Only a reshape brings divisions; the one nearest to the output is stored, which walks its input
+/// instead.
 Expr Puller::needsStore(mlir::Value reshape, mlir::Type type) {
   cut = cut ? cut : Cut{reshape, "a reshape has no regular stride in its input's memory", true};
   return pool.constant(0, type);
@@ -103,7 +110,8 @@ Expr Puller::pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot) {
     cut = cut ? cut : Cut{value, "a kernel needs it at many places", true};
   if (cut)
     return pool.constant(0, tensorType(value).getElementType());
-  Expr result = llvm::isa<mlir::BlockArgument>(value) ? load(value, index, value.getLoc()) : compute(value, index);
+  Expr result = llvm::isa<mlir::BlockArgument>(value) ? load(value, index, value.getLoc())
+                                                      : compute(value, index);
   memo.emplace(key, result);
   return result;
 }
@@ -160,9 +168,13 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   };
 
   std::optional<ReduceOp> monoid = indexed.getReduction();
-  bool wide = isNarrowFloat(type) || (op->getNumOperands() && isNarrowFloat(tensorType(op->getOperand(0)).getElementType()));
+  bool wide =
+      isNarrowFloat(type) ||
+      (op->getNumOperands() && isNarrowFloat(tensorType(op->getOperand(0)).getElementType()));
   mlir::Type f32 = mlir::Float32Type::get(type.getContext());
-  auto widened = [&](Expr e) { return wide && isNarrowFloat(e->type) ? pool.cast(e, f32, false, loc) : e; };
+  auto widened = [&](Expr e) {
+    return wide && isNarrowFloat(e->type) ? pool.cast(e, f32, false, loc) : e;
+  };
   auto operand = [&](unsigned i) {
     std::vector<SymExpr> at;
     for (SymExpr e : indexed.getOperandIndex(i))
@@ -199,7 +211,9 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
       return pool.constant(f.getValueAsDouble(), type);
     llvm::APInt number = llvm::cast<mlir::IntegerAttr>(body.value).getValue();
     bool isSigned = !type.isInteger(1) && !type.isUnsignedInteger();
-    return pool.index(SymExpr(isSigned ? number.getSExtValue() : static_cast<int64_t>(number.getZExtValue())), type);
+    return pool.index(
+        SymExpr(isSigned ? number.getSExtValue() : static_cast<int64_t>(number.getZExtValue())),
+        type);
   }
   case gir::ScalarBody::Index:
     return pool.index(point.at(gir::iterationSymbol(body.dim).symbolName()), type);

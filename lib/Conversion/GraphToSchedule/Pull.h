@@ -8,8 +8,9 @@
 
 namespace tessera {
 
-/// Asks a graph value for its element at an index: follows operations through GraphOpInterface up to tensors in
-/// memory (arguments and the values in `stored`), and composes index expressions on the way.
+/// Asks a graph value for its element at an index: follows operations through GraphOpInterface up
+/// to tensors in memory (arguments and the values in `stored`), and composes index expressions on
+/// the way.
 class Puller {
 public:
   Puller(ExprPool &pool, const llvm::SetVector<mlir::Value> &stored) : pool(pool), stored(stored) {}
@@ -26,16 +27,20 @@ private:
   ExprPool &pool;
   const llvm::SetVector<mlir::Value> &stored;
   std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
-  /// At how many different places a value was asked for; beyond the limit it is stored and not computed again.
+  /// At how many different places a value was asked for; beyond the limit it is stored and not
+  /// computed again.
   std::map<void *, unsigned> places;
   static constexpr unsigned mostPlaces = 8;
-  /// The reshapes on the way from the output whose inputs are addressed by quotients and remainders.
+  /// The reshapes on the way from the output whose inputs are addressed by quotients and
+  /// remainders.
   std::vector<mlir::Value> reshapes;
-  /// One name per reduced dimension of an operation, wherever it is asked for: equal elements stay equal.
+  /// One name per reduced dimension of an operation, wherever it is asked for: equal elements stay
+  /// equal.
   std::map<std::pair<mlir::Operation *, unsigned>, std::string> reducedDims;
 };
 
-/// Whether the tensor is in memory row-major without gaps: stored values are, arguments if they say so.
+/// Whether the tensor is in memory row-major without gaps: stored values are, arguments if they say
+/// so.
 bool isContiguous(mlir::Value tensor);
 
 /// The row-major element number of an index.

@@ -1,7 +1,8 @@
 //===- ShapeKernel.cpp - Order and tiles of a kernel's dimensions ---------===//
 //
-// The canonical order follows memory: a dimension stands before another if most tensors have it further out. Ties keep
-// the order outputs, stream, inner. The cost model then sees roles, sizes and contractions, and gives the tiles.
+// The canonical order follows memory: a dimension stands before another if most tensors have it
+// further out. Ties keep the order outputs, stream, inner. The cost model then sees roles, sizes
+// and contractions, and gives the tiles.
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
@@ -45,10 +46,12 @@ std::vector<std::string> positions(const ExprPool &pool, const Access &access) {
 }
 } // namespace
 
-/// Into how many parts a stream is cut so that every core has work: the grid is too small, and the stream is long.
-static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts, const KernelShape &shape,
-                           const KernelPlan &plan) {
-  bool stores = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.pass >= 0; });
+/// Into how many parts a stream is cut so that every core has work: the grid is too small, and the
+/// stream is long.
+static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
+                           const KernelShape &shape, const KernelPlan &plan) {
+  bool stores =
+      llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.pass >= 0; });
   if (plan.passes != 1 || stores)
     return 1;
   int64_t programs = 1, blocks = 1, elements = 1;
@@ -66,7 +69,8 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts, 
   return std::min(blocks / 4, 4 * machine.cores);
 }
 
-void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan) {
+void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                          KernelPlan &plan) {
   std::vector<Expr> roots;
   for (const KernelOutput &output : plan.outputs)
     roots.push_back(output.resolved);
@@ -100,7 +104,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     if (e->kind == ExprNode::Reduce)
       for (const std::string &name : e->over) {
         addDim(name, KernelShape::Dim::Inner);
-        if (!stream.empty() && !e->args[0]->dependsOn(stream) && facts.hint(pool.dimSize(name)) <= 32)
+        if (!stream.empty() && !e->args[0]->dependsOn(stream) &&
+            facts.hint(pool.dimSize(name)) <= 32)
           beside.insert(name);
       }
   });
@@ -138,7 +143,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   KernelShape shape;
   shape.elementBytes = std::max(4u, bytes);
   visitExprs(roots, [&](Expr e) {
-    shape.masked |= e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream);
+    shape.masked |=
+        e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream);
   });
   for (const std::string &name : order)
     shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});

@@ -1,8 +1,9 @@
 //===- CascadeTest.cpp - Streams compute what cascades of reductions say --===//
 //
-// Executes plans of streaming fusion on numbers: cascades of reductions are planned, run block by block with random
-// cuts and random merge trees, and compared with plain evaluation level by level. Known programs must be accepted in
-// one pass, impossible ones must not, and of random cascades none may be wrong.
+// Executes plans of streaming fusion on numbers: cascades of reductions are planned, run block by
+// block with random cuts and random merge trees, and compared with plain evaluation level by level.
+// Known programs must be accepted in one pass, impossible ones must not, and of random cascades
+// none may be wrong.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPlan.h"
@@ -21,7 +22,8 @@ using namespace tessera;
 namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// A family of scalars along the stream "n" (x0, x1, …), known scalars (k0, …) and plain evaluation.
+/// A family of scalars along the stream "n" (x0, x1, …), known scalars (k0, …) and plain
+/// evaluation.
 class Cascade {
 public:
   Cascade() : pool(&context), f64(mlir::Float64Type::get(&context)) {
@@ -36,7 +38,9 @@ public:
   Expr fn(ScalarOp op, Expr a) { return pool.map(op, {a}, loc()); }
   Expr exp(Expr a) { return fn(ScalarOp::Exp, a); }
   Expr log(Expr a) { return fn(ScalarOp::Log, a); }
-  Expr select(Expr condition, Expr a, Expr b) { return pool.map(ScalarOp::Where, {condition, a, b}, loc()); }
+  Expr select(Expr condition, Expr a, Expr b) {
+    return pool.map(ScalarOp::Where, {condition, a, b}, loc());
+  }
   Expr equal(Expr a, Expr b) { return pool.map(ScalarOp::Eq, {a, b}, loc()); }
   Expr less(Expr a, Expr b) { return pool.map(ScalarOp::Lt, {a, b}, loc()); }
   Expr sum(Expr body) { return pool.reduce(ReduceOp::Sum, {n}, body, loc(), {}); }
@@ -101,7 +105,8 @@ public:
   /// Runs the plan with random cuts; partial states are merged in a random tree.
   double streamed(const KernelPlan &plan, std::mt19937 &random) {
     for (const StreamState &state : plan.states)
-      visitExprs({state.isGauge ? state.exponent : state.value}, [&](Expr e) { EXPECT_NE(e->kind, ExprNode::Reduce); });
+      visitExprs({state.isGauge ? state.exponent : state.value},
+                 [&](Expr e) { EXPECT_NE(e->kind, ExprNode::Reduce); });
     states.assign(plan.states.size(), 0);
     int length = data[0].size();
     for (unsigned pass = 0; pass < plan.passes; ++pass) {
@@ -137,9 +142,13 @@ private:
       return name == n ? at : static_cast<int64_t>(data[0].size());
     });
   }
-  static double unit(ReduceOp monoid) { return monoid == ReduceOp::Max ? -inf : monoid == ReduceOp::Min ? inf : 0; }
+  static double unit(ReduceOp monoid) {
+    return monoid == ReduceOp::Max ? -inf : monoid == ReduceOp::Min ? inf : 0;
+  }
   static double join(ReduceOp monoid, double a, double b) {
-    return monoid == ReduceOp::Max ? std::max(a, b) : monoid == ReduceOp::Min ? std::min(a, b) : a + b;
+    return monoid == ReduceOp::Max   ? std::max(a, b)
+           : monoid == ReduceOp::Min ? std::min(a, b)
+                                     : a + b;
   }
 
   std::vector<double> block(const KernelPlan &plan, unsigned pass, int begin, int end) {
@@ -181,7 +190,8 @@ private:
       } else if (plan.weightOf(state)) {
         double g = result[state.gauge] == -inf ? 0 : result[state.gauge];
         double scale = plan.states[state.gauge].scale;
-        result[i] = a[i] * std::exp(scale * (a[state.gauge] - g)) + b[i] * std::exp(scale * (b[state.gauge] - g));
+        result[i] = a[i] * std::exp(scale * (a[state.gauge] - g)) +
+                    b[i] * std::exp(scale * (b[state.gauge] - g));
       } else {
         auto kept = [&](const std::vector<double> &part) {
           bool counts = state.gauge < 0 || part[state.gauge] == result[state.gauge];
@@ -233,81 +243,115 @@ Expr weights(Cascade &c, Expr s) {
 }
 
 const Known accepted[] = {
-    {"weighted mean", [](Cascade &c) { return c.sum(c.pool.mul(weights(c, c.x(0)), c.x(1))); }, 1, 2},
-    {"masked", [](Cascade &c) {
+    {"weighted mean", [](Cascade &c) { return c.sum(c.pool.mul(weights(c, c.x(0)), c.x(1))); }, 1,
+     2},
+    {"masked",
+     [](Cascade &c) {
        Expr s = c.select(c.less(c.j(), c.pool.mul(c.k(0), c.c(9))), c.x(0), c.c(-inf));
        return c.sum(c.pool.mul(weights(c, s), c.x(1)));
-     }, 1, 2},
-    {"no maximum written", [](Cascade &c) {
+     },
+     1, 2},
+    {"no maximum written",
+     [](Cascade &c) {
        Expr e = c.exp(c.x(0));
        return c.sum(c.pool.mul(c.pool.div(e, c.sum(e)), c.x(1)));
-     }, 1, 2},
-    {"bounded exponent", [](Cascade &c) {
+     },
+     1, 2},
+    {"bounded exponent",
+     [](Cascade &c) {
        Expr s = c.pool.mul(c.fn(ScalarOp::Tanh, c.x(0)), c.c(20));
        return c.sum(c.pool.mul(weights(c, s), c.x(1)));
-     }, 0, 2},
-    {"log-sum", [](Cascade &c) {
+     },
+     0, 2},
+    {"log-sum",
+     [](Cascade &c) {
        Expr m = c.max(c.x(0));
        return c.pool.add(m, c.log(c.sum(c.exp(c.pool.sub(c.x(0), m)))));
-     }, 1, 1},
-    {"entropy", [](Cascade &c) {
+     },
+     1, 1},
+    {"entropy",
+     [](Cascade &c) {
        Expr p = weights(c, c.x(0));
        return c.fn(ScalarOp::Neg, c.sum(c.pool.mul(p, c.log(p))));
-     }, 1, 2},
-    {"weighted variance", [](Cascade &c) {
+     },
+     1, 2},
+    {"weighted variance",
+     [](Cascade &c) {
        Expr p = weights(c, c.x(0));
        Expr mean = c.sum(c.pool.mul(p, c.x(1)));
        return c.sum(c.pool.mul(p, c.fn(ScalarOp::Square, c.pool.sub(c.x(1), mean))));
-     }, 1, 4},
-    {"divergence of two", [](Cascade &c) {
+     },
+     1, 4},
+    {"divergence of two",
+     [](Cascade &c) {
        Expr p = weights(c, c.x(0)), q = weights(c, c.x(2));
        return c.sum(c.pool.mul(p, c.pool.sub(c.log(p), c.log(q))));
-     }, 2, 4},
-    {"normalised product", [](Cascade &c) {
+     },
+     2, 4},
+    {"normalised product",
+     [](Cascade &c) {
        Expr mean = c.pool.div(c.sum(c.x(0)), c.count());
        Expr d = c.pool.sub(c.x(0), mean);
        Expr var = c.pool.div(c.sum(c.fn(ScalarOp::Square, d)), c.count());
        Expr y = c.pool.div(d, c.fn(ScalarOp::Sqrt, c.pool.add(var, c.c(1e-5))));
        return c.sum(c.pool.mul(c.pool.add(c.pool.mul(y, c.x(1)), c.x(2)), c.x(3)));
-     }, 0, 6},
-    {"scaled product", [](Cascade &c) {
+     },
+     0, 6},
+    {"scaled product",
+     [](Cascade &c) {
        Expr s = c.sum(c.pool.mul(c.x(0), c.x(0)));
-       return c.sum(c.pool.mul(c.pool.mul(c.x(0), c.fn(ScalarOp::Rsqrt, c.pool.add(s, c.c(1e-6)))), c.x(1)));
-     }, 0, 2},
-    {"difference of two", [](Cascade &c) {
+       return c.sum(
+           c.pool.mul(c.pool.mul(c.x(0), c.fn(ScalarOp::Rsqrt, c.pool.add(s, c.c(1e-6)))), c.x(1)));
+     },
+     0, 2},
+    {"difference of two",
+     [](Cascade &c) {
        Expr d = c.pool.sub(weights(c, c.x(0)), c.pool.mul(weights(c, c.x(2)), c.c(0.3)));
        return c.sum(c.pool.mul(d, c.x(1)));
-     }, 2, 4},
-    {"extra term", [](Cascade &c) {
+     },
+     2, 4},
+    {"extra term",
+     [](Cascade &c) {
        Expr m = c.max(c.x(0)), e = c.exp(c.pool.sub(c.x(0), m));
        Expr l = c.pool.add(c.sum(e), c.exp(c.pool.sub(c.k(1), m)));
        return c.sum(c.pool.mul(c.pool.div(e, l), c.x(1)));
-     }, 1, 2},
-    {"maximum with a known value", [](Cascade &c) {
+     },
+     1, 2},
+    {"maximum with a known value",
+     [](Cascade &c) {
        Expr m = c.pool.map(ScalarOp::Maximum, {c.max(c.x(0)), c.k(1)}, c.loc());
        Expr e = c.exp(c.pool.sub(c.x(0), m));
        Expr l = c.pool.add(c.sum(e), c.exp(c.pool.sub(c.k(1), m)));
        return c.sum(c.pool.mul(c.pool.div(e, l), c.x(1)));
-     }, 1, 2},
-    {"what belongs to the largest", [](Cascade &c) {
-       return c.sum(c.select(c.equal(c.x(0), c.max(c.x(0))), c.x(1), c.c(0)));
-     }, 1, 1},
-    {"weight of the smallest", [](Cascade &c) {
+     },
+     1, 2},
+    {"what belongs to the largest",
+     [](Cascade &c) { return c.sum(c.select(c.equal(c.x(0), c.max(c.x(0))), c.x(1), c.c(0))); }, 1,
+     1},
+    {"weight of the smallest",
+     [](Cascade &c) {
        Expr p = c.pool.mul(weights(c, c.pool.mul(c.x(0), c.c(0.5))), c.x(1));
        return c.sum(c.select(c.equal(c.min(c.x(0)), c.x(0)), p, c.c(0)));
-     }, 2, 2},
-    {"rounded to few values", [](Cascade &c) {
+     },
+     2, 2},
+    {"rounded to few values",
+     [](Cascade &c) {
        Expr x = c.fn(ScalarOp::Round, c.x(0)), hit = c.equal(x, c.max(x));
        Expr count = c.sum(c.select(hit, c.c(1), c.c(0)));
        return c.pool.div(c.sum(c.select(hit, c.x(1), c.c(0))), count);
-     }, 1, 2},
-    {"first of the largest", [](Cascade &c) {
+     },
+     1, 2},
+    {"first of the largest",
+     [](Cascade &c) {
        Expr x = c.fn(ScalarOp::Round, c.x(0));
-       return c.pool.map(ScalarOp::Neg, {c.max(c.select(c.equal(x, c.max(x)), c.fn(ScalarOp::Neg, c.j()), c.c(3)))}, c.loc());
-     }, 1, 3},
-    {"extremum of a difference", [](Cascade &c) {
-       return c.max(c.pool.sub(c.x(0), c.pool.div(c.sum(c.x(0)), c.count())));
-     }, 0, 1},
+       return c.pool.map(
+           ScalarOp::Neg,
+           {c.max(c.select(c.equal(x, c.max(x)), c.fn(ScalarOp::Neg, c.j()), c.c(3)))}, c.loc());
+     },
+     1, 3},
+    {"extremum of a difference",
+     [](Cascade &c) { return c.max(c.pool.sub(c.x(0), c.pool.div(c.sum(c.x(0)), c.count()))); }, 0,
+     1},
 };
 
 TEST(Cascade, KnownProgramsTakeOnePass) {
@@ -329,27 +373,32 @@ TEST(Cascade, KnownProgramsTakeOnePass) {
 TEST(Cascade, ImpossibleProgramsNeedAnotherPass) {
   auto mean = [](Cascade &c) { return c.pool.div(c.sum(c.x(0)), c.count()); };
   std::pair<const char *, std::function<Expr(Cascade &)>> rejected[] = {
-      {"exponent over a statistic", [](Cascade &c) {
+      {"exponent over a statistic",
+       [](Cascade &c) {
          Expr s = c.sum(c.pool.mul(c.x(0), c.x(0)));
          return c.sum(c.exp(c.pool.div(c.x(0), s)));
        }},
-      {"relu", [&](Cascade &c) { return c.sum(c.fn(ScalarOp::Relu, c.pool.sub(c.x(0), mean(c)))); }},
-      {"round", [](Cascade &c) {
+      {"relu",
+       [&](Cascade &c) { return c.sum(c.fn(ScalarOp::Relu, c.pool.sub(c.x(0), mean(c)))); }},
+      {"round",
+       [](Cascade &c) {
          Expr m = c.max(c.fn(ScalarOp::Abs, c.x(0)));
          return c.sum(c.pool.mul(c.fn(ScalarOp::Round, c.pool.div(c.x(0), m)), c.x(1)));
        }},
-      {"tanh", [](Cascade &c) { return c.sum(c.fn(ScalarOp::Tanh, c.pool.sub(c.x(0), c.max(c.x(0))))); }},
-      {"condition", [&](Cascade &c) { return c.sum(c.select(c.less(mean(c), c.x(0)), c.x(0), c.c(0))); }},
-      {"reciprocal", [&](Cascade &c) {
+      {"tanh",
+       [](Cascade &c) { return c.sum(c.fn(ScalarOp::Tanh, c.pool.sub(c.x(0), c.max(c.x(0))))); }},
+      {"condition",
+       [&](Cascade &c) { return c.sum(c.select(c.less(mean(c), c.x(0)), c.x(0), c.c(0))); }},
+      {"reciprocal",
+       [&](Cascade &c) {
          return c.sum(c.pool.div(c.c(1), c.pool.add(c.pool.add(c.x(0), mean(c)), c.c(100))));
        }},
-      {"what does not belong to the largest", [](Cascade &c) {
-         return c.sum(c.select(c.equal(c.x(0), c.max(c.x(0))), c.x(1), c.x(2)));
-       }},
-      {"largest of another", [](Cascade &c) {
-         return c.sum(c.select(c.equal(c.x(1), c.max(c.x(0))), c.x(1), c.c(0)));
-       }},
-      {"absolute", [&](Cascade &c) { return c.sum(c.fn(ScalarOp::Abs, c.pool.sub(c.x(0), mean(c)))); }},
+      {"what does not belong to the largest",
+       [](Cascade &c) { return c.sum(c.select(c.equal(c.x(0), c.max(c.x(0))), c.x(1), c.x(2))); }},
+      {"largest of another",
+       [](Cascade &c) { return c.sum(c.select(c.equal(c.x(1), c.max(c.x(0))), c.x(1), c.c(0))); }},
+      {"absolute",
+       [&](Cascade &c) { return c.sum(c.fn(ScalarOp::Abs, c.pool.sub(c.x(0), mean(c)))); }},
   };
   for (auto &[name, build] : rejected) {
     SCOPED_TRACE(name);
@@ -440,7 +489,8 @@ TEST(Cascade, RandomCascades) {
       case 8:
         return c.fn(ScalarOp::Tanh, a);
       case 9:
-        return c.select(c.less(c.j(), c.c(static_cast<double>(random() % 12))), a, c.c(random() % 2 ? 0 : -inf));
+        return c.select(c.less(c.j(), c.c(static_cast<double>(random() % 12))), a,
+                        c.c(random() % 2 ? 0 : -inf));
       case 10:
         return c.fn(ScalarOp::Relu, a);
       case 11: {
@@ -472,11 +522,13 @@ TEST(Cascade, RandomCascades) {
         continue;
       compared = true;
       double got = c.streamed(*plan, random);
-      EXPECT_NEAR(got, expected, 1e-6 * (1 + std::abs(expected))) << "trial " << trial << ": " << text(output);
+      EXPECT_NEAR(got, expected, 1e-6 * (1 + std::abs(expected)))
+          << "trial " << trial << ": " << text(output);
     }
     ++(compared ? (plan->passes == 1 ? onePass : more) : skipped);
   }
-  std::printf("one pass %d, more passes %d, stored %d, not finite %d\n", onePass, more, stored, skipped);
+  std::printf("one pass %d, more passes %d, stored %d, not finite %d\n", onePass, more, stored,
+              skipped);
   EXPECT_GT(onePass, 800);
 }
 } // namespace

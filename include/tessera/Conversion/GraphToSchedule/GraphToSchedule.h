@@ -12,7 +12,8 @@ class Pass;
 
 namespace tessera {
 
-/// `convert-graph-to-sched`: partitions every function into kernels and decides their schedules for a machine.
+/// `convert-graph-to-sched`: partitions every function into kernels and decides their schedules for
+/// a machine.
 std::unique_ptr<mlir::Pass> createConvertGraphToSchedulePass(const MachineModel &machine = {});
 void registerConvertGraphToSchedulePass();
 

@@ -1,0 +1,14 @@
+//===- Levels.h - Reductions along the stream into passes and states ------===//
+#ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_LEVELS_H
+#define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_LEVELS_H
+
+#include "KernelPlan.h"
+
+namespace tessera {
+
+/// Assigns passes to the levels of a plan and resolves them, and its outputs, to states.
+std::optional<Cut> planLevels(ExprPool &pool, KernelPlan &plan);
+
+} // namespace tessera
+
+#endif
