@@ -660,9 +660,18 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
 
 std::optional<std::vector<SeparatedTerm>> Separator::separateSum(Expr body) {
   reason.clear();
+  // What has no statistic in it can always be summed as it is.
+  auto asItIs = [&]() -> std::optional<Terms> {
+    if (hasR(body))
+      return std::nullopt;
+    SeparatedTerm whole;
+    whole.a = pool.constant(1, body->type);
+    whole.b = body;
+    return Terms{whole};
+  };
   auto terms = separate(body);
   if (!terms)
-    return terms;
+    return asItIs();
   // An exponent that is bounded needs no gauge: it is an ordinary factor.
   for (SeparatedTerm &t : *terms)
     if (!t.beta.isZero()) {
@@ -672,7 +681,8 @@ std::optional<std::vector<SeparatedTerm>> Separator::separateSum(Expr body) {
         t.beta = Linear();
       }
     }
-  return merge(std::move(*terms));
+  auto merged = merge(std::move(*terms));
+  return merged ? merged : asItIs();
 }
 
 std::optional<std::pair<Linear, Expr>> Separator::separateExtremum(Expr body) {
