@@ -183,7 +183,7 @@ bool Plan::isForTileUnit(MmaOp op) const {
       !partsOf(op.getRhs()))
     return false;
   int64_t m = shapeOf(op.getLhs())[0], k = shapeOf(op.getLhs())[1], n = shapeOf(op.getRhs())[1];
-  return m % 16 == 0 && m >= 32 && k % 32 == 0 && n >= 32;
+  return m % 16 == 0 && m >= 32 * partsOf(op.getRhs()) && k % 32 == 0 && n >= 32;
 }
 
 void Plan::chooseOperands(MmaOp op) {
