@@ -21,26 +21,33 @@ tessera_rt_status fail(tessera_rt_status status, std::string message) {
   return status;
 }
 
+static constexpr const char *levelNames[] = {"warning", "info", "debug"};
+
+static void writeLine(tessera_rt_log_level level, const std::string &text) {
+  // One write, so that lines of several threads and processes do not mix.
+  std::string line = std::string("tessera: ") + levelNames[level] + ": " + text + "\n";
+  ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  (void)written;
+}
+
 static int logThreshold() {
   static const int threshold = [] {
     const char *text = std::getenv("TESSERA_LOG");
-    if (!text)
-      return TESSERA_RT_LOG_WARNING;
-    if (!std::strcmp(text, "debug"))
-      return TESSERA_RT_LOG_DEBUG;
-    return !std::strcmp(text, "info") ? TESSERA_RT_LOG_INFO : TESSERA_RT_LOG_WARNING;
+    if (!text || !*text)
+      return int(TESSERA_RT_LOG_WARNING);
+    for (int level = TESSERA_RT_LOG_WARNING; level <= TESSERA_RT_LOG_DEBUG; ++level)
+      if (!std::strcmp(text, levelNames[level]))
+        return level;
+    writeLine(TESSERA_RT_LOG_WARNING,
+              "TESSERA_LOG: expected warning, info or debug, got '" + std::string(text) + "'");
+    return int(TESSERA_RT_LOG_WARNING);
   }();
   return threshold;
 }
 
 void log(tessera_rt_log_level level, const std::string &text) {
-  if (level > logThreshold())
-    return;
-  static constexpr const char *names[] = {"warning", "info", "debug"};
-  // One write, so that lines of several threads and processes do not mix.
-  std::string line = std::string("tessera: ") + names[level] + ": " + text + "\n";
-  ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-  (void)written;
+  if (level <= logThreshold())
+    writeLine(level, text);
 }
 
 std::string formatBytes(uint64_t bytes) {

@@ -26,7 +26,7 @@ static LogicalResult verifySymbols(Operation *op, Attribute attribute) {
       StringRef name = fact.getName();
       auto value = dyn_cast<IntegerAttr>(fact.getValue());
       bool isKnown = llvm::StringSwitch<bool>(name)
-                         .Cases("divisor", "hint", "min", "max", true)
+                         .Cases({"divisor", "hint", "min", "max"}, true)
                          .Default(false);
       if (!isKnown || !value)
         return op->emitError() << "expected integers divisor, hint, min or max about size "
@@ -76,7 +76,7 @@ LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
   if (name == kScalarAttr) {
     auto kind = dyn_cast<StringAttr>(attribute.getValue());
     bool isKnown =
-        kind && llvm::StringSwitch<bool>(kind).Cases("int", "float", "bool", true).Default(false);
+        kind && llvm::StringSwitch<bool>(kind).Cases({"int", "float", "bool"}, true).Default(false);
     if (!isKnown)
       return op->emitError() << "expected \"int\", \"float\" or \"bool\" as " << name << ", got "
                              << attribute.getValue();
