@@ -1,24 +1,21 @@
 //===- Coordinates.cpp - Bounds of index values ---------------------------===//
 #include "Coordinates.h"
 #include "tessera/Analysis/SizeFacts.h"
+#include <numeric>
 #include <string>
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cudatile;
 
-/// The launch of a kernel, if there is exactly one: facts of several would have to be joined.
-static tile::LaunchOp launchOf(tile::KernelOp kernel) {
-  tile::LaunchOp found;
-  unsigned count = 0;
+static SmallVector<tile::LaunchOp> launchesOf(tile::KernelOp kernel) {
+  SmallVector<tile::LaunchOp> launches;
   if (auto module = kernel->getParentOfType<ModuleOp>())
     module.walk([&](tile::LaunchOp launch) {
-      if (launch.getKernel() == kernel.getName()) {
-        found = launch;
-        ++count;
-      }
+      if (launch.getKernel() == kernel.getName())
+        launches.push_back(launch);
     });
-  return count == 1 ? found : tile::LaunchOp();
+  return launches;
 }
 
 static SymExpr parsed(Attribute attribute) {
@@ -33,7 +30,9 @@ static bool dependsOnSizesOnly(SymExpr expression) {
 }
 
 Coordinates::Coordinates(tile::KernelOp kernel) : kernel(kernel) {
-  tile::LaunchOp launch = launchOf(kernel);
+  // Facts of several launches would have to be joined: they count as none.
+  SmallVector<tile::LaunchOp> launches = launchesOf(kernel);
+  tile::LaunchOp launch = launches.size() == 1 ? launches.front() : tile::LaunchOp();
   SizeFacts facts;
   if (launch)
     facts = SizeFacts(launch->getParentOfType<func::FuncOp>());
@@ -44,6 +43,8 @@ Coordinates::Coordinates(tile::KernelOp kernel) : kernel(kernel) {
       tile::OperandViewAttr operand;
       if (launch)
         operand = cast<tile::OperandViewAttr>(launch.getViews()[view++]);
+      bool isAtStart = operand ? operand.getOffset().isConstant(0) : launches.empty();
+      offsetDivisors[argument] = isAtStart ? 0 : operand ? facts.divisor(operand.getOffset()) : 1;
       for (unsigned dim = 0; dim < type.getRank(); ++dim) {
         SymExpr size =
             operand ? operand.getSizes()[dim] : SymExpr::symbol(name + "_" + std::to_string(dim));
@@ -66,6 +67,12 @@ SymExpr Coordinates::size(Value view, unsigned dim) const { return sizes.lookup(
 
 int64_t Coordinates::strideDivisor(Value view, unsigned dim) const {
   return strideDivisors.lookup(view)[dim];
+}
+
+int64_t Coordinates::addressDivisor(Value view, int64_t base) const {
+  Type element = cast<tile::ViewType>(view.getType()).getElementType();
+  int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
+  return std::gcd(base, offsetDivisors.lookup(view) * bytes);
 }
 
 bool Coordinates::hasPositiveStride(Value view, unsigned dim) const {

@@ -22,6 +22,9 @@ public:
   /// What is known to divide a stride of a view argument, in elements.
   int64_t strideDivisor(mlir::Value view, unsigned dim) const;
 
+  /// What is known to divide the address of a view argument, in bytes, when `base` divides that of
+  /// the memory it lies in.
+  int64_t addressDivisor(mlir::Value view, int64_t base) const;
   /// Whether it is known not to be negative: all but the strides of arguments that come as they
   /// are.
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
@@ -42,7 +45,8 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<SymExpr>> sizes;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> strideDivisors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<bool>> positiveStrides;
-  llvm::DenseMap<mlir::Value, SymExpr> arguments; // index arguments
+  llvm::DenseMap<mlir::Value, int64_t> offsetDivisors; // in elements, 0 for no offset
+  llvm::DenseMap<mlir::Value, SymExpr> arguments;      // index arguments
   llvm::SmallVector<SymExpr> grid;
 };
 

@@ -89,7 +89,8 @@ void KernelLowering::declare() {
     }
     Tensor &tensor = tensors[argument];
     if (role == WordRole::Address)
-      tensor.pointer = b.assumeDivisible(value, options.addressAlignment);
+      tensor.pointer =
+          b.assumeDivisible(value, coordinates.addressDivisor(argument, options.addressAlignment));
     else
       (role == WordRole::Size ? tensor.sizes : tensor.strides).push_back(value);
   });
@@ -178,7 +179,7 @@ LogicalResult KernelLowering::lower(mlir::Operation &op) {
 // Control
 //===----------------------------------------------------------------------===//
 
-/// Runs `lowerRegion`, which may change the tokens, and returns what it yields and the tokens.
+/// What a region yields, with the tokens behind it.
 static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
                                   Builder::Values yielded) {
   for (auto &[view, token] : tokens)
@@ -186,10 +187,20 @@ static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
   return yielded;
 }
 
+/// The first value of something that a loop carries. Release 13.4 of the assembler crashes where a
+/// loop goes on with a number that another loop reduced; a product in between avoids it.
+Value KernelLowering::initialValue(mlir::Value value) {
+  auto type = dyn_cast<mlir::RankedTensorType>(value.getType());
+  bool isReduced = type && type.getRank() == 0 && value.getDefiningOp<scf::ForOp>();
+  if (!isReduced || !isa<mlir::FloatType>(type.getElementType()))
+    return get(value);
+  return b.mul(get(value), fill(get(value), 1));
+}
+
 LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
   Values initial;
   for (mlir::Value value : loop.getInitArgs())
-    initial.push_back(get(value));
+    initial.push_back(initialValue(value));
   initial = withTokens(tokens, initial);
   size_t carried = loop.getInitArgs().size();
   auto takeTokens = [&](const Values &from, size_t offset) {

@@ -42,6 +42,7 @@ private:
   mlir::LogicalResult lower(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  Value initialValue(mlir::Value value);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
   mlir::LogicalResult lowerIndex(mlir::Operation &op);
   void setLocation(mlir::Location location);

@@ -171,11 +171,7 @@ Builder::Values KernelLowering::indicesFor(const Access &access) {
 
 std::pair<Value, Value> KernelLowering::pointersFor(const Access &access) {
   const Tensor &tensor = tensors[access.view];
-  Type wide = b.tile(TypeKind::I64, access.shape);
   Value offsets, mask;
-  auto also = [&](Value condition) {
-    mask = mask ? b.elementwise(Opcode::AndI, {mask, condition}) : condition;
-  };
   for (int64_t dim = 0; dim < int64_t(access.type().getRank()); ++dim) {
     // Positions along this dimension, in 64 bits: a coordinate far outside must stay outside.
     Value position = b.convert(get(access.coords[dim]), TypeKind::I64);
@@ -196,9 +192,11 @@ std::pair<Value, Value> KernelLowering::pointersFor(const Access &access) {
     offsets = offsets ? b.add(offsets, step) : step;
     if (!access.isChecked)
       continue;
+    // As an unsigned number a negative position is beyond every size.
     Value end = splat(b.convert(tensor.sizes[dim], TypeKind::I64), access.shape);
-    also(b.compare(Predicate::GreaterOrEqual, position, b.constantInt(wide, 0)));
-    also(b.compare(Predicate::Less, position, end));
+    Value inside =
+        b.compare(Predicate::Less, position, end, Ordering::Ordered, Signedness::Unsigned);
+    mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
   }
   Value pointers = splat(tensor.pointer, access.shape);
   return {offsets ? b.offset(pointers, offsets) : pointers, mask};

@@ -92,8 +92,13 @@ LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
                ? ScalarOp::Minimum
                : ScalarOp::Maximum;
   mlir::Type joined = isBool ? mlir::IntegerType::get(reduce.getContext(), 32) : element;
+  // Without care for nan a maximum is one instruction.
+  bool isFast = reduce.getSkipNan() && isa<mlir::FloatType>(element);
+  Opcode fast = kind == ReduceOp::Max ? Opcode::MaxF : Opcode::MinF;
   for (int64_t dim : llvm::reverse(reduce.getDims()))
     value = b.reduce({value}, dim, {identity}, [&](const Values &arguments) {
+      if (isFast)
+        return Values{b.elementwise(fast, arguments)};
       return Values{scalar(join, {arguments[0], arguments[1]}, joined)};
     })[0];
   set(reduce, isBool ? b.convert(value, TypeKind::I1) : value);

@@ -5,9 +5,7 @@
 // CHECK-LABEL: entry @outside
 // CHECK-NOT: make_tensor_view
 // CHECK: [[AT:%[0-9]+]] = addi {{.*}} : tile<64xi64>
-// CHECK: [[LOW:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {greater_than_or_equal, signed}
-// CHECK: [[HIGH:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {less_than, signed}
-// CHECK: [[IN:%[0-9]+]] = andi [[LOW]], [[HIGH]]
+// CHECK: [[IN:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {less_than, unsigned}
 // CHECK: [[P:%[0-9]+]] = offset {{%[0-9]+}}, [[AT]] : tile<64xptr<f32>>
 // CHECK: [[PAD:%[0-9]+]] = constant 1 : tile<64xf32>
 // CHECK: load_ptr_tko source [[P]] mask [[IN]] padding_value [[PAD]] {weak}
@@ -71,5 +69,27 @@ tile.kernel @ordered(%x: !v) grid 1 {
   }
   %u = tile.load %x[%c1] dims [0] : !v -> tensor<64xf32>
   tile.store %u, %x[%c0] dims [0] : tensor<64xf32>, !v
+  tile.return
+}
+
+// -----
+
+// A view that begins inside a tensor is aligned as far as its offset is.
+// CHECK-LABEL: entry @shifted
+// CHECK: assume %0 {div_by<8>} : tile<ptr<f32>>
+// CHECK: assume {{%[0-9]+}} {div_by<16>} : tile<ptr<f32>>
+func.func @shift(%x: !gir.tensor<256, f32>) -> !gir.tensor<256, f32> {
+  %0 = tile.empty : !gir.tensor<256, f32>
+  tile.launch @shifted grid ["1"] (%x, %0) views
+    [#tile.operand<offset "2", sizes ["64"], strides ["1"]>,
+     #tile.operand<offset "64", sizes ["64"], strides ["1"]>] sizes []
+    : !gir.tensor<256, f32>, !gir.tensor<256, f32>
+  return %0 : !gir.tensor<256, f32>
+}
+!v = !tile.view<64xf32, strides = [1]>
+tile.kernel @shifted(%x: !v, %y: !v) grid 1 {
+  %i = tile.program_id 0
+  %t = tile.load %x[%i] dims [0] pad 0.0 : f32 : !v -> tensor<64xf32>
+  tile.store %t, %y[%i] dims [0] bounded : tensor<64xf32>, !v
   tile.return
 }

@@ -19,7 +19,8 @@ struct LoweringOptions {
   /// Sizes, strides and coordinates of 64 bits; narrower ones serve tensors of less than 2^31
   /// elements.
   bool wideIndices = false;
-  /// What the host guarantees to divide every address, in bytes.
+  /// What the host guarantees to divide every tensor's address, in bytes; views that begin inside a
+  /// tensor are aligned as far as their offset is.
   unsigned addressAlignment = 16;
   /// For each entry; by architecture or "default".
   std::map<std::string, EntryHints> hints;
