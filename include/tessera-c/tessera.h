@@ -23,7 +23,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010000u
+#define TESSERA_ABI_VERSION 0x00010001u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -116,13 +116,15 @@ typedef struct tessera_compile_request {
   const char *function;  ///< name of the function to compile; null: the only one of the text
   const tessera_argument *arguments;
   uint64_t argument_count;
-  /// "cpu" (this machine), or an architecture with features as in tessera_rt_host_target.
+  /// "cpu" (this machine), an architecture with features as in tessera_rt_host_target, or a GPU:
+  /// "sm_90", "sm_90:tileir,aarch64" where its host is another machine than this one.
   const char *target;
   const tessera_option *options; ///< "numerics", "matmul", "fast_math", "deterministic", …
   uint64_t option_count;
   tessera_resolve_fn resolve; ///< null: the text is a whole file and resolves its names itself
   void *resolve_user;
-  /// Stages whose text is wanted: "graph" "sched" "tile" "target" "llvm" "asm" "explain".
+  /// Stages whose text is wanted: "graph" "sched" "tile" "target" "explain", of a CPU "llvm" "asm",
+  /// of a GPU "tileir" and the bytes of "tileir-bytecode" "cubin".
   const char *const *stages;
   uint64_t stage_count;
   int32_t no_code; ///< stop after the last wanted stage: the result has no bundle
@@ -157,6 +159,9 @@ TESSERA_API tessera_status tessera_result_status(const tessera_result *result);
 TESSERA_API const void *tessera_result_bundle(const tessera_result *result, uint64_t *length);
 /// The text of a stage that was asked for; null when it was not or was not reached.
 TESSERA_API const char *tessera_result_ir(const tessera_result *result, const char *stage);
+/// The same with its length, for stages that are bytes. Since ABI 1.1.
+TESSERA_API const void *tessera_result_stage(const tessera_result *result, const char *stage,
+                                             uint64_t *length);
 /// JSON: {"function", "target", "class": {…}, "guards": ["…"], "kernels": [{…}], "timings": {stage:
 /// milliseconds}}.
 TESSERA_API const char *tessera_result_report(const tessera_result *result);

@@ -8,7 +8,7 @@
 // - everything else is bound by memory: long contiguous runs, a few rows at a time.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Analysis/CostModel.h"
+#include "GpuTiles.h"
 
 #include <algorithm>
 
@@ -163,5 +163,7 @@ private:
 void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
   for (Dim &dim : shape.dims)
     dim.tile = 1;
+  if (machine.isGpu)
+    return chooseGpuTiles(machine, facts, shape);
   Chooser(machine, facts, shape).run();
 }

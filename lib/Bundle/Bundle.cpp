@@ -6,10 +6,22 @@
 using namespace mlir;
 using namespace tessera;
 
-FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
-                                                    const std::string &manifest) {
+static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, rt::CodeImage image,
+                                            const std::string &manifest) {
   rt::Bundle bundle;
   bundle.manifest = manifest;
+  bundle.images.push_back(std::move(image));
+  for (auto program : module.getBody().getOps<target::ProgramOp>()) {
+    FailureOr<rt::Program> written = makeProgram(program);
+    if (failed(written))
+      return failure();
+    bundle.functions.push_back({program.getSymName().str(), 0, rt::encode(*written)});
+  }
+  return rt::encode(bundle);
+}
+
+FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
+                                                    const std::string &manifest) {
   FailureOr<cpu::Image> image = cpu::emitImage(module);
   if (failed(image))
     return failure();
@@ -18,12 +30,16 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
   code.code = std::move(image->code);
   for (const cpu::Image::Kernel &kernel : image->kernels)
     code.kernels.push_back({kernel.name, kernel.offset, kernel.scratchBytes, {}});
-  bundle.images.push_back(std::move(code));
-  for (auto program : module.getBody().getOps<target::ProgramOp>()) {
-    FailureOr<rt::Program> written = makeProgram(program);
-    if (failed(written))
-      return failure();
-    bundle.functions.push_back({program.getSymName().str(), 0, rt::encode(*written)});
-  }
-  return rt::encode(bundle);
+  return pack(module, std::move(code), manifest);
+}
+
+FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, Cubin cubin,
+                                                    const std::string &manifest) {
+  rt::CodeImage code;
+  code.target = std::move(cubin.target);
+  code.code = std::move(cubin.code);
+  for (auto image : module.getBody().getOps<target::ImageOp>())
+    for (auto name : image.getKernels().getAsRange<StringAttr>())
+      code.kernels.push_back({name.str(), 0, 0, {}});
+  return pack(module, std::move(code), manifest);
 }

@@ -64,6 +64,15 @@ const char *tessera_result_ir(const tessera_result *result, const char *stage) {
   return found == result->stages.end() ? nullptr : found->second.c_str();
 }
 
+const void *tessera_result_stage(const tessera_result *result, const char *stage,
+                                 uint64_t *length) {
+  auto found = result->stages.find(std::string_view(stage));
+  bool known = found != result->stages.end();
+  if (length)
+    *length = known ? found->second.size() : 0;
+  return known ? found->second.data() : nullptr;
+}
+
 const char *tessera_result_report(const tessera_result *result) { return result->report.c_str(); }
 
 uint64_t tessera_result_guarded_count(const tessera_result *result) {

@@ -1,6 +1,7 @@
 //===- Backend.h - From Tile IR to machine code ----------------*- C++ -*-===//
 //
-// The last stages of a compilation for one machine: target → llvm → asm → bundle.
+// The last stages of a compilation for one machine: for CPUs target → llvm → asm → bundle, for GPUs
+// by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_BACKEND_H
@@ -8,31 +9,43 @@
 
 #include "Compilation.h"
 #include "tessera/Analysis/CostModel.h"
-#include "tessera/CodeGen/CPU/CPU.h"
+#include "tessera/Dialect/Target/IR/Target.h"
+
+#include <memory>
 
 namespace tessera {
 
 class Backend {
 public:
-  /// "cpu", a baseline ("x86-64-v3", "aarch64"), or an architecture with features
-  /// ("x86_64:avx2,fma"); nothing for another name.
-  static std::optional<Backend> forTarget(const std::string &name);
+  virtual ~Backend() = default;
+
+  /// "cpu", a baseline ("x86-64-v3", "aarch64"), an architecture with features
+  /// ("x86_64:avx2,fma"), or a GPU ("sm_90", "sm_90:tileir,aarch64" where its host is another
+  /// machine than this); null for another name.
+  static std::unique_ptr<Backend> forTarget(const std::string &name);
   static std::string supportedTargets();
 
-  std::string name() const { return target.runtimeTarget(); }
+  /// The target as the runtime writes it.
+  virtual std::string name() const = 0;
+  /// Whether a stage after Target IR exists here; those before it always do.
+  virtual bool hasStage(Stage stage) const = 0;
   /// What the cost model knows of the machine.
-  MachineModel machine() const;
+  virtual MachineModel machine() const = 0;
 
   /// Goes on from Tile or Target IR to stage `last`. False after an error.
   bool finish(Compilation &compilation, Stage last) const;
 
-private:
-  explicit Backend(cpu::CpuTarget target) : target(std::move(target)) {}
-  bool lower(Compilation &compilation) const;
-  bool keepTexts(Compilation &compilation, target::ModuleOp module) const;
-
-  cpu::CpuTarget target;
+protected:
+  /// Tile IR to Target IR.
+  virtual mlir::LogicalResult lower(mlir::ModuleOp module) const = 0;
+  /// Keeps the texts that are wanted of the stages after Target IR, and the bundle if that is last.
+  virtual mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module,
+                                   Stage last) const = 0;
 };
+
+/// Null for a name that is none of this kind.
+std::unique_ptr<Backend> createCpuBackend(const std::string &name);
+std::unique_ptr<Backend> createCudaTileBackend(const std::string &name);
 
 } // namespace tessera
 

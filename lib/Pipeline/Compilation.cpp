@@ -152,6 +152,15 @@ void Compilation::keepText() {
   os << "\n";
 }
 
+std::string Compilation::manifest() const {
+  llvm::json::Object entry{{"functions", llvm::json::Array{result.info.function}}};
+  if (result.info.returnsTuple)
+    entry["tuples"] = llvm::json::Array{result.info.function};
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(entry));
+  return text;
+}
+
 void Compilation::addTime(std::string_view name, double milliseconds) {
   llvm::json::Value &times = result.report["timings"];
   if (times.kind() != llvm::json::Value::Object)

@@ -37,6 +37,9 @@ public:
   void keepText();
   bool wantsText(Stage stage) const { return request.texts.count(stage) != 0; }
 
+  /// What a bundle says about itself, as JSON.
+  std::string manifest() const;
+
   /// Adds to a stage's time.
   void addTime(std::string_view name, double milliseconds);
   /// Ends the walk with an error of ours.

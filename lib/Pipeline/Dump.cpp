@@ -1,6 +1,8 @@
 //===- Dump.cpp - The stages of every compilation as files ----------------===//
 #include "Dump.h"
 
+#include "Backend.h"
+
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -14,11 +16,13 @@ namespace tessera {
 
 Dump::Dump(std::string folder, const CompileRequest &request)
     : folder(std::move(folder)), widened(request), asked(request.texts) {
-  Stage last = request.code ? Stage::Asm : Stage::Graph;
+  Stage last = request.code ? Stage::TileIR : Stage::Graph;
   if (!request.texts.empty())
     last = std::max(last, *request.texts.rbegin());
+  std::unique_ptr<Backend> backend = Backend::forTarget(request.target);
   for (int stage = int(Stage::Graph); stage <= int(last); ++stage)
-    widened.texts.insert(Stage(stage));
+    if (Stage(stage) <= Stage::Target || (backend && backend->hasStage(Stage(stage))))
+      widened.texts.insert(Stage(stage));
 }
 
 std::optional<Dump> Dump::fromEnvironment(const CompileRequest &request) {
@@ -29,7 +33,19 @@ std::optional<Dump> Dump::fromEnvironment(const CompileRequest &request) {
 }
 
 static llvm::StringRef extensionOf(Stage stage) {
-  return stage == Stage::LLVM ? "ll" : stage == Stage::Asm ? "s" : "mlir";
+  switch (stage) {
+  case Stage::LLVM:
+    return "ll";
+  case Stage::Asm:
+    return "s";
+  case Stage::TileIR:
+    return "txt";
+  case Stage::TileIRBytecode:
+  case Stage::Cubin:
+    return "bin";
+  default:
+    return "mlir";
+  }
 }
 
 void Dump::write(CompileResult &result) const {

@@ -72,12 +72,19 @@ void reportProgram(CompileResult &result) {
 bool walk(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
-  std::optional<Backend> backend = Backend::forTarget(request.target);
+  std::unique_ptr<Backend> backend = Backend::forTarget(request.target);
   if (!backend) {
     compilation.fail(Outcome::Unsupported, "target '" + request.target + "' is not supported, " +
                                                Backend::supportedTargets());
     return false;
   }
+  for (Stage stage : request.texts)
+    if (stage > Stage::Target && !backend->hasStage(stage)) {
+      compilation.fail(Outcome::Unsupported, "stage '" + std::string(stageName(stage)) +
+                                                 "' does not exist for target '" + request.target +
+                                                 "'");
+      return false;
+    }
   result.report["target"] = backend->name();
   if (!compilation.start())
     return false;

@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-static constexpr std::string_view stageNames[] = {"graph", "sched", "tile",  "target",
-                                                  "llvm",  "asm",   "bundle"};
+static constexpr std::string_view stageNames[] = {
+    "graph", "sched", "tile", "target", "llvm", "asm", "tileir", "tileir-bytecode", "cubin", "bundle"};
 
 std::string_view stageName(Stage stage) { return stageNames[size_t(stage)]; }
 

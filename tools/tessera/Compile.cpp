@@ -9,10 +9,11 @@ namespace tessera::cli {
 /// Writes the text of a stage; what was asked for but not reached is an error.
 static int emitStage(const tessera_result *result, const std::string &stage,
                      const Options &options) {
-  const char *text = tessera_result_ir(result, stage.c_str());
+  uint64_t length = 0;
+  const void *text = tessera_result_stage(result, stage.c_str(), &length);
   if (!text)
     return usageError("there is no stage '" + stage + "' for target '" + options.target + "'");
-  return writeOutput(options.output, text, std::strlen(text)) ? Success : Usage;
+  return writeOutput(options.output, text, length) ? Success : Usage;
 }
 
 int compile(const Options &options) {

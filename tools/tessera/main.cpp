@@ -28,7 +28,7 @@ void addProgramOptions(CLI::App &command, Options &options) {
                   "scale=0.5, on=true")
       ->take_all()
       ->expected(1);
-  command.add_option("--target", options.target, "cpu, or an architecture with features")
+  command.add_option("--target", options.target, "cpu, an architecture with features, or a GPU such as sm_90")
       ->capture_default_str();
   command.add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
       ->take_all()

@@ -15,7 +15,9 @@
 namespace tessera {
 
 struct MachineModel {
-  int64_t cores = 2;
+  /// A GPU: a program is a tile block, its tiles are powers of two and live in registers and shared memory.
+  bool isGpu = false;
+  int64_t cores = 2; ///< of a GPU: multiprocessors
   int64_t vectorBytes = 64;
   int64_t l1Bytes = 48 << 10;
   int64_t l2Bytes = 2 << 20;
@@ -41,6 +43,7 @@ struct KernelShape {
   /// Whether a condition drops elements of the stream: small blocks then lie inside or outside of it as a whole.
   bool masked = false;
   unsigned elementBytes = 4;
+  unsigned storageBytes = 4; ///< of the widest element in memory
 };
 
 /// Fills every dimension's tile.

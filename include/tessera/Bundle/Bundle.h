@@ -24,6 +24,15 @@ mlir::FailureOr<rt::Program> makeProgram(target::ProgramOp program);
 mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module,
                                                  const std::string &manifest = "{}");
 
+/// A GPU's kernels, assembled.
+struct Cubin {
+  std::string target; ///< as the runtime writes it: "sm_90:tileir,x86_64"
+  std::vector<uint8_t> code;
+};
+/// Packs a module whose kernels are the entries of a cubin.
+mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, Cubin cubin,
+                                                 const std::string &manifest = "{}");
+
 } // namespace tessera
 
 #endif

@@ -2,7 +2,8 @@
 //
 // The named stages of a compilation and the one function that walks them:
 //
-//   source → graph → sched → tile → target → llvm → asm → bundle
+//   source → graph → sched → tile → target → llvm → asm → bundle                        CPUs
+//                                         → tileir → tileir-bytecode → cubin → bundle    GPUs
 //
 // A request starts from source text, or from the IR text of any stage up to target: a dump that was
 // edited continues from there. The texts of stages are made only when they are asked for. Every
@@ -31,7 +32,7 @@ class DialectRegistry;
 
 namespace tessera {
 
-enum class Stage { Graph, Sched, Tile, Target, LLVM, Asm, Bundle };
+enum class Stage { Graph, Sched, Tile, Target, LLVM, Asm, TileIR, TileIRBytecode, Cubin, Bundle };
 
 /// "graph", "sched", …
 std::string_view stageName(Stage stage);
@@ -50,7 +51,7 @@ struct CompileRequest {
   Request program;
   /// The text is the IR of some stage, not source.
   bool isIR = false;
-  /// "cpu" for this machine, else an architecture with features: "x86_64:avx2,fma".
+  /// "cpu" for this machine, an architecture with features: "x86_64:avx2,fma", or a GPU: "sm_90".
   std::string target = "cpu";
   /// Stages whose text is wanted.
   std::set<Stage> texts;
@@ -64,7 +65,7 @@ struct CompileResult {
   Outcome outcome = Outcome::Ok;
   Diagnostics diagnostics;
   FrontendInfo info;
-  std::map<Stage, std::string> texts;
+  std::map<Stage, std::string> texts; ///< bytes for the stages tileir-bytecode and cubin
   std::string explanation;
   std::vector<uint8_t> bundle;
   /// {"function", "target", "class", "guards", "kernels", "timings"}, see tessera_result_report.

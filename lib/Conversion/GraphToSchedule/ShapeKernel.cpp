@@ -142,6 +142,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
 
   KernelShape shape;
   shape.elementBytes = std::max(4u, bytes);
+  shape.storageBytes = bytes;
   visitExprs(roots, [&](Expr e) {
     shape.masked |=
         e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream);

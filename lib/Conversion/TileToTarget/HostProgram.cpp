@@ -18,14 +18,16 @@ namespace {
 
 class HostConverter {
 public:
-  HostConverter(ModuleOp module, func::FuncOp function, OpBuilder &builder)
-      : module(module), function(function), builder(builder) {}
+  HostConverter(ModuleOp module, func::FuncOp function, OpBuilder &builder,
+                const HostProgramOptions &options)
+      : module(module), function(function), builder(builder), options(options) {}
   LogicalResult run();
 
 private:
   void convertArguments();
   void addLayoutGuards(unsigned index, StringRef name, gir::TensorType type);
   void addFactGuards();
+  void addCountGuard(Value tensor, const Twine &name);
   void guard(SymExpr lhs, StringRef predicate, SymExpr rhs, const Twine &message);
   LogicalResult convertLaunch(tile::LaunchOp op);
   SymExpr strideOf(Value tensor, unsigned dim);
@@ -35,6 +37,7 @@ private:
   ModuleOp module;
   func::FuncOp function;
   OpBuilder &builder;
+  const HostProgramOptions &options;
   IRMapping mapping;
   llvm::DenseMap<Value, std::string> names; // arguments
 };
@@ -82,7 +85,28 @@ void HostConverter::convertArguments() {
               "expected size {1} in dimension " + Twine(d) + " of '" + name + "', got {0}");
     }
     addLayoutGuards(i, name, type);
+    if (scalar)
+      continue;
+    if (options.addressAlignment > 1)
+      guard(SymExpr::symbol(name + ".address"), "multiple", options.addressAlignment,
+            "expected an address that is a multiple of {1} for '" + name + "', got {0}");
+    addCountGuard(argument, "'" + name + "'");
   }
+}
+
+/// Steps of any size are taken between elements, so what is counted is how far they reach.
+void HostConverter::addCountGuard(Value tensor, const Twine &name) {
+  auto type = cast<gir::TensorType>(tensor.getType());
+  if (!options.maxElements || !type.getRank())
+    return;
+  SymExpr reach = 0;
+  for (unsigned d = 0; d < type.getRank(); ++d) {
+    SymExpr stride = strideOf(tensor, d);
+    reach = reach + (type.getDim(d) - 1) * SymExpr::max(stride, SymExpr(0) - stride);
+  }
+  if (!reach.isConstant() || reach.constantValue() > options.maxElements)
+    guard(reach, "le", options.maxElements,
+          "expected " + name + " to reach over at most {1} elements, got {0}");
 }
 
 void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorType type) {
@@ -172,6 +196,8 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
   };
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
+    if (role == WordRole::Grid && !options.gridWords)
+      return;
     if (role == WordRole::Grid)
       return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getGrid()[dim]).getValue()));
     if (role == WordRole::Scalar) {
@@ -209,6 +235,7 @@ LogicalResult HostConverter::run() {
   addFactGuards();
   for (Operation &op : function.front()) {
     if (auto empty = dyn_cast<tile::EmptyOp>(op)) {
+      addCountGuard(empty.getResult(), "memory");
       mapping.map(empty.getResult(),
                   target::AllocateOp::create(builder, op.getLoc(), empty.getType()).getResult());
     } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
@@ -228,12 +255,13 @@ LogicalResult HostConverter::run() {
   return success();
 }
 
-LogicalResult tessera::convertHostFunctions(ModuleOp module, target::ModuleOp target) {
+LogicalResult tessera::convertHostFunctions(ModuleOp module, target::ModuleOp target,
+                                            const HostProgramOptions &options) {
   OpBuilder builder = OpBuilder::atBlockBegin(&target.getBody().front());
   for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
     if (function.isDeclaration())
       continue;
-    if (failed(HostConverter(module, function, builder).run()))
+    if (failed(HostConverter(module, function, builder, options).run()))
       return failure();
     function.erase();
   }

@@ -7,10 +7,21 @@
 
 namespace tessera {
 
+/// What the kernels of a target ask of a host program.
+struct HostProgramOptions {
+  /// Kernels are told the sizes of their grid, after all other words.
+  bool gridWords = true;
+  /// What must divide the address of every argument, in bytes.
+  int64_t addressAlignment = 1;
+  /// The largest number of elements that a kernel can count in one tensor; 0: any.
+  int64_t maxElements = 0;
+};
+
 /// Replaces every function of `module` (made of tile.empty and tile.launch) by a
 /// tessera_target.program at the head of `target`. The tile kernels that are launched must still be
 /// in `module`: their argument types fix the words.
-mlir::LogicalResult convertHostFunctions(mlir::ModuleOp module, target::ModuleOp target);
+mlir::LogicalResult convertHostFunctions(mlir::ModuleOp module, target::ModuleOp target,
+                                         const HostProgramOptions &options = {});
 
 } // namespace tessera
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Target/IR/Target.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,6 +62,14 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got (")
            << types << ")";
   return success();
+}
+
+llvm::ArrayRef<uint8_t> ImageOp::getBytes() {
+  auto resource = dyn_cast<DenseResourceElementsAttr>(getCode());
+  AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
+  if (!blob)
+    return {};
+  return {reinterpret_cast<const uint8_t *>(blob->getData().data()), blob->getData().size()};
 }
 
 LogicalResult ArgumentOp::verify() {

@@ -16,7 +16,7 @@ def Target_Dialect : Dialect {
     A `tessera_target.module` is what is packed into a bundle: for each function of the source a
     `tessera_target.program` (sizes, guards, memory and launches as expressions that the runtime interprets), and the
     kernels that the launches name. A kernel's body is the code of one machine: for a CPU, structured control flow
-    (`scf`) over `llvm` operations on vectors of the machine's width.
+    (`scf`) over `llvm` operations on vectors of the machine's width; for a GPU by way of CUDA Tile IR, one image with all of them.
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::tessera::gir::GraphDialect"];
@@ -85,6 +85,24 @@ def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `config` $config attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
+}
+
+def Target_ImageOp : Target_Op<"image", [Symbol]> {
+  let summary = "kernels that are code already";
+  let description = [{
+    Stands where a machine's kernels are one module in a format of their own: `tileir` is CUDA Tile IR's bytecode, which
+    the assembler turns into a cubin. `kernels` names the entries; a kernel's parameters are the words of its launches.
+
+    ```mlir
+    tessera_target.image @kernels format "tileir" kernels ["double_0"] code dense_resource<kernels> : tensor<812xui8>
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels, ElementsAttr:$code);
+  let assemblyFormat = "$sym_name `format` $format `kernels` $kernels `code` $code attr-dict";
+  let extraClassDeclaration = [{
+    /// The code; empty where its resource is not there.
+    ::llvm::ArrayRef<uint8_t> getBytes();
+  }];
 }
 
 def Target_ReturnOp : Target_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {

@@ -1,0 +1,146 @@
+//===- GpuTiles.cpp - Tile sizes for GPUs ---------------------------------===//
+//
+// A program of the grid is one tile block. Its accumulators are in registers, what it streams goes through shared
+// memory, and the machine wants at least one block for each multiprocessor:
+// - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine;
+// - a stream with inner contractions keeps 128 rows and walks 128 columns at a time;
+// - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
+// Tiles are powers of two that may be larger than the dimension; accesses beyond it are masked.
+//
+//===----------------------------------------------------------------------===//
+#include "GpuTiles.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace tessera;
+
+namespace {
+using Dim = KernelShape::Dim;
+
+class GpuChooser {
+public:
+  GpuChooser(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape)
+      : machine(machine), facts(facts), shape(shape) {}
+
+  void run() {
+    const KernelShape::Contraction *outer = nullptr;
+    bool inner = false;
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      if (c.inner)
+        inner = true;
+      else if (!outer)
+        outer = &c;
+    }
+    if (inner)
+      chain();
+    else if (outer && !outer->rows.empty() && !outer->columns.empty())
+      product(*outer);
+    else
+      memoryBound();
+  }
+
+private:
+  Dim *find(const std::string &name) {
+    for (Dim &dim : shape.dims)
+      if (dim.name == name)
+        return &dim;
+    return nullptr;
+  }
+
+  /// The smallest power of two that holds the dimension, at most `cap`.
+  int64_t bounded(const Dim &dim, int64_t cap) const {
+    int64_t size = std::clamp<int64_t>(facts.max(dim.size), 1, cap);
+    return std::min<int64_t>(llvm::PowerOf2Ceil(size), cap);
+  }
+
+  int64_t programs() const {
+    int64_t count = 1;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel)
+        count *= std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
+    return count;
+  }
+
+  /// Halves the dimension's tile while there are fewer programs than multiprocessors.
+  void spread(Dim *dim, int64_t least) {
+    while (dim && dim->tile / 2 >= least && programs() < machine.cores)
+      dim->tile /= 2;
+  }
+
+  void product(const KernelShape::Contraction &c) {
+    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
+    bool narrow = shape.storageBytes <= 2;
+    over->tile = std::max<int64_t>(16, bounded(*over, narrow ? 64 : 32));
+    rows->tile = std::max<int64_t>(16, bounded(*rows, 128));
+    columns->tile = std::max<int64_t>(16, bounded(*columns, narrow ? 256 : 128));
+    spread(columns, 64);
+    spread(rows, 64);
+    spread(columns, 32);
+  }
+
+  void chain() {
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      for (const std::string &name : c.over)
+        if (Dim *dim = find(name))
+          dim->tile = bounded(*dim, 256);
+      if (!c.inner && !c.columns.empty())
+        if (Dim *dim = find(c.columns.back()); dim && dim->role == Dim::Parallel)
+          dim->tile = bounded(*dim, 256);
+    }
+    Dim *row = nullptr;
+    for (const KernelShape::Contraction &c : shape.contractions)
+      for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
+        Dim *dim = side->empty() ? nullptr : find(side->back());
+        if (dim && dim->role == Dim::Stream)
+          dim->tile = bounded(*dim, 128);
+        else if (dim && dim->role == Dim::Parallel && dim->tile == 1)
+          (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, 128));
+      }
+    spread(row, 64);
+  }
+
+  void memoryBound() {
+    if (shape.dims.empty())
+      return;
+    constexpr int64_t elements = 4096, longestRow = 16384;
+    bool streams =
+        std::any_of(shape.dims.begin(), shape.dims.end(), [](Dim &d) { return d.role == Dim::Stream; });
+    Dim &last = shape.dims.back();
+    if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
+      last.tile = bounded(last, 64);
+      for (const std::string &name : shape.otherContiguous)
+        if (Dim *dim = find(name); dim && dim != &last)
+          dim->tile = bounded(*dim, 64);
+      return;
+    }
+    if (last.role != Dim::Parallel)
+      last.tile = bounded(last, facts.max(last.size) <= longestRow ? longestRow : elements);
+    else
+      last.tile = bounded(last, streams ? 128 : elements / 2);
+    int64_t filled = last.tile;
+    for (size_t i = shape.dims.size() - 1; i-- > 0;) {
+      Dim &dim = shape.dims[i];
+      int64_t room = elements / 2 / filled;
+      if (room <= 1)
+        break;
+      dim.tile = bounded(dim, llvm::PowerOf2Ceil(std::min<int64_t>(room, streams ? 32 : room)));
+      filled *= dim.tile;
+      if (streams)
+        break;
+    }
+    if (last.role == Dim::Parallel)
+      spread(&last, 64);
+  }
+
+  const MachineModel &machine;
+  const SizeFacts &facts;
+  KernelShape &shape;
+};
+} // namespace
+
+void tessera::chooseGpuTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
+  GpuChooser(machine, facts, shape).run();
+}

@@ -1,0 +1,100 @@
+//===- CpuBackend.cpp - The last stages for CPUs --------------------------===//
+#include "Backend.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Bundle/Bundle.h"
+#include "tessera/CodeGen/CPU/CPU.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include <thread>
+
+namespace tessera {
+
+using namespace mlir;
+using llvm::StringRef;
+
+/// "x86_64:avx2,fma" as LLVM says it.
+static std::optional<cpu::CpuTarget> explicitTarget(StringRef name) {
+  auto [architecture, list] = name.split(':');
+  if (architecture != "x86_64" && architecture != "aarch64")
+    return std::nullopt;
+  cpu::CpuTarget target;
+  target.triple = (architecture + "-unknown-linux-gnu").str();
+  target.cpu = architecture == "x86_64" ? "x86-64" : "generic";
+  llvm::SmallVector<StringRef> features;
+  list.split(features, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef feature : features)
+    target.features += (target.features.empty() ? "+" : ",+") + feature.trim().str();
+  return target;
+}
+
+namespace {
+
+class CpuBackend final : public Backend {
+public:
+  explicit CpuBackend(cpu::CpuTarget target) : target(std::move(target)) {}
+
+  std::string name() const override { return target.runtimeTarget(); }
+
+  bool hasStage(Stage stage) const override { return stage == Stage::LLVM || stage == Stage::Asm; }
+
+  MachineModel machine() const override {
+    CpuDescription description = target.describe();
+    MachineModel machine;
+    machine.cores = std::max(1u, std::thread::hardware_concurrency());
+    machine.vectorBytes = description.vectorBytes;
+    machine.l1Bytes = description.l1Bytes;
+    machine.l2Bytes = description.l2Bytes;
+    return machine;
+  }
+
+protected:
+  LogicalResult lower(ModuleOp module) const override {
+    PassManager manager(module.getContext());
+    manager.addPass(tile::createTileExpandMath());
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    if (failed(manager.run(module)))
+      return failure();
+    return cpu::lowerTileToCpu(module, target);
+  }
+
+  LogicalResult emit(Compilation &compilation, target::ModuleOp module,
+                     Stage last) const override {
+    // The stages below Target IR are text of LLVM's, made only when they are wanted.
+    for (auto [stage, form] : {std::pair(Stage::LLVM, cpu::TextForm::OptimizedLLVM),
+                               std::pair(Stage::Asm, cpu::TextForm::Assembly)}) {
+      if (!compilation.wantsText(stage))
+        continue;
+      FailureOr<std::string> text = cpu::emitText(module, form);
+      if (failed(text))
+        return failure();
+      compilation.result.texts[stage] = std::move(*text);
+    }
+    if (last != Stage::Bundle)
+      return success();
+    FailureOr<std::vector<uint8_t>> bundle = makeBundle(module, compilation.manifest());
+    if (failed(bundle))
+      return failure();
+    compilation.result.bundle = std::move(*bundle);
+    return success();
+  }
+
+private:
+  cpu::CpuTarget target;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> createCpuBackend(const std::string &name) {
+  if (name == "cpu")
+    return std::make_unique<CpuBackend>(cpu::CpuTarget::host());
+  if (std::optional<cpu::CpuTarget> baseline = cpu::CpuTarget::baseline(name))
+    return std::make_unique<CpuBackend>(*baseline);
+  if (std::optional<cpu::CpuTarget> given = explicitTarget(name))
+    return std::make_unique<CpuBackend>(*given);
+  return nullptr;
+}
+
+} // namespace tessera
