@@ -88,6 +88,7 @@ private:
 LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   PassManager manager(context);
+  manager.addPass(tile::createTileNarrowProducts());
   tile::TileExpandMathOptions expand;
   for (StringRef native : cudatile::nativeOperations())
     expand.native.push_back(native.str());

@@ -367,6 +367,21 @@ private:
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
+/// Notes the one 16-bit type of all products' operands; kernels may carry wider values to them.
+void noteProductType(mlir::func::FuncOp function) {
+  mlir::Type common;
+  bool agree = true;
+  function.walk([&](gir::ContractOp op) {
+    for (mlir::Value operand : op->getOperands()) {
+      mlir::Type type = llvm::cast<gir::TensorType>(operand.getType()).getElementType();
+      agree &= (type.isBF16() || type.isF16()) && (!common || common == type);
+      common = type;
+    }
+  });
+  if (common && agree)
+    function->setAttr(gir::kProductTypeAttr, mlir::TypeAttr::get(common));
+}
+
 struct ConvertGraphToSchedule
     : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGraphToSchedule)
@@ -381,9 +396,12 @@ struct ConvertGraphToSchedule
     registry.insert<sched::ScheduleDialect>();
   }
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<mlir::func::FuncOp>())
+    for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
+      if (machine.isGpu)
+        noteProductType(function);
       if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
         return signalPassFailure();
+    }
   }
 
   MachineModel machine;

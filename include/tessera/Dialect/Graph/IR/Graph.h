@@ -61,6 +61,9 @@ inline constexpr llvm::StringLiteral kScalarAttr = "gir.scalar";
 inline constexpr llvm::StringLiteral kNumericsAttr = "gir.numerics";
 inline constexpr llvm::StringLiteral kSymbolsAttr = "gir.symbols";
 inline constexpr llvm::StringLiteral kGuardsAttr = "gir.guards";
+/// The 16-bit type that the operands of all products in a function have, where they have one: a
+/// tensor core may be given values rounded to it.
+inline constexpr llvm::StringLiteral kProductTypeAttr = "gir.product_type";
 
 } // namespace tessera::gir
 

@@ -87,4 +87,26 @@ def TileHoist : Pass<"tile-hoist"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
+  let summary = "round the operands of products to the program's 16-bit type";
+  let description = [{
+    A kernel may carry a value in f32 that the program rounds to bf16 or f16 before a product. Tensor cores take 16-bit
+    operands at many times the speed of wider ones, so on machines that have them the rounding is put back. Only
+    kernels are changed whose function says by `gir.product_type` that all of its products have operands of one such
+    type.
+
+    Before, in a function with `gir.product_type = bf16`:
+    ```mlir
+    %w = tile.cast %v : tensor<64x64xbf16> -> tensor<64x64xf32>
+    %d = tile.mma %p, %w, %c : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+    After:
+    ```mlir
+    %n = tile.cast %p : tensor<64x64xf32> -> tensor<64x64xbf16>
+    %d = tile.mma %n, %v, %c : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 #endif

@@ -1,0 +1,53 @@
+//===- NarrowProducts.cpp - Operands of products in 16 bits ---------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILENARROWPRODUCTS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+/// The operand in type `narrow`: what it was widened from, or rounded.
+static Value narrowed(OpBuilder &builder, Value operand, Type narrow) {
+  if (getElementTypeOrSelf(operand) == narrow)
+    return operand;
+  if (auto cast = operand.getDefiningOp<CastOp>())
+    if (getElementTypeOrSelf(cast.getInput()) == narrow)
+      return cast.getInput();
+  auto type = llvm::cast<RankedTensorType>(operand.getType());
+  return CastOp::create(builder, operand.getLoc(), type.clone(narrow), operand);
+}
+
+namespace {
+struct TileNarrowProducts : tile::impl::TileNarrowProductsBase<TileNarrowProducts> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr);
+      if (!type)
+        continue;
+      function.walk([&](LaunchOp launch) {
+        if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
+          narrow(kernel, type.getValue());
+      });
+    }
+  }
+
+  static void narrow(KernelOp kernel, Type type) {
+    kernel.walk([&](MmaOp mma) {
+      if (!getElementTypeOrSelf(mma.getResult()).isF32() ||
+          !getElementTypeOrSelf(mma.getLhs()).isF32())
+        return;
+      OpBuilder builder(mma);
+      Value lhs = narrowed(builder, mma.getLhs(), type), rhs = narrowed(builder, mma.getRhs(), type);
+      mma.getLhsMutable().assign(lhs);
+      mma.getRhsMutable().assign(rhs);
+    });
+  }
+};
+} // namespace
