@@ -128,3 +128,16 @@ def test_reductions_of_reductions():
 def test_extremes_with_positions():
     f = define("def f(x):\n    value, index = tsr.max(x, dim=-1)\n    return value\n")
     check(f, random((5, 31)))
+
+
+@pytest.mark.parametrize("body", [
+    "tsr.var(tsr.softmax(x, dim=-1), dim=-1, correction=0)",
+    "tsr.var(tsr.exp2(tsr.sigmoid(x * 0.01)), dim=-1, correction=0)",
+    "x[..., 0] + (3 - tsr.floor(tsr.logsumexp(x, dim=-1)))",
+])
+def test_small_differences_of_powers(body):
+    """Sums of powers that would cancel are taken of differences; sums stay in the program's order."""
+    f = define(f"def f(x):\n    return {body}\n")
+    for columns in (2, 20, 300):
+        check(f, random((9, columns)))
+        check(f, random((9, columns)) * np.float32(1e-3))

@@ -241,8 +241,12 @@ Expr Separator::computeValue(Expr e) {
   visitExprs(
       {e}, [&](Expr x) { hasExponent |= isLevel(x) && !resolve(x).lambda.isZero(); },
       [&](Expr x) { return !isLevel(x); });
-  if (hasExponent)
-    return valueOf(pairOf(e));
+  if (hasExponent) {
+    bool cancelsHere = llvm::any_of(e->args, [&](Expr x) { return !pairOf(x).lambda.isZero(); });
+    if (isLevel(e) || cancelsHere || e->args.empty())
+      return valueOf(pairOf(e));
+    return pool.rewrite(e, [&](Expr x) -> Expr { return x == e ? nullptr : valueOf(x); });
+  }
   return pool.rewrite(e, [&](Expr x) -> Expr { return isLevel(x) ? resolve(x).mu : nullptr; });
 }
 
@@ -672,6 +676,14 @@ std::optional<std::vector<SeparatedTerm>> Separator::separateSum(Expr body) {
   auto terms = separate(body);
   if (!terms)
     return asItIs();
+  // (e^x - r)² has sums of powers that cancel against those of r; unlike x, a power has no typical
+  // element that can be taken off first.
+  auto isPower = [](const SeparatedTerm &t) { return !t.beta.isZero(); };
+  auto isStatistic = [](const SeparatedTerm &t) { return t.beta.isZero() && t.b->isConstant(1); };
+  if (llvm::any_of(*terms, isPower) && llvm::any_of(*terms, isStatistic)) {
+    reason = "powers would cancel against a statistic";
+    return asItIs();
+  }
   // An exponent that is bounded needs no gauge: it is an ordinary factor.
   for (SeparatedTerm &t : *terms)
     if (!t.beta.isZero()) {
