@@ -187,7 +187,7 @@ static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
   return yielded;
 }
 
-/// The first value of something that a loop carries. Release 13.4 of the assembler crashes where a
+/// The first value of something that a loop carries. The assembler (13.3 and 13.4) crashes where a
 /// loop goes on with a number that another loop reduced; a product in between avoids it.
 Value KernelLowering::initialValue(mlir::Value value) {
   auto type = dyn_cast<mlir::RankedTensorType>(value.getType());
