@@ -154,11 +154,12 @@ bool Arguments::addSpecification(PyObject *item) {
     return true;
   }
   unsigned long long address;
-  int dtype;
+  int dtype, device = TESSERA_RT_DEVICE_CPU;
   PyObject *sizes, *strides;
-  if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "KiOO", &address, &dtype, &sizes, &strides)) {
+  if (!PyTuple_Check(item) ||
+      !PyArg_ParseTuple(item, "KiOO|i", &address, &dtype, &sizes, &strides, &device)) {
     if (!PyErr_Occurred())
-      PyErr_SetString(PyExc_TypeError, "expected (address, dtype, sizes, strides)");
+      PyErr_SetString(PyExc_TypeError, "expected (address, dtype, sizes, strides, device)");
     return false;
   }
   Py_ssize_t ndim = PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1;
@@ -174,7 +175,7 @@ bool Arguments::addSpecification(PyObject *item) {
                                         static_cast<int32_t>(ndim),
                                         place,
                                         place + ndim,
-                                        TESSERA_RT_DEVICE_CPU,
+                                        device,
                                         0};
   return true;
 }

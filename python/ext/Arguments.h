@@ -38,8 +38,8 @@ public:
   /// the Python half must look at; no exception is set then.
   Outcome addObject(PyObject *object, ParameterKind parameter, PyTypeObject *arrayType);
 
-  /// Adds what the Python half has taken apart: (address, dtype, sizes, strides), a number, or JSON
-  /// text. False with an exception set.
+  /// Adds what the Python half has taken apart: (address, dtype, sizes, strides, device; the CPU's
+  /// may be left out), a number, or JSON text. False with an exception set.
   bool addSpecification(PyObject *specification);
 
   /// The specialisation class of these arguments, with `missing` parameters left to their defaults.

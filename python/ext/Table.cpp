@@ -80,21 +80,24 @@ static void freeTable(PyObject *object) {
   Py_DECREF(type);
 }
 
-/// add(module, name, index, key or None, tuple) -> number of the specialisation
+/// add(module, name, index, key or None, tuple, device) -> number of the specialisation
 static PyObject *add(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<TableObject *>(object);
   PyObject *owner, *keyObject;
   const char *name;
   Py_ssize_t index;
-  int tuple;
-  if (!PyArg_ParseTuple(args, "OsnOp", &owner, &name, &index, &keyObject, &tuple))
+  int tuple, device = TESSERA_RT_DEVICE_CPU;
+  if (!PyArg_ParseTuple(args, "OsnOp|i", &owner, &name, &index, &keyObject, &tuple, &device))
     return nullptr;
   auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(owner, moduleCapsule));
   if (!module)
     return nullptr;
   auto entry = std::make_unique<Specialisation>();
-  entry->function = tessera_rt_find_function(module, name, static_cast<size_t>(index));
-  if (!entry->function) {
+  tessera_rt_status status = tessera_rt_get_function(
+      module, device, nullptr, name, static_cast<size_t>(index), &entry->function);
+  if (status != TESSERA_RT_OK && status != TESSERA_RT_NOT_FOUND)
+    return raise(status);
+  if (status == TESSERA_RT_NOT_FOUND) {
     PyErr_Format(PyExc_KeyError, "the bundle has no function '%s' number %zd", name, index);
     return nullptr;
   }
@@ -132,12 +135,14 @@ static bool read(Arguments &arguments, PyObject *specifications) {
   return true;
 }
 
-/// run(specifications, missing, allocate) -> results, or None when no specialisation fits
+/// run(specifications, missing, allocate, stream) -> results, or None when no specialisation fits;
+/// the stream is a GPU's native handle
 static PyObject *run(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<TableObject *>(object);
   PyObject *specifications, *allocate;
   unsigned missing;
-  if (!PyArg_ParseTuple(args, "OIO", &specifications, &missing, &allocate))
+  unsigned long long stream = 0;
+  if (!PyArg_ParseTuple(args, "OIO|K", &specifications, &missing, &allocate, &stream))
     return nullptr;
   Arguments arguments;
   if (!read(arguments, specifications))
@@ -169,10 +174,20 @@ static PyObject *run(PyObject *object, PyObject *args) {
   }
   if (!results)
     return nullptr;
-  status = execute(frame.frame, addresses);
+  int32_t device = tessera_rt_function_device(found->function);
+  if (device == TESSERA_RT_DEVICE_CPU)
+    status = execute(frame.frame, addresses);
+  else
+    status = tessera_rt_execute_on(frame.frame, addresses,
+                                   {device, 0, reinterpret_cast<void *>(stream)});
   if (status != TESSERA_RT_OK)
     return raise(status);
   return Py_BuildValue("(OO)", results.get(), found->tuple ? Py_True : Py_False);
+}
+
+/// last_error(): why the runtime refused the last call of this thread
+static PyObject *lastError(PyObject *, PyObject *) {
+  return PyUnicode_FromString(tessera_rt_last_error());
 }
 
 /// describe(specifications, missing) -> (key, description of each argument)
@@ -237,14 +252,15 @@ static PyObject *functions(PyObject *, PyObject *capsule) {
 }
 
 static PyMethodDef tableMethods[] = {
-    {"add", add, METH_VARARGS, "add(module, name, index, key, tuple): a loaded specialisation"},
-    {"run", run, METH_VARARGS, "run(specifications, missing, allocate): the results, or None"},
+    {"add", add, METH_VARARGS, "add(module, name, index, key, tuple, device): a loaded specialisation"},
+    {"run", run, METH_VARARGS, "run(specifications, missing, allocate, stream): the results, or None"},
     {nullptr, nullptr, 0, nullptr}};
 static PyGetSetDef tableAttributes[] = {
     {"last", last, nullptr, "number of the specialisation that ran last, or -1", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 static PyMethodDef functionsOfModule[] = {
     {"describe", describe, METH_VARARGS, "describe(specifications, missing): key and classes"},
+    {"last_error", lastError, METH_NOARGS, "why the runtime refused the last call"},
     {"load", load, METH_VARARGS, "load(bytes): a bundle, loaded"},
     {"functions", functions, METH_O, "functions(module): names and manifest of a bundle"},
     {nullptr, nullptr, 0, nullptr}};

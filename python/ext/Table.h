@@ -31,7 +31,7 @@ struct TableObject {
 tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing,
                        tessera_rt_frame **frame, Specialisation **found);
 
-/// Runs a bound call, without the interpreter's lock when there is enough to do.
+/// Runs a bound call on the CPU, without the interpreter's lock when there is enough to do.
 tessera_rt_status execute(tessera_rt_frame *frame, void *const *results);
 
 /// Whether `object` is a Table.

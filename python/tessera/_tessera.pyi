@@ -7,12 +7,21 @@ version: str
 
 class Table:
     last: int
-    def add(self, module: Any, name: str, index: int, key: bytes | None, tuple: bool) -> int: ...
+    def add(
+        self,
+        module: Any,
+        name: str,
+        index: int,
+        key: bytes | None,
+        tuple: bool,
+        device: int = 0,
+    ) -> int: ...
     def run(
         self,
         specifications: Sequence[Any],
         missing: int,
         allocate: Callable[[int, int, tuple], tuple[int, Any]],
+        stream: int = 0,
     ) -> tuple[list, bool] | None: ...
 
 class Function:
@@ -23,6 +32,7 @@ class Function:
     def _current(self) -> bool: ...
 
 def describe(specifications: Sequence[Any], missing: int) -> tuple[bytes, list[tuple]]: ...
+def last_error() -> str: ...
 def load(bundle: bytes) -> Any: ...
 def functions(module: Any) -> tuple[list[str], str]: ...
 def load_compiler(path: str) -> None: ...

@@ -1,6 +1,7 @@
 """Arrays of other libraries: taking them apart for the runtime, and making results.
 
-A tensor is handed to the runtime as (address, element type, sizes, strides in elements). NumPy
+A tensor is handed to the runtime as (address, element type, sizes, strides in elements), and its
+device where that is a GPU; a library makes results on the device it stands for. NumPy
 arrays and Python numbers usually never come here: the extension reads them itself.
 """
 
@@ -17,13 +18,18 @@ _CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has 
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda (managed)"}
 
 
+def cuda_device(ordinal: int) -> int:
+    """The runtime's number of a GPU."""
+    return 0x10000 + ordinal
+
+
 def root_module(value: Any) -> str:
     return type(value).__module__.partition(".")[0]
 
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array of some library (and not a NumPy number)."""
-    if hasattr(value, "__dlpack__"):
+    if hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
         return True
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
@@ -45,6 +51,8 @@ def _numpy_dtype(dtype: Any) -> DType | None:
 
 class NumPyLibrary:
     """NumPy, and everything that is read through it."""
+
+    device = 0
 
     def __init__(self, finish: Callable[[Any], Any] | None = None):
         self.finish = finish or (lambda array: array)
@@ -94,7 +102,17 @@ class NumPyLibrary:
 
 
 class TorchLibrary:
-    """PyTorch."""
+    """PyTorch, on the CPU or on one GPU."""
+
+    def __init__(self, ordinal: int | None = None):
+        self.device = 0 if ordinal is None else cuda_device(ordinal)
+        self.place = "cpu" if ordinal is None else f"cuda:{ordinal}"
+        self.ordinal = ordinal
+
+    def current_stream(self) -> int:
+        import torch
+
+        return torch.cuda.current_stream(self.ordinal).cuda_stream
 
     @staticmethod
     def finish(tensor: Any) -> Any:
@@ -108,23 +126,26 @@ class TorchLibrary:
             raise ArgumentError(
                 f"argument '{name}': expected a strided tensor, found {tensor.layout}"
             )
-        if tensor.device.type != "cpu":
+        if tensor.device.type not in ("cpu", "cuda"):
             raise DeviceError(
-                f"argument '{name}': memory of {tensor.device} cannot be used yet, expected the cpu"
+                f"argument '{name}': memory of {tensor.device} cannot be used yet, "
+                "expected the cpu or cuda"
             )
         dtype = BY_NAME.get(str(tensor.dtype).removeprefix("torch."))
         if dtype is None:
             raise _unsupported_type(name, tensor.dtype)
         tensor = tensor.detach().resolve_conj().resolve_neg()
-        return (tensor.data_ptr(), dtype.code, tuple(tensor.shape), tensor.stride()), tensor
+        specification = (tensor.data_ptr(), dtype.code, tuple(tensor.shape), tensor.stride())
+        if tensor.device.type == "cuda":
+            specification += (cuda_device(tensor.device.index),)
+        return specification, tensor
 
-    @staticmethod
-    def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
+    def empty(self, dtype: DType, shape: tuple) -> tuple[int, Any]:
         import torch
 
         name = dtype.numpy_name or "bfloat16"
         try:
-            tensor = torch.empty(shape, dtype=getattr(torch, name))
+            tensor = torch.empty(shape, dtype=getattr(torch, name), device=self.place)
         except RuntimeError:
             raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
         return tensor.data_ptr(), tensor
@@ -132,6 +153,57 @@ class TorchLibrary:
     @staticmethod
     def copy(target: Any, source: Any) -> None:
         target.detach().copy_(source)
+
+
+class CudaArrayLibrary:
+    """Any library whose arrays tell their place on a GPU by `__cuda_array_interface__`."""
+
+    def __init__(self, value: Any):
+        self.namespace = sys.modules.get(root_module(value))
+        ordinal = getattr(getattr(value, "device", None), "id", 0)
+        self.device = cuda_device(ordinal)
+        self.stream = 0
+
+    def current_stream(self) -> int:
+        get = getattr(getattr(self.namespace, "cuda", None), "get_current_stream", None)
+        return int(get().ptr) if get else self.stream
+
+    @staticmethod
+    def finish(array: Any) -> Any:
+        return array
+
+    def specification(self, name: str, array: Any) -> tuple[tuple, Any]:
+        interface = array.__cuda_array_interface__
+        kind, itemsize = interface["typestr"][1], int(interface["typestr"][2:])
+        names = {"f": f"float{8 * itemsize}", "i": f"int{8 * itemsize}", "u": f"uint{8 * itemsize}"}
+        dtype = BY_NAME.get("bool" if kind == "b" else names.get(kind, ""))
+        if dtype is None or interface["typestr"][0] == ">":
+            raise _unsupported_type(name, interface["typestr"])
+        shape = tuple(interface["shape"])
+        strides = interface.get("strides")
+        if strides is None:
+            steps = [1]
+            for size in reversed(shape[1:]):
+                steps.insert(0, steps[0] * size)
+            strides = tuple(steps[: len(shape)])
+        else:
+            strides = tuple(stride // itemsize for stride in strides)
+        self.stream = interface.get("stream") or 0
+        return (interface["data"][0], dtype.code, shape, strides, self.device), array
+
+    def empty(self, dtype: DType, shape: tuple) -> tuple[int, Any]:
+        make = getattr(self.namespace, "empty", None)
+        if make is None or dtype.numpy_name is None:
+            raise DeviceError(
+                f"a result is {dtype.name}{list(shape)}, which the arguments' library cannot make; "
+                "pass an array as out="
+            )
+        array = make(shape, dtype.numpy_name)
+        return array.__cuda_array_interface__["data"][0], array
+
+    @staticmethod
+    def copy(target: Any, source: Any) -> None:
+        target[...] = source
 
 
 def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
@@ -156,7 +228,12 @@ def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:
     """An array as (specification, object that keeps its memory alive, its library)."""
     root = root_module(value)
     if root == "torch":
-        return *TorchLibrary.specification(name, value), TorchLibrary
+        where = value.device
+        library = TorchLibrary(where.index if where.type == "cuda" else None)
+        return *library.specification(name, value), library
+    if hasattr(value, "__cuda_array_interface__"):
+        library = CudaArrayLibrary(value)
+        return *library.specification(name, value), library
     numpy = sys.modules.get("numpy")
     library = NumPyLibrary()
     if not (numpy and isinstance(value, numpy.ndarray)):
@@ -166,7 +243,7 @@ def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:
 
 def byte_range(specification: tuple) -> tuple[int, int]:
     """First and one past the last byte that a tensor touches; equal when it is empty."""
-    address, code, sizes, strides = specification
+    address, code, sizes, strides, *_ = specification
     if 0 in sizes:
         return address, address
     low = sum(min(0, (size - 1) * stride) for size, stride in zip(sizes, strides))
@@ -185,7 +262,7 @@ def overlap(a: tuple, b: tuple) -> str:
 
 def is_dense(specification: tuple) -> bool:
     """Row-major without gaps, which is how kernels write results."""
-    _, _, sizes, strides = specification
+    _, _, sizes, strides, *_ = specification
     expected = 1
     for size, stride in zip(reversed(sizes), reversed(strides)):
         if size != 1 and stride != expected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from typing import Any
@@ -17,13 +18,27 @@ from .results import Destination
 class BundleFunction:
     """One function of a bundle; a call takes the first specialisation that accepts it."""
 
-    def __init__(self, name: str, module: Any, count: int, is_tuple: bool):
+    def __init__(self, name: str, module: Any, is_tuple: bool):
         self.__name__ = name
-        self._table = _tessera.Table()
-        for index in range(count):
-            self._table.add(module, name, index, None, is_tuple)
+        self._module = module
+        self._is_tuple = is_tuple
+        self._tables: dict[int, Any] = {}
 
-    def __call__(self, *args: Any, out: Any = None) -> Any:
+    def _table(self, device: int) -> Any:
+        """The specialisations for a device, loaded at the first call there."""
+        table = self._tables.get(device)
+        if table is not None:
+            return table
+        table = _tessera.Table()
+        try:
+            for index in itertools.count():
+                table.add(self._module, self.__name__, index, None, self._is_tuple, device)
+        except KeyError:
+            pass
+        self._tables[device] = table
+        return table
+
+    def __call__(self, *args: Any, out: Any = None, stream: Any = None) -> Any:
         bound = Bound()
         for position, value in enumerate(args):
             name = str(position)
@@ -38,12 +53,21 @@ class BundleFunction:
                 raise ArgumentError(
                     f"argument {name}: expected an array or a number, found {type(value).__name__}"
                 )
-        bound.library = bound.library or NumPyLibrary()
+        library = bound.library = bound.library or NumPyLibrary()
         destination = Destination(bound, out)
-        result = self._table.run(bound.specifications, 0, destination.allocate)
+        table = self._table(library.device)
+        if library.device:
+            if stream is None:
+                stream = library.current_stream()
+            handle = int(getattr(stream, "cuda_stream", stream))
+            result = table.run(bound.specifications, 0, destination.allocate, handle)
+        else:
+            result = table.run(bound.specifications, 0, destination.allocate)
         if result is None:
+            reason = _tessera.last_error()
             raise ArgumentError(
                 f"function '{self.__name__}': the bundle has no code for these arguments"
+                + (f" ({reason})" if reason else "")
             )
         return destination.finish(*result)
 
@@ -62,9 +86,10 @@ class Bundle:
         except ValueError:
             self.manifest = {}
         tuples = self.manifest.get("tuples", []) if isinstance(self.manifest, dict) else []
+        listed = self.manifest.get("functions", []) if isinstance(self.manifest, dict) else []
         self._functions = {
-            name: BundleFunction(name, module, names.count(name), name in tuples)
-            for name in dict.fromkeys(names)
+            name: BundleFunction(name, module, name in tuples)
+            for name in dict.fromkeys([*names, *listed])
         }
 
     def __getattr__(self, name: str) -> BundleFunction:

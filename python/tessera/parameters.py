@@ -9,7 +9,7 @@ from typing import Any
 
 from .arrays import adapt, is_array
 from .capture import constant
-from .errors import ArgumentError, did_you_mean
+from .errors import ArgumentError, DeviceError, did_you_mean
 from .types import DTYPES, Tensor, TensorType
 
 _SCALARS = {int: "i", float: "f", bool: "b", "int": "i", "float": "f", "bool": "b"}
@@ -122,6 +122,11 @@ class Parameters:
                     f"argument '{name}': expected {_KIND_NAMES[kind]}, found an array"
                 )
             specification, owner, library = adapt(name, value)
+            if library.device:
+                raise DeviceError(
+                    f"argument '{name}': memory of a GPU can be used by functions of a bundle "
+                    "(tsr.load), expected the cpu"
+                )
             bound.specifications.append(specification)
             bound.keep.append(owner)
             bound.library = bound.library or library
@@ -144,7 +149,7 @@ class Parameters:
             annotation = self.annotations[name]
             if not isinstance(specification, tuple) or not isinstance(annotation, TensorType):
                 continue
-            _, code, sizes, _ = specification
+            _, code, sizes, *_ = specification
             if annotation.dtype is not None and annotation.dtype.code != code:
                 expected, found = annotation.dtype.name, DTYPES[code].name
                 raise ArgumentError(f"argument '{name}': expected {expected}, found {found}")

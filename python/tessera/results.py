@@ -16,7 +16,7 @@ _MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 def _new_array(library: Any, dtype: DType, shape: tuple) -> tuple[int, Any]:
     """Refuses what cannot be held: some systems promise any amount, and end who writes to it."""
-    if math.prod(shape) * dtype.itemsize > _MEMORY:
+    if not library.device and math.prod(shape) * dtype.itemsize > _MEMORY:
         raise OutOfMemoryError(f"out of memory: a result has the shape {shape}")
     return library.empty(dtype, shape)
 
@@ -46,6 +46,8 @@ class Destination:
             raise ArgumentError(
                 f"{name}: expected an array that can be written, found a read-only one"
             )
+        if library.device != self.library.device:
+            raise ArgumentError(f"{name}: expected an array on the device of the arguments")
         if (specification[1], tuple(specification[2])) != (code, shape):
             found = f"{DTYPES[specification[1]].name}{list(specification[2])}"
             raise ArgumentError(f"{name}: expected {dtype.name}{list(shape)}, found {found}")
