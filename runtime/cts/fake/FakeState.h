@@ -50,6 +50,7 @@ struct FakeKernel {
 };
 
 struct FakeLibrary {
+  char *log = nullptr; // where to complain, if there is reason to
   std::vector<std::unique_ptr<FakeKernel>> kernels;
 };
 

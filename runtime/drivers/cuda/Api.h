@@ -26,6 +26,7 @@ using CUstream = struct Stream_st *;
 using CUevent = struct Event_st *;
 using CUmemoryPool = struct MemoryPool_st *;
 using CUlibrary = struct Library_st *;
+using CUmodule = struct Module_st *;
 using CUkernel = struct Kernel_st *;
 using CUfunction = struct Function_st *;
 using CUgraph = struct Graph_st *;
@@ -203,6 +204,7 @@ struct CUmemPoolProps {
   X(cuMemFreeAsync, (CUdeviceptr, CUstream))                                                       \
   X(cuLibraryLoadData,                                                                             \
     (CUlibrary *, const void *, int *, void **, unsigned, int *, void **, unsigned))               \
+  X(cuLibraryGetModule, (CUmodule *, CUlibrary))                                                   \
   X(cuLibraryUnload, (CUlibrary))                                                                  \
   X(cuLibraryGetKernel, (CUkernel *, CUlibrary, const char *))                                     \
   X(cuKernelGetFunction, (CUfunction *, CUkernel))                                                 \

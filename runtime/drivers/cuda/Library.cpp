@@ -48,8 +48,14 @@ public:
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
     CUresult result = device.api.cuLibraryLoadData(&library, image.data(), options, values, 2,
                                                    nullptr, nullptr, 0);
+    // The driver may put off the work, and with it the complaints, until the code is used.
+    CUmodule module = nullptr;
+    if (result == CUDA_SUCCESS)
+      result = device.api.cuLibraryGetModule(&module, library);
     if (result == CUDA_SUCCESS)
       return TESSERA_RT_OK;
+    if (library)
+      device.api.cuLibraryUnload(library);
     library = nullptr;
     std::string why = log.data();
     return device.failed(result, "code could not be loaded on " + device.name +
