@@ -7,7 +7,7 @@ HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
 
-.PHONY: all setup build demo test bench fuzz dist docs peers tileiras help clean
+.PHONY: all setup build demo test bench fuzz dist docs peers tileiras gpu help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -37,6 +37,9 @@ peers: setup ## install PyTorch into .venv as a peer of `make bench` (large)
 
 tileiras: setup ## install NVIDIA's assembler for CUDA Tile IR into .venv (TILEIRAS_VERSION=13.4)
 	@utils/tileiras.sh
+
+gpu: build tileiras ## make build/gpu for a machine with a GPU: `python build/gpu/check.py` there (GPU_ARGS=…)
+	@$(PYTHON) integration/gpu/build.py $(GPU_ARGS)
 
 fuzz: build ## random programs against the reference (SEEDS=0:20000)
 	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)

@@ -27,7 +27,7 @@ private:
   void convertArguments();
   void addLayoutGuards(unsigned index, StringRef name, gir::TensorType type);
   void addFactGuards();
-  void addCountGuard(Value tensor, const Twine &name);
+  void addCountGuard(Value tensor, bool dense, const Twine &name);
   void guard(SymExpr lhs, StringRef predicate, SymExpr rhs, const Twine &message);
   LogicalResult convertLaunch(tile::LaunchOp op);
   SymExpr strideOf(Value tensor, unsigned dim);
@@ -90,17 +90,18 @@ void HostConverter::convertArguments() {
     if (options.addressAlignment > 1)
       guard(SymExpr::symbol(name + ".address"), "multiple", options.addressAlignment,
             "expected an address that is a multiple of {1} for '" + name + "', got {0}");
-    addCountGuard(argument, "'" + name + "'");
+    addCountGuard(argument, function.getArgAttr(i, gir::kContiguousAttr) != nullptr,
+                  "'" + name + "'");
   }
 }
 
 /// Steps of any size are taken between elements, so what is counted is how far they reach.
-void HostConverter::addCountGuard(Value tensor, const Twine &name) {
+void HostConverter::addCountGuard(Value tensor, bool dense, const Twine &name) {
   auto type = cast<gir::TensorType>(tensor.getType());
   if (!options.maxElements || !type.getRank())
     return;
-  SymExpr reach = 0;
-  for (unsigned d = 0; d < type.getRank(); ++d) {
+  SymExpr reach = dense ? type.getNumElements() : SymExpr(0);
+  for (unsigned d = 0; !dense && d < type.getRank(); ++d) {
     SymExpr stride = strideOf(tensor, d);
     reach = reach + (type.getDim(d) - 1) * SymExpr::max(stride, SymExpr(0) - stride);
   }
@@ -235,7 +236,7 @@ LogicalResult HostConverter::run() {
   addFactGuards();
   for (Operation &op : function.front()) {
     if (auto empty = dyn_cast<tile::EmptyOp>(op)) {
-      addCountGuard(empty.getResult(), "memory");
+      addCountGuard(empty.getResult(), /*dense=*/true, "memory");
       mapping.map(empty.getResult(),
                   target::AllocateOp::create(builder, op.getLoc(), empty.getType()).getResult());
     } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
