@@ -47,6 +47,8 @@ Value KernelEmitter::evaluateUncached(Value tile, const Position &at) {
     Value value = loadBuffer(*buffer, at);
     return e.cast(value, buffer->element, element);
   }
+  if (alwaysTrue.contains(tile))
+    return e.integer(-1, Emitter::withLanes(e.i1, at.lanes));
   if (auto constant = dyn_cast<tile::ConstantOp>(op))
     return e.number(constant.getValue(), element, at.lanes);
   if (auto splat = dyn_cast<tile::SplatOp>(op)) {

@@ -185,6 +185,38 @@ void KernelEmitter::emitNest(const Item &item) {
   nest(0);
 }
 
+/// How many columns lie inside all edges that the group's tiles mask along the last dimension, as
+/// `index < count`; null if there are no such masks. The masks are noted as `alwaysTrue`.
+Value KernelEmitter::columnsInside(const Item &item) {
+  Value inside;
+  DenseSet<Value> seen;
+  SmallVector<Value> work;
+  for (const Root &root : item.roots)
+    work.push_back(root.value);
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second || (plan.bufferOf(value) && !open.contains(value)))
+      continue;
+    auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+    if (broadcast && broadcast.getDims() == ArrayRef<int64_t>(int64_t(item.shape.size()) - 1)) {
+      auto mask = broadcast.getInput().getDefiningOp<tile::MapOp>();
+      if (!mask || mask.getScalarOp() != ScalarOp::Lt || plan.bufferOf(mask))
+        continue;
+      auto index = mask.getInputs()[0].getDefiningOp<tile::IotaOp>();
+      auto limit = mask.getInputs()[1].getDefiningOp<tile::SplatOp>();
+      if (!index || !limit || !isa<IndexType>(limit.getScalar().getType()))
+        continue;
+      Value count = e.subI(scalars.lookup(limit.getScalar()), scalars.lookup(index.getStart()));
+      inside = inside ? e.minI(inside, count) : count;
+      alwaysTrue.insert(mask);
+    } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
+      work.append(op->operand_begin(), op->operand_end());
+    }
+  }
+  return inside;
+}
+
 /// One row: all vectors along the last dimension, then the reductions of the row.
 void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef<Extent> wanted) {
   SmallVector<const Root *> reductions;
@@ -229,18 +261,30 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
       for (const Root *root : reductions)
         inits.push_back(e.unit(opOf(root), elementOf(root), lanes));
     Value end = e.minI(limit(wanted.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
-    SmallVector<Value> results =
-        e.loop(e.integer(0), end, unrollLoop * lanes, inits, [&](Value i, ValueRange carried) {
-          MemoScope scope(*this);
-          SmallVector<Value> next;
-          for (int64_t slot = 0; slot < unrollLoop; ++slot) {
-            ValueRange mine = carried.slice(slot * reductions.size(), reductions.size());
-            accumulators[slot].assign(mine.begin(), mine.end());
-            step(Ix(i, slot * lanes), slot);
-            llvm::append_range(next, accumulators[slot]);
-          }
-          return next;
-        });
+    auto run = [&](Value from, Value to, ValueRange sums) {
+      return e.loop(from, to, unrollLoop * lanes, sums, [&](Value i, ValueRange carried) {
+        MemoScope scope(*this);
+        SmallVector<Value> next;
+        for (int64_t slot = 0; slot < unrollLoop; ++slot) {
+          ValueRange mine = carried.slice(slot * reductions.size(), reductions.size());
+          accumulators[slot].assign(mine.begin(), mine.end());
+          step(Ix(i, slot * lanes), slot);
+          llvm::append_range(next, accumulators[slot]);
+        }
+        return next;
+      });
+    };
+    // Whole steps before an edge need no mask.
+    Value start = e.integer(0);
+    SmallVector<Value> results = inits;
+    if (Value inside = columnsInside(item)) {
+      Value whole = e.andI(e.maxI(inside, start), e.integer(-unrollLoop * lanes));
+      whole = e.minI(whole, end);
+      results = run(start, whole, results);
+      alwaysTrue.clear();
+      start = whole;
+    }
+    results = run(start, end, results);
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
       accumulators[slot].assign(results.begin() + slot * reductions.size(),
                                 results.begin() + (slot + 1) * reductions.size());

@@ -77,6 +77,7 @@ private:
   void emitNest(const Item &item);
   void emitColumnReductions(const Item &item);
   void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index, llvm::ArrayRef<Extent> wanted);
+  Value columnsInside(const Item &item);
   llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators);
   void emitStore(tile::StoreOp op, Value value, const Position &at);
   void storeReduced(const Root &root, Value value, llvm::ArrayRef<Ix> index);
@@ -143,6 +144,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseSet<Value> open; // tiles that the present group makes itself
   llvm::DenseMap<const Buffer *, Value> firstOfPair; // of vectors that are split together
+  llvm::DenseSet<Value> alwaysTrue; // masks that hold in the present loop
   bool atEdge = false;        // whether accesses are masked
   bool failed = false;
   std::vector<std::map<std::vector<uintptr_t>, Value>> memo;
