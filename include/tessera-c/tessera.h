@@ -148,6 +148,11 @@ TESSERA_API tessera_status tessera_reference(const tessera_compile_request *requ
                                              const tessera_rt_value *values, uint64_t value_count,
                                              tessera_result **result);
 
+/// Puts bundles together, in their order: other functions, and the same for other machines. The
+/// result has a bundle. Since ABI 1.1.
+TESSERA_API tessera_status tessera_merge(const void *const *bundles, const uint64_t *lengths,
+                                         uint64_t count, tessera_result **result);
+
 TESSERA_API void tessera_result_release(tessera_result *result);
 TESSERA_API tessera_status tessera_result_status(const tessera_result *result);
 /// @}

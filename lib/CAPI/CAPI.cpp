@@ -2,6 +2,7 @@
 #include "ReadRequest.h"
 #include "ReferenceRun.h"
 #include "Result.h"
+#include "tessera/Bundle/Bundle.h"
 
 using namespace tessera;
 using namespace tessera::capi;
@@ -46,6 +47,28 @@ tessera_status tessera_reference(const tessera_compile_request *request,
   return answer(request, result, [&](const CompileRequest &read, tessera_result &made) {
     runReference(read, {values, size_t(value_count)}, made.compiled, made.outputs);
   });
+}
+
+tessera_status tessera_merge(const void *const *bundles, const uint64_t *lengths, uint64_t count,
+                             tessera_result **out) {
+  auto *result = new tessera_result();
+  std::vector<llvm::ArrayRef<uint8_t>> parts;
+  for (uint64_t i = 0; i < count; ++i)
+    parts.emplace_back(static_cast<const uint8_t *>(bundles[i]), lengths[i]);
+  std::string error;
+  if (auto merged = mergeBundles(parts, error)) {
+    result->compiled.bundle = std::move(*merged);
+  } else {
+    result->compiled.outcome = Outcome::BadRequest;
+    result->compiled.diagnostics.error({}, std::move(error));
+  }
+  result->finish();
+  tessera_status status = result->status;
+  if (out)
+    *out = result;
+  else
+    delete result;
+  return status;
 }
 
 void tessera_result_release(tessera_result *result) { delete result; }

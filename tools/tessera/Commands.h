@@ -25,6 +25,10 @@ struct Options {
   std::string diagnostics = "text";
   std::string output;
 
+  // build
+  std::vector<std::string> programs; // FILE[::FUNCTION]
+  std::vector<std::string> architectures;
+
   // run
   uint64_t seed = 0;
   bool check = false;
@@ -35,6 +39,7 @@ struct Options {
 int compile(const Options &options);
 int explain(const Options &options);
 int run(const Options &options);
+int build(const Options &options);
 int devices();
 
 /// Writes "tessera: error: MESSAGE" and returns `Usage`.

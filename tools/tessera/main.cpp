@@ -72,9 +72,37 @@ CLI::App *addExplain(CLI::App &app, Options &options) {
   return command;
 }
 
+CLI::App *addBuild(CLI::App &app, Options &options) {
+  CLI::App *command =
+      app.add_subcommand("build", "compile functions for several machines into one bundle");
+  command
+      ->add_option("programs", options.programs,
+                   "FILE::FUNCTION, or FILE where --arg names FUNCTION.ARG")
+      ->required();
+  command
+      ->add_option("--arg,-a", options.arguments,
+                   "an argument as for compile, of all functions or of one: FUNCTION.q=fp16[2,64]")
+      ->take_all()
+      ->expected(1);
+  command
+      ->add_option("--arch", options.architectures,
+                   "machines: GPUs (sm_80, sm_90, …), x86_64, aarch64; a GPU's code is for hosts of "
+                   "the architectures beside it")
+      ->delimiter(',')
+      ->required();
+  command->add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
+      ->take_all()
+      ->expected(1);
+  command->add_option("--diagnostics", options.diagnostics, "how messages are written")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", options.output, "the file to write")->required();
+  return command;
+}
+
 /// Names that are part of the command line's contract and of no release yet.
 void addPlanned(CLI::App &app, std::map<CLI::App *, std::function<int()>> &commands) {
-  for (const char *name : {"build", "bench", "simulate", "reduce"}) {
+  for (const char *name : {"bench", "simulate", "reduce"}) {
     CLI::App *command = app.add_subcommand(name, "not in this release");
     command->group("")->allow_extras();
     commands[command] = [name] {
@@ -88,7 +116,7 @@ std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, ch
   std::string first = argc > 1 ? argv[1] : "";
   auto named = [&](const CLI::App *command) { return command->get_name() == first; };
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
-    return "there is no command '" + first + "', expected compile, run, explain or devices";
+    return "there is no command '" + first + "', expected compile, build, run, explain or devices";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -109,6 +137,7 @@ int main(int argc, char **argv) {
   commands[addCompile(app, options)] = [&] { return compile(options); };
   commands[addRun(app, options)] = [&] { return run(options); };
   commands[addExplain(app, options)] = [&] { return explain(options); };
+  commands[addBuild(app, options)] = [&] { return build(options); };
   commands[app.add_subcommand("devices", "what this machine has")] = [] { return devices(); };
   addPlanned(app, commands);
 

@@ -33,6 +33,10 @@ struct Cubin {
 mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, Cubin cubin,
                                                  const std::string &manifest = "{}");
 
+/// One bundle with the functions of all, in their order. On failure `error` says what is wrong.
+std::optional<std::vector<uint8_t>> mergeBundles(llvm::ArrayRef<llvm::ArrayRef<uint8_t>> bundles,
+                                                 std::string &error);
+
 } // namespace tessera
 
 #endif
