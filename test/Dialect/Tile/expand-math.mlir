@@ -14,7 +14,8 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
   // CHECK: %[[R:.*]] = tile.map sub(%[[B]], %[[N]])
   // CHECK-COUNT-6: tile.map fma
   // CHECK: %[[Y:.*]] = tile.map scaleb(%{{.*}}, %[[N]])
-  // CHECK: return %[[Y]]
+  // CHECK: %[[Z:.*]] = tile.map where(%[[LOW]], %{{.*}}, %[[Y]])
+  // CHECK: return %[[Z]]
   // NATIVE: tile.map exp2
   %0 = tile.map exp2(%x) : (tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>

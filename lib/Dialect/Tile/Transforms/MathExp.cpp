@@ -27,25 +27,23 @@ static Reduced reduce(Term x) {
 /// exp(r) - 1 on |r| <= ln(2) / 2.
 static Term expm1Reduced(Term r) { return fma(r * r, polynomial(r, kExpF32, kExpF64), r); }
 
-/// Where 2^x is less than half of the smallest number it is 0. A power that only just rounds to 0
-/// takes a processor a hundred times as long as one that is far below, so x is moved there.
-static Term farBelow(Term x, double low) { return where(x < low, x.choose(-1000, -10000), x); }
-
-/// Bounds beyond which exp is 0 or infinite, so that n stays small.
-static Term clampExp(Term x) {
-  return farBelow(atMost(x, x.choose(89, 710)), x.choose(-104, -745.5));
+/// `power` of x, and 0 where x is below `low`: there the power is less than half of the smallest
+/// number. A product that only just rounds to 0 takes a processor a hundred times as long as others,
+/// so these lanes compute something else.
+template <typename Power> static Term zeroBelow(Term x, double low, Power power) {
+  Term isZero = x < low;
+  return where(isZero, 0.0, power(where(isZero, 0.0, x)));
 }
 
-/// exp(x) for x <= 0: no overflow to guard against.
-static Term expNegative(Term x) {
-  auto [n, r] = reduce(farBelow(x, x.choose(-104, -745.5)));
+static Term expInRange(Term x) {
+  auto [n, r] = reduce(x);
   return scaleb(expm1Reduced(r) + 1.0, n);
 }
 
-Term tile::expandExp(Term x) {
-  auto [n, r] = reduce(clampExp(x));
-  return scaleb(expm1Reduced(r) + 1.0, n);
-}
+/// exp(x) for x that does not overflow.
+static Term expBounded(Term x) { return zeroBelow(x, x.choose(-104, -745.5), expInRange); }
+
+Term tile::expandExp(Term x) { return expBounded(atMost(x, x.choose(89, 710))); }
 
 Term tile::exp2InRange(Term x) {
   Term n = round(x);
@@ -58,7 +56,8 @@ Term tile::exp2InRange(Term high, Term low) {
 }
 
 Term tile::expandExp2(Term x) {
-  return exp2InRange(farBelow(atMost(x, x.choose(129, 1025)), x.choose(-150, -1075)));
+  return zeroBelow(atMost(x, x.choose(129, 1025)), x.choose(-150, -1075),
+                   [](Term y) { return exp2InRange(y); });
 }
 
 Term tile::expandExpm1(Term x) {
@@ -97,7 +96,7 @@ Term tile::expandTanh(Term x) {
 
 /// `numerator` / (1 + exp(-a)) for a >= 0, and the same times exp(-a) where `negative`.
 static Term logistic(Term a, Term negative, Term numerator) {
-  Term e = expNegative(-a);
+  Term e = expBounded(-a);
   return where(negative, numerator * e, numerator) / (e + 1.0);
 }
 
