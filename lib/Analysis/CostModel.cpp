@@ -9,44 +9,18 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
+#include "TileChooser.h"
 
 #include <algorithm>
 
 using namespace tessera;
 
 namespace {
-using Dim = KernelShape::Dim;
-
-class Chooser {
+class Chooser : public TileChooser {
 public:
-  Chooser(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape)
-      : machine(machine), facts(facts), shape(shape) {}
-
-  void run() {
-    const KernelShape::Contraction *outer = nullptr;
-    bool inner = false;
-    for (const KernelShape::Contraction &c : shape.contractions) {
-      if (c.inner)
-        inner = true;
-      else if (!outer)
-        outer = &c;
-    }
-    if (inner)
-      chain();
-    else if (outer)
-      product(*outer);
-    else
-      memoryBound();
-  }
+  using TileChooser::TileChooser;
 
 private:
-  Dim *find(const std::string &name) {
-    for (Dim &dim : shape.dims)
-      if (dim.name == name)
-        return &dim;
-    return nullptr;
-  }
-
   /// At most `cap`, and no more than the dimension can hold.
   int64_t bounded(const Dim &dim, int64_t cap) const {
     return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
@@ -63,21 +37,13 @@ private:
     return std::max(unit, std::min(cap, (tile + unit - 1) / unit * unit));
   }
 
-  int64_t programs() const {
-    int64_t count = 1;
-    for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel)
-        count *= std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
-    return count;
-  }
-
   /// Halves the dimension's tile until every core has something to do.
   void spread(Dim *dim, int64_t least, int64_t perCore) {
     while (dim && dim->tile / 2 >= least && programs() < machine.cores * perCore)
       dim->tile = (dim->tile / 2 + least - 1) / least * least;
   }
 
-  void product(const KernelShape::Contraction &c) {
+  void product(const KernelShape::Contraction &c) override {
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Every program packs the right-hand side for itself: as many rows share that work as the second level holds, with
@@ -91,7 +57,7 @@ private:
     spread(columns, 4 * lanes, 1);
   }
 
-  void chain() {
+  void chain() override {
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name))
@@ -125,7 +91,7 @@ private:
     return facts.max(dim.size) <= fits ? fits : 1024;
   }
 
-  void memoryBound() {
+  void memoryBound() override {
     if (shape.dims.empty())
       return;
     Dim &last = shape.dims.back();
@@ -153,15 +119,11 @@ private:
     if (last.role == Dim::Parallel)
       spread(&last, 64, 1);
   }
-
-  const MachineModel &machine;
-  const SizeFacts &facts;
-  KernelShape &shape;
 };
 } // namespace
 
 void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
-  for (Dim &dim : shape.dims)
+  for (KernelShape::Dim &dim : shape.dims)
     dim.tile = 1;
   if (machine.isGpu)
     return chooseGpuTiles(machine, facts, shape);

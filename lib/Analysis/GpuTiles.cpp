@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
+#include "TileChooser.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -17,50 +18,15 @@
 using namespace tessera;
 
 namespace {
-using Dim = KernelShape::Dim;
-
-class GpuChooser {
+class GpuChooser : public TileChooser {
 public:
-  GpuChooser(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape)
-      : machine(machine), facts(facts), shape(shape) {}
-
-  void run() {
-    const KernelShape::Contraction *outer = nullptr;
-    bool inner = false;
-    for (const KernelShape::Contraction &c : shape.contractions) {
-      if (c.inner)
-        inner = true;
-      else if (!outer)
-        outer = &c;
-    }
-    if (inner)
-      chain();
-    else if (outer && !outer->rows.empty() && !outer->columns.empty())
-      product(*outer);
-    else
-      memoryBound();
-  }
+  using TileChooser::TileChooser;
 
 private:
-  Dim *find(const std::string &name) {
-    for (Dim &dim : shape.dims)
-      if (dim.name == name)
-        return &dim;
-    return nullptr;
-  }
-
   /// The smallest power of two that holds the dimension, at most `cap`.
   int64_t bounded(const Dim &dim, int64_t cap) const {
     int64_t size = std::clamp<int64_t>(facts.max(dim.size), 1, cap);
     return std::min<int64_t>(llvm::PowerOf2Ceil(size), cap);
-  }
-
-  int64_t programs() const {
-    int64_t count = 1;
-    for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel)
-        count *= std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
-    return count;
   }
 
   /// Halves the dimension's tile while there are fewer programs than multiprocessors.
@@ -69,7 +35,7 @@ private:
       dim->tile /= 2;
   }
 
-  void product(const KernelShape::Contraction &c) {
+  void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
     bool narrow = shape.storageBytes <= 2;
@@ -81,7 +47,7 @@ private:
     spread(columns, 32);
   }
 
-  void chain() {
+  void chain() override {
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name))
@@ -102,7 +68,7 @@ private:
     spread(row, 64);
   }
 
-  void memoryBound() {
+  void memoryBound() override {
     if (shape.dims.empty())
       return;
     constexpr int64_t elements = 4096, longestRow = 16384;
@@ -134,10 +100,6 @@ private:
     if (last.role == Dim::Parallel)
       spread(&last, 64);
   }
-
-  const MachineModel &machine;
-  const SizeFacts &facts;
-  KernelShape &shape;
 };
 } // namespace
 

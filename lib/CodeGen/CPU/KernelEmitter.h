@@ -106,6 +106,7 @@ private:
   void releaseTileUnit();
   Value oddNumbersFlag(const Buffer &buffer);
   void storeParts(const Buffer &buffer, Ix bytes, Value low, Value high);
+  Ix splitRowStart(const Buffer &buffer, Ix row);
   void storeSplitRow(const Buffer &buffer, Value value, const Position &at);
   void splitRows(const Buffer &to, int64_t vectors, Value depth,
                  llvm::function_ref<Value(Ix k, int64_t v)> source);

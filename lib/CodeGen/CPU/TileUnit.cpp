@@ -124,6 +124,14 @@ void KernelEmitter::storeParts(const Buffer &buffer, Ix bytes, Value low, Value 
       nullptr);
 }
 
+/// Where a row of the left-hand side begins in its block, from the head of a part.
+Ix KernelEmitter::splitRowStart(const Buffer &buffer, Ix row) {
+  Value number = e.materialize(row);
+  Ix block(LLVM::LShrOp::create(e.b, number, e.integer(llvm::Log2_64(blockRows))));
+  Ix inBlock(e.andI(number, e.integer(blockRows - 1)));
+  return e.add(e.mul(block, buffer.shape[1] / blockDepth * blockBytes), e.mul(inBlock, blockRow));
+}
+
 /// Rows of the left-hand side come vector by vector: every second one completes a pair.
 void KernelEmitter::storeSplitRow(const Buffer &buffer, Value value, const Position &at) {
   Ix row = at.index[0], column = at.index[1];
@@ -132,18 +140,8 @@ void KernelEmitter::storeSplitRow(const Buffer &buffer, Value value, const Posit
     first = value;
     return;
   }
-  Ix inBlock, block;
-  if (row.isConstant()) {
-    block = row.constant / blockRows;
-    inBlock = row.constant % blockRows;
-  } else {
-    Value number = e.materialize(row);
-    block = Ix(LLVM::LShrOp::create(e.b, number, e.integer(4)));
-    inBlock = Ix(e.andI(number, e.integer(blockRows - 1)));
-  }
   Ix start = e.add(column, -(blockDepth / 2));
-  Ix bytes = e.add(e.mul(block, buffer.shape[1] / blockDepth * blockBytes),
-                   e.add(e.mul(start, blockBytes / blockDepth), e.mul(inBlock, blockRow)));
+  Ix bytes = e.add(splitRowStart(buffer, row), e.mul(start, blockBytes / blockDepth));
   storeParts(buffer, bytes, first, value);
   first = Value();
 }
@@ -247,9 +245,7 @@ void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vec
   };
   Value rowBytes = e.integer(to.rowStride * 4), blockStride = e.integer(blockRow);
 
-  DenseElementsAttr constant;
-  bool isZero = matchPattern(op.getAcc(), m_Constant(&constant)) && constant.isSplat() &&
-                constant.getSplatValue<APFloat>().isPosZero();
+  bool isZero = false;
   if (auto number = op.getAcc().getDefiningOp<tile::ConstantOp>())
     if (auto real = dyn_cast<FloatAttr>(number.getValue()))
       isZero = real.getValue().isPosZero();
@@ -321,10 +317,7 @@ void KernelEmitter::emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, I
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op),
                &to = *plan.bufferOf(op.getResult());
   int64_t lanes = cpu.lanes(4);
-  Value number = e.materialize(row);
-  Ix lhsRow = e.add(e.mul(Ix(LLVM::LShrOp::create(e.b, number, e.integer(4))),
-                          lhs.shape[1] / blockDepth * blockBytes),
-                    e.mul(Ix(e.andI(number, e.integer(blockRows - 1))), blockRow));
+  Ix lhsRow = splitRowStart(lhs, row);
   // The numbers in the low and the high halves of words.
   auto whole = [&](const Buffer &from, Ix start, Type words) {
     std::pair<Value, Value> sums;
