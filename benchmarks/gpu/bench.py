@@ -1,0 +1,120 @@
+"""One row of the GPU benchmark where the GPU is: numerics first, then times beside the peers."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import exact
+import peers
+import timing
+from rows import Argument, Row
+
+OURS = "tessera"
+
+
+def fill(argument: Argument, device: str = "cuda"):
+    """Random values, or what the argument stands for."""
+    import torch
+
+    kinds = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    sizes = argument.sizes
+    if argument.fill == "slopes":
+        heads = torch.arange(1, sizes[0] + 1, device=device, dtype=torch.float32)
+        return torch.exp2(-8.0 * heads / sizes[0]).to(kinds[argument.dtype])
+    if argument.fill == "documents":  # a dozen of uneven lengths
+        ends = torch.rand(12, device=device).mul(sizes[0]).long()
+        starts = torch.zeros(sizes[0], dtype=torch.int32, device=device)
+        return starts.index_fill_(0, ends, 1).cumsum(0).to(torch.int32)
+    if argument.fill == "angles":
+        base = torch.exp2(torch.linspace(0, -13, sizes[1], device=device))
+        angles = torch.arange(sizes[0], device=device, dtype=torch.float32)[:, None] * base
+        values = angles.cos() if argument.name == "cos" else angles.sin()
+        return values.to(kinds[argument.dtype])
+    return torch.randn(sizes, device=device).to(kinds[argument.dtype])
+
+
+def run(row: Row, bundle: Path, sustained: bool = True) -> dict:
+    """Numerics and times of a row; raises what our code raises."""
+    import torch
+
+    import tessera as tsr
+
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    arguments = [fill(one) for one in row.arguments]
+    start = time.perf_counter()
+    function = getattr(tsr.load(bundle), row.function)
+    result = function(*arguments)
+    torch.cuda.synchronize()
+    first = time.perf_counter() - start
+
+    out = torch.full_like(result, math.nan)
+    assert function(*arguments, out=out) is out
+    worst = exact.error(row.function, arguments, out)
+    same = torch.equal(result, out)
+    del result
+    torch.cuda.empty_cache()
+
+    calls = {OURS: lambda: function(*arguments, out=out)}
+    calls |= peers.contenders(row.function, arguments, out)
+    plan = timing.plan(bool(row.flops), sustained)
+    times = timing.measure(calls, plan, OURS)
+    moved = sum(one.numel() * one.element_size() for one in [*arguments, out])
+    for one in times.values():
+        for kind in ("burst", "sustained"):
+            if ms := one.get(f"{kind}_ms"):
+                one[f"{kind}_rate"] = row.flops / ms / 1e9 if row.flops else moved / ms / 1e6
+    return {
+        "good": worst <= 1 and same,
+        "error": worst,
+        "deterministic": same,
+        "first_call_ms": first * 1e3,
+        "unit": "TFLOP/s" if row.flops else "GB/s",
+        "times": times,
+        "goals": [goal for goal in (verdict(row, times, g) for g in row.goals) if goal],
+    }
+
+
+def verdict(row: Row, times: dict[str, dict], goal) -> dict | None:
+    """The ratio to the fastest of a goal's contenders, in bursts and under load."""
+    present = [name for name in goal.against if "ratio" in times.get(name, {})]
+    if not present:
+        return None
+    fastest = min(present, key=lambda name: times[name]["ratio"])
+    found = {"against": fastest, "goal": goal.ratio, "burst": times[fastest]["ratio"]}
+    if "sustained_ratio" in times[fastest]:
+        loaded = min(present, key=lambda name: times[name]["sustained_ratio"])
+        found["sustained"] = times[loaded]["sustained_ratio"]
+    return found
+
+
+def warm(row: Row) -> None:
+    """Compiles the row's peers, so that their code is in PyTorch's cache on disk."""
+    import torch
+
+    torch.manual_seed(0)
+    arguments = [fill(one) for one in row.arguments]
+    result = arguments[0] if row.group == "memory" else torch.empty(1, device="cuda")
+    for name, call in peers.contenders(row.function, arguments, result).items():
+        if name in ("compile", "joined", "flex"):
+            call()
+    torch.cuda.synchronize()
+
+
+def line(name: str, result: dict) -> str:
+    """A row of the table."""
+    if "failure" in result:
+        return f"{name:44} FAILED: {result['failure'].splitlines()[0][:120]}"
+    ours = result["times"][OURS]
+    ratios = "  ".join(
+        f"{one['burst']:.2f}/{one.get('sustained', math.nan):.2f} of {one['against']}"
+        f"{'' if one['burst'] >= one['goal'] else ' (!)'}"
+        for one in result["goals"]
+    )
+    mark = "" if result["good"] else "  WRONG"
+    return (
+        f"{name:44} {result['error']:6.2f} {ours['burst_ms']:8.4f} ms "
+        f"{ours['burst_rate']:6.0f} {result['unit']:7} {ratios}{mark}"
+    )

@@ -1,0 +1,143 @@
+"""What the GPU benchmark is measured against: PyTorch's own forms of each function.
+
+cublas: torch.matmul. cudnn: scaled_dot_product_attention with that back end. flex: FlexAttention through
+torch.compile, with its block mask made beforehand. eager and compile: the plain form, the latter through
+torch.compile. joined: both weights of a gated unit in one product, then compiled. cublaslt: bias and GELU
+(its tanh form) in the product's epilogue. copy: as many bytes moved by a copy of the same size.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+Calls = dict[str, Callable[[], object]]
+
+
+def contenders(function: str, arguments: list, result) -> Calls:
+    """Calls by name; what can write into memory that exists does, as ours does."""
+    import torch
+
+    torch._dynamo.reset()
+    if function.startswith("matmul") or function == "batched_matmul":
+        a, b = _operands(function, *arguments)
+        out = torch.empty_like(result)
+        return {"cublas": lambda: torch.matmul(a, b, out=out)}
+    if function in ("attention", "causal_attention"):
+        return {"cudnn": _cudnn(*arguments, function == "causal_attention")}
+    if function.endswith("attention"):
+        return {"flex": _flex(function, *arguments)}
+    if function == "linear_gelu":
+        x, w, b = arguments
+        calls = _both(plain(function), arguments)
+        calls["cublaslt"] = lambda: torch._addmm_activation(b, x, w, use_gelu=True)
+        return calls
+    if function == "swiglu":
+        calls = _both(plain(function), arguments)
+        calls["joined"] = _joined(*arguments)
+        return calls
+    return {**_both(plain(function), arguments), "copy": _copy([*arguments, result])}
+
+
+def plain(function: str) -> Callable:
+    """A function as one writes it in PyTorch, in the type of its arguments."""
+    import torch
+    import torch.nn.functional as nn
+
+    def rope(x, cos, sin):
+        low, high = x.chunk(2, dim=-1)
+        return torch.cat([low * cos - high * sin, high * cos + low * sin], dim=-1)
+
+    return {
+        "linear_gelu": lambda x, w, b: nn.gelu(torch.addmm(b, x, w)),
+        "swiglu": lambda x, g, u: nn.silu(x @ g) * (x @ u),
+        "softmax": lambda x: torch.softmax(x, -1),
+        "layer_norm": lambda x, w, b: nn.layer_norm(x, x.shape[-1:], w, b),
+        "rms_norm": lambda x, w: nn.rms_norm(x, x.shape[-1:], w, 1e-6),
+        "gelu_chain": lambda x, y: nn.gelu(x) * y + x,
+        "column_sum": lambda x: x.sum(0),
+        "transpose": lambda x: x.T.contiguous(),
+        "rope": rope,
+        "add": torch.add,
+    }[function]
+
+
+def _operands(function: str, a, b):
+    form = function.rpartition("_")[2] if function.startswith("matmul_") else "nn"
+    return a if form[0] == "n" else a.T, b if form[1] == "n" else b.T
+
+
+def _both(form: Callable, arguments: list) -> Calls:
+    import torch
+
+    compiled = torch.compile(form, dynamic=False)
+    return {"eager": lambda: form(*arguments), "compile": lambda: compiled(*arguments)}
+
+
+def _joined(x, g, u) -> Callable[[], object]:
+    import torch
+    import torch.nn.functional as nn
+
+    weights = torch.cat([g, u], dim=1)
+
+    @torch.compile(dynamic=False)
+    def run(x, weights):
+        gate, up = (x @ weights).chunk(2, dim=1)
+        return nn.silu(gate) * up
+
+    return lambda: run(x, weights)
+
+
+def _copy(arrays: list) -> Callable[[], object]:
+    import torch
+
+    count = sum(one.numel() * one.element_size() for one in arrays) // 2
+    source = torch.empty(count, dtype=torch.uint8, device=arrays[0].device).random_()
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source)
+
+
+def _cudnn(q, k, v, causal: bool) -> Callable[[], object]:
+    import torch.nn.functional as nn
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def call():
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return nn.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return call
+
+
+def mask_and_score(function: str, extra: list) -> tuple[Callable, Callable | None]:
+    """Which pairs count, and what is done to scores; in FlexAttention's signatures."""
+    import torch
+
+    def causal(b, h, i, j):
+        return i >= j
+
+    def window(b, h, i, j):
+        return (i >= j) & (i - j < 1024)
+
+    def documents(b, h, i, j):
+        return (i >= j) & (extra[0][i] == extra[0][j])
+
+    def softcap(score, b, h, i, j):
+        return 20.0 * torch.tanh(score / 20.0)
+
+    def alibi(score, b, h, i, j):
+        return score - extra[0][h] * (i - j)
+
+    masks = {"window_attention": window, "document_attention": documents}
+    scores = {"softcap_attention": softcap, "alibi_attention": alibi}
+    return masks.get(function, causal), scores.get(function)
+
+
+def _flex(function: str, q, k, v, *extra) -> Callable[[], object]:
+    import torch
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    mask, score = mask_and_score(function, list(extra))
+    length = q.shape[-2]
+    blocks = create_block_mask(mask, None, None, length, length, device=q.device)
+    run = torch.compile(flex_attention, dynamic=False)
+    grouped = q.shape[1] != k.shape[1]
+    return lambda: run(q, k, v, score_mod=score, block_mask=blocks, enable_gqa=grouped)

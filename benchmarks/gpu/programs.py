@@ -1,0 +1,175 @@
+"""The functions of the GPU benchmark, as a user writes them: mathematics, no hints, no tiles."""
+
+import math
+
+import tessera as tsr
+from tessera import Tensor
+
+# -- matrix products ------------------------------------------------------------------------------
+
+
+@tsr.function
+def matmul(a: Tensor["M", "K"], b: Tensor["K", "N"]) -> Tensor["M", "N"]:
+    return a @ b
+
+
+@tsr.function
+def matmul_nt(a: Tensor["M", "K"], b: Tensor["N", "K"]) -> Tensor["M", "N"]:
+    return a @ b.T
+
+
+@tsr.function
+def matmul_tn(a: Tensor["K", "M"], b: Tensor["K", "N"]) -> Tensor["M", "N"]:
+    return a.T @ b
+
+
+@tsr.function
+def matmul_tt(a: Tensor["K", "M"], b: Tensor["N", "K"]) -> Tensor["M", "N"]:
+    return a.T @ b.T
+
+
+@tsr.function
+def batched_matmul(a: Tensor["B", "M", "K"], b: Tensor["B", "K", "N"]) -> Tensor["B", "M", "N"]:
+    return a @ b
+
+
+@tsr.function
+def linear_gelu(x: Tensor["M", "K"], w: Tensor["K", "N"], b: Tensor["N"]) -> Tensor["M", "N"]:
+    return tsr.gelu(x @ w + b)
+
+
+@tsr.function
+def swiglu(x: Tensor["M", "K"], g: Tensor["K", "N"], u: Tensor["K", "N"]) -> Tensor["M", "N"]:
+    return tsr.silu(x @ g) * (x @ u)
+
+
+# -- attention ------------------------------------------------------------------------------------
+
+
+@tsr.function
+def attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"], v: Tensor["B", "H", "T", "D"]
+) -> Tensor["B", "H", "S", "D"]:
+    scores = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    return tsr.softmax(scores, dim=-1) @ v
+
+
+@tsr.function
+def causal_attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "S", "D"], v: Tensor["B", "H", "S", "D"]
+) -> Tensor["B", "H", "S", "D"]:
+    scores = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    i = tsr.iota(scores.shape, dim=-2)
+    j = tsr.iota(scores.shape, dim=-1)
+    scores = tsr.where(j <= i, scores, -tsr.inf)
+    return tsr.softmax(scores, dim=-1) @ v
+
+
+@tsr.function
+def window_attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "S", "D"], v: Tensor["B", "H", "S", "D"]
+) -> Tensor["B", "H", "S", "D"]:
+    scores = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    i = tsr.iota(scores.shape, dim=-2)
+    j = tsr.iota(scores.shape, dim=-1)
+    scores = tsr.where((j <= i) & (j > i - 1024), scores, -tsr.inf)
+    return tsr.softmax(scores, dim=-1) @ v
+
+
+@tsr.function
+def grouped_attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "G", "S", "D"], v: Tensor["B", "G", "S", "D"]
+) -> Tensor["B", "H", "S", "D"]:
+    groups = q.reshape(q.shape[0], k.shape[1], -1, q.shape[2], q.shape[3])
+    scores = groups @ k.unsqueeze(2).transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    i = tsr.iota(scores.shape, dim=-2)
+    j = tsr.iota(scores.shape, dim=-1)
+    scores = tsr.where(j <= i, scores, -tsr.inf)
+    return (tsr.softmax(scores, dim=-1) @ v.unsqueeze(2)).reshape(q.shape)
+
+
+@tsr.function
+def softcap_attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "S", "D"], v: Tensor["B", "H", "S", "D"]
+) -> Tensor["B", "H", "S", "D"]:
+    scores = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    scores = 20.0 * tsr.tanh(scores / 20.0)
+    i = tsr.iota(scores.shape, dim=-2)
+    j = tsr.iota(scores.shape, dim=-1)
+    scores = tsr.where(j <= i, scores, -tsr.inf)
+    return tsr.softmax(scores, dim=-1) @ v
+
+
+@tsr.function
+def alibi_attention(
+    q: Tensor["B", "H", "S", "D"],
+    k: Tensor["B", "H", "S", "D"],
+    v: Tensor["B", "H", "S", "D"],
+    slopes: Tensor["H"],
+) -> Tensor["B", "H", "S", "D"]:
+    scores = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    i = tsr.iota(scores.shape, dim=-2)
+    j = tsr.iota(scores.shape, dim=-1)
+    scores = tsr.where(j <= i, scores - slopes[:, None, None] * (i - j), -tsr.inf)
+    return tsr.softmax(scores, dim=-1) @ v
+
+
+@tsr.function
+def document_attention(
+    q: Tensor["B", "H", "S", "D"],
+    k: Tensor["B", "H", "S", "D"],
+    v: Tensor["B", "H", "S", "D"],
+    document: Tensor["S"],
+) -> Tensor["B", "H", "S", "D"]:
+    scores = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
+    i = tsr.iota(scores.shape, dim=-2)
+    j = tsr.iota(scores.shape, dim=-1)
+    same = document[:, None] == document[None, :]
+    scores = tsr.where(same & (j <= i), scores, -tsr.inf)
+    return tsr.softmax(scores, dim=-1) @ v
+
+
+# -- bound by memory ------------------------------------------------------------------------------
+
+
+@tsr.function
+def softmax(x: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return tsr.softmax(x, dim=-1)
+
+
+@tsr.function
+def layer_norm(x: Tensor["M", "N"], w: Tensor["N"], b: Tensor["N"]) -> Tensor["M", "N"]:
+    return tsr.layer_norm(x, (x.shape[-1],), w, b)
+
+
+@tsr.function
+def rms_norm(x: Tensor["M", "N"], w: Tensor["N"]) -> Tensor["M", "N"]:
+    return tsr.rms_norm(x, (x.shape[-1],), w, eps=1e-6)
+
+
+@tsr.function
+def gelu_chain(x: Tensor["M", "N"], y: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return tsr.gelu(x) * y + x
+
+
+@tsr.function
+def column_sum(x: Tensor["M", "N"]) -> Tensor["N"]:
+    return tsr.sum(x, dim=0)
+
+
+@tsr.function
+def transpose(x: Tensor["M", "N"]) -> Tensor["N", "M"]:
+    return x.T
+
+
+@tsr.function
+def rope(
+    x: Tensor["B", "H", "S", "D"], cos: Tensor["S", "F"], sin: Tensor["S", "F"]
+) -> Tensor["B", "H", "S", "D"]:
+    low, high = tsr.split(x, F, dim=-1)
+    return tsr.concat([low * cos - high * sin, high * cos + low * sin], dim=-1)
+
+
+@tsr.function
+def add(x: Tensor["M", "N"], y: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return x + y

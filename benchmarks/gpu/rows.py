@@ -1,0 +1,159 @@
+"""The rows of the GPU benchmark: a function, the types of its arguments, what it is measured against.
+
+A row that is bound by arithmetic states its operations; any other is bound by memory, and its speed
+is that of every argument read once and the result written once. Those rows take at least 200 MB, four
+times the cache. Goals name contenders (peers.py): the ratio is to the fastest of those named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TORCH = ("eager", "compile", "joined", "cublaslt")  # the forms of one computation in PyTorch
+
+
+@dataclass(frozen=True)
+class Argument:
+    name: str
+    dtype: str
+    sizes: tuple[int, ...]
+    fill: str = "normal"  # or "slopes", "documents", "angles"
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.dtype}[{','.join(map(str, self.sizes))}]"
+
+
+@dataclass(frozen=True)
+class Goal:
+    against: tuple[str, ...]
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    group: str
+    function: str
+    arguments: tuple[Argument, ...]
+    goals: tuple[Goal, ...]
+    flops: int = 0
+
+    @property
+    def bundle(self) -> str:
+        return f"{self.name}.tsb"
+
+    def flags(self) -> list[str]:
+        """The arguments for `tessera compile`."""
+        return [word for one in self.arguments for word in ("--arg", str(one))]
+
+
+def _shape(*sizes: int) -> str:
+    return "x".join(map(str, sizes))
+
+
+def _product(m: int, n: int, k: int, goal: float, dtype: str = "bf16", form: str = "nn") -> Row:
+    function = "matmul" if form == "nn" else f"matmul_{form}"
+    a = Argument("a", dtype, (m, k) if form[0] == "n" else (k, m))
+    b = Argument("b", dtype, (k, n) if form[1] == "n" else (n, k))
+    name = f"{function}_{dtype}_{_shape(m, n, k)}"
+    return Row(name, "product", function, (a, b), (Goal(("cublas",), goal),), 2 * m * n * k)
+
+
+def _batch(count: int, size: int, goal: float, dtype: str = "bf16") -> Row:
+    arguments = tuple(Argument(x, dtype, (count, size, size)) for x in "ab")
+    name = f"batched_matmul_{dtype}_{count}x{_shape(size, size, size)}"
+    flops = 2 * count * size**3
+    return Row(name, "product", "batched_matmul", arguments, (Goal(("cublas",), goal),), flops)
+
+
+def _fused(function: str, m: int, n: int, k: int, dtype: str = "bf16") -> Row:
+    sizes = {"x": (m, k), "w": (k, n), "g": (k, n), "u": (k, n), "b": (n,)}
+    names = "xwb" if function == "linear_gelu" else "xgu"
+    arguments = tuple(Argument(x, dtype, sizes[x]) for x in names)
+    name = f"{function}_{dtype}_{_shape(m, n, k)}"
+    flops = 2 * m * n * k * (1 if function == "linear_gelu" else 2)
+    return Row(name, "product", function, arguments, (Goal(TORCH, 1.05),), flops)
+
+
+def _visible(function: str, s: int) -> float:
+    """Pairs of positions that count, out of s²."""
+    if function == "window_attention":
+        return s * 1024
+    return s * s if function == "attention" else s * s / 2
+
+
+def _attention(
+    function: str, b: int, h: int, s: int, d: int, goals: tuple[Goal, ...], groups: int = 0
+) -> Row:
+    arguments = [
+        Argument(x, "bf16", (b, groups or h, s, d) if x != "q" else (b, h, s, d)) for x in "qkv"
+    ]
+    if function == "alibi_attention":
+        arguments.append(Argument("slopes", "bf16", (h,), "slopes"))
+    if function == "document_attention":
+        arguments.append(Argument("document", "int32", (s,), "documents"))
+    flops = int(4 * b * h * d * _visible(function, s))
+    name = f"{function}_bf16_{_shape(b, h, s, d)}"
+    return Row(name, "attention", function, tuple(arguments), goals, flops)
+
+
+def _rows(function: str, dtype: str, m: int, n: int, *names: str) -> Row:
+    """Names in capitals are rows of length n."""
+    arguments = tuple(Argument(x.lower(), dtype, (n,) if x.isupper() else (m, n)) for x in names)
+    return Row(f"{function}_{dtype}_{m}x{n}", "memory", function, arguments, MEMORY)
+
+
+def _rope(b: int, h: int, s: int, d: int) -> Row:
+    angles = tuple(Argument(x, "bf16", (s, d // 2), "angles") for x in ("cos", "sin"))
+    x = Argument("x", "bf16", (b, h, s, d))
+    return Row(f"rope_bf16_{_shape(b, h, s, d)}", "memory", "rope", (x, *angles), MEMORY)
+
+
+CUDNN = (Goal(("cudnn",), 0.92),)
+BESIDE = (Goal(("cudnn",), 0.0),)  # shown beside it, without a goal
+FLEX = (Goal(("flex",), 1.2),)
+MEMORY = (Goal(("copy",), 0.9), Goal(("compile",), 1.0))
+
+ROWS = [
+    _product(8192, 8192, 8192, 0.97),
+    _product(8192, 8192, 8192, 0.97, form="nt"),
+    _product(8192, 8192, 8192, 0.97, "fp16", "tn"),
+    _product(8192, 8192, 8192, 0.97, "fp16", "tt"),
+    _product(4096, 4096, 4096, 0.97),
+    _product(2048, 2048, 2048, 0.97),
+    _product(8192, 28672, 4096, 0.97),
+    _product(1000, 1000, 1000, 0.9),
+    _product(4097, 4095, 4099, 0.9),
+    _product(1, 8192, 8192, 0.9),
+    _product(16, 8192, 8192, 0.9),
+    _product(64, 8192, 8192, 0.9),
+    _product(128, 8192, 8192, 0.9),
+    _batch(64, 512, 0.9),
+    _fused("linear_gelu", 8192, 8192, 4096),
+    _fused("swiglu", 8192, 8192, 4096),
+    _attention("attention", 8, 16, 2048, 128, CUDNN),
+    _attention("causal_attention", 8, 16, 2048, 128, CUDNN),
+    _attention("attention", 2, 16, 8192, 128, CUDNN),
+    _attention("causal_attention", 2, 16, 8192, 128, CUDNN),
+    _attention("attention", 1, 16, 16384, 128, CUDNN),
+    _attention("causal_attention", 1, 16, 16384, 128, CUDNN),
+    _attention("causal_attention", 2, 32, 8192, 64, BESIDE),
+    _attention("causal_attention", 2, 8, 8192, 256, BESIDE),
+    _attention("attention", 32, 16, 512, 128, BESIDE),
+    _attention("window_attention", 2, 16, 8192, 128, FLEX),
+    _attention("grouped_attention", 2, 32, 8192, 128, FLEX, groups=8),
+    _attention("softcap_attention", 2, 16, 8192, 128, FLEX),
+    _attention("alibi_attention", 2, 16, 8192, 128, FLEX),
+    _attention("document_attention", 2, 16, 8192, 128, FLEX),
+    _rows("softmax", "bf16", 2097152, 64, "x"),
+    _rows("softmax", "bf16", 32768, 4096, "x"),
+    _rows("layer_norm", "bf16", 32768, 4096, "x", "W", "B"),
+    _rows("layer_norm", "bf16", 65535, 1001, "x", "W", "B"),
+    _rows("rms_norm", "bf16", 16384, 16384, "x", "W"),
+    _rows("gelu_chain", "bf16", 16384, 8192, "x", "y"),
+    _rows("column_sum", "fp32", 16384, 8192, "x"),
+    _rows("transpose", "bf16", 16384, 8192, "x"),
+    _rope(4, 32, 8192, 128),
+    _rows("softmax", "fp32", 8191, 16384, "x"),
+]
+assert len(ROWS) <= 40 and len({row.name for row in ROWS}) == len(ROWS)

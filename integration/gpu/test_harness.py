@@ -1,0 +1,138 @@
+"""The GPU check's own machinery, without a GPU: isolation, results that continue, timing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "benchmarks/gpu")]
+
+import bench  # noqa: E402
+import check  # noqa: E402
+import isolate  # noqa: E402
+import timing  # noqa: E402
+from rows import ROWS, Goal  # noqa: E402
+
+WORKER = f"""
+import os, sys, time
+sys.path.insert(0, {str(HERE)!r})
+import isolate
+from pathlib import Path
+
+def item(name):
+    if name == "raises":
+        raise ValueError("no")
+    if name == "dies":
+        os._exit(3)
+    if name == "sleeps":
+        time.sleep(60)
+    return {{"good": name != "wrong", "process": os.getpid()}}
+
+isolate.work(Path(sys.argv[1]), Path(sys.argv[2]), item)
+"""
+
+
+def isolated(names: list[str], seconds: float = 30.0) -> tuple[dict, list[str]]:
+    results: dict[str, dict] = {}
+    command = [sys.executable, "-c", WORKER]
+    left = isolate.run(command, names, time.monotonic() + seconds, results.__setitem__)
+    return results, left
+
+
+def test_failures_do_not_stop_others():
+    results, left = isolated(["a", "raises", "b", "dies", "wrong", "c"])
+    assert not left and list(results) == ["a", "raises", "b", "dies", "wrong", "c"]
+    assert [name for name in results if results[name]["good"]] == ["a", "b", "c"]
+    assert results["raises"]["failure"] == "ValueError: no"
+    assert results["dies"]["failure"] == "the process ended with 3"
+    processes = [results[name]["process"] for name in "abc"]
+    assert len(set(processes)) == 3 and results["wrong"]["process"] == processes[2]
+
+
+def test_time_cuts():
+    results, left = isolated(["a", "sleeps", "b"], seconds=1.5)
+    assert list(results) == ["a"] and left == ["sleeps", "b"]
+
+
+def test_worker_that_does_not_start():
+    results: dict[str, dict] = {}
+    command = [sys.executable, "-c", "raise SystemExit(5)"]
+    left = isolate.run(command, ["a", "b"], time.monotonic() + 30, results.__setitem__)
+    assert not left and all(one["failure"].endswith("with 5") for one in results.values())
+
+
+def test_results_continue_by_commit(tmp_path):
+    path = tmp_path / "results.json"
+    first = check.Report(path, {"commit": "one"})
+    first.add("bench", "a", {"good": True})
+    assert json.loads(path.read_text())["steps"] == {"bench": {"a": {"good": True}}}
+    assert check.Report(path, {"commit": "one"}).of("bench") == {"a": {"good": True}}
+    assert check.Report(path, {"commit": "two"}).of("bench") == {}
+
+
+class FakeEvent:
+    def __init__(self, enable_timing: bool):
+        assert enable_timing
+
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        pass
+
+    def elapsed_time(self, other: FakeEvent) -> float:
+        return (other.at - self.at) * 1e3
+
+
+@pytest.fixture
+def fake_torch(monkeypatch):
+    cuda = types.SimpleNamespace(Event=FakeEvent, synchronize=lambda: None)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
+
+
+def test_measure(fake_torch):
+    def fails():
+        raise RuntimeError("unsupported head size\nmore")
+
+    calls = {"tessera": lambda: time.sleep(1e-3), "slow": lambda: time.sleep(2e-3), "fails": fails}
+    times = timing.measure(calls, timing.Plan(3, 0.0, 0.02, 0.02), "tessera")
+    assert times["tessera"]["ratio"] == 1 and 1.2 < times["slow"]["ratio"] < 3
+    assert 1.2 < times["slow"]["sustained_ratio"] < 3 and not times["slow"]["graph"]
+    assert times["fails"] == {"failure": "RuntimeError: unsupported head size"}
+    with pytest.raises(RuntimeError):
+        timing.measure({"tessera": fails}, timing.Plan(1, 0.0, 0.0), "tessera")
+    found = bench.verdict(ROWS[0], times, Goal(("slow", "fails", "absent"), 0.9))
+    assert found["against"] == "slow" and found["burst"] == times["slow"]["ratio"]
+    assert bench.verdict(ROWS[0], times, Goal(("absent",), 0.9)) is None
+    result = {"good": True, "error": 0.5, "unit": "GB/s", "times": times, "goals": [found]}
+    times["tessera"]["burst_rate"] = 1.0
+    assert "of slow" in bench.line("row", result)
+
+
+def test_rows_are_large_enough():
+    """Rows bound by memory do not fit into the cache of 50 MB four times over."""
+    size = {"fp32": 4, "bf16": 2, "fp16": 2, "int32": 4}
+    for row in ROWS:
+        total = 0
+        for one in row.arguments:
+            count = 1
+            for extent in one.sizes:
+                count *= extent
+            total += count * size[one.dtype]
+        assert row.flops or total >= 100e6, row.name  # the result is as large, or the row is a sum
+
+
+def test_unsupported_without_gpu():
+    if os.path.exists("/dev/nvidiactl"):
+        pytest.skip("there is a GPU")
+    command = [sys.executable, HERE / "check.py"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("unsupported: ")
