@@ -57,6 +57,22 @@ TEST_F(Axpy, StridedArguments) {
   }
 }
 
+TEST_F(Axpy, Signature) {
+  tessera_rt_parameter parameter = {};
+  parameter.struct_bytes = sizeof(parameter);
+  ASSERT_EQ(tessera_rt_function_argument(function, 1, &parameter), TESSERA_RT_OK);
+  EXPECT_EQ(std::string(parameter.name), "y");
+  EXPECT_EQ(parameter.kind, TESSERA_RT_TENSOR);
+  EXPECT_EQ(parameter.dtype, TESSERA_RT_FP32);
+  EXPECT_EQ(parameter.rank, 1);
+  ASSERT_EQ(tessera_rt_function_argument(function, 2, &parameter), TESSERA_RT_OK);
+  EXPECT_EQ(parameter.kind, TESSERA_RT_FLOAT);
+  ASSERT_EQ(tessera_rt_function_result(function, 0, &parameter), TESSERA_RT_OK);
+  EXPECT_EQ(parameter.rank, 1);
+  EXPECT_EQ(tessera_rt_function_argument(function, 3, &parameter), TESSERA_RT_NOT_FOUND);
+  EXPECT_EQ(tessera_rt_function_result(function, -1, &parameter), TESSERA_RT_NOT_FOUND);
+}
+
 TEST_F(Axpy, EmptyCallLaunchesNothing) {
   ASSERT_EQ(prepare({0, 1}, nullptr, {0, 1}, nullptr), TESSERA_RT_OK);
   void *results[] = {nullptr};

@@ -31,7 +31,7 @@ extern "C" {
 #define TESSERA_RT_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_RT_ABI_VERSION 0x00010001u
+#define TESSERA_RT_ABI_VERSION 0x00010002u
 
 typedef enum tessera_rt_status {
   TESSERA_RT_OK = 0,
@@ -191,6 +191,23 @@ TESSERA_RT_API int32_t tessera_rt_function_result_count(const tessera_rt_functio
 /// Whether a result is of type `dtype` (tessera_rt_dtype).
 TESSERA_RT_API int32_t tessera_rt_function_returns(const tessera_rt_function *function,
                                                    int32_t dtype);
+
+/// What a function takes at one place, or gives.
+typedef struct tessera_rt_parameter {
+  uint64_t struct_bytes; ///< set by the caller to sizeof(tessera_rt_parameter)
+  const char *name;      ///< "" of a result
+  int32_t kind;          ///< tessera_rt_value_kind
+  int32_t dtype;         ///< of a tensor: tessera_rt_dtype
+  int32_t rank;          ///< of a tensor
+  int32_t reserved;
+} tessera_rt_parameter;
+/// Since ABI 1.2. TESSERA_RT_NOT_FOUND where there is no argument or result of that number.
+TESSERA_RT_API tessera_rt_status tessera_rt_function_argument(const tessera_rt_function *function,
+                                                              int32_t index,
+                                                              tessera_rt_parameter *parameter);
+TESSERA_RT_API tessera_rt_status tessera_rt_function_result(const tessera_rt_function *function,
+                                                            int32_t index,
+                                                            tessera_rt_parameter *parameter);
 /// @}
 
 /// \name Calls
@@ -200,6 +217,11 @@ TESSERA_RT_API int32_t tessera_rt_function_returns(const tessera_rt_function *fu
 TESSERA_RT_API tessera_rt_status tessera_rt_prepare(const tessera_rt_function *function,
                                                     const tessera_rt_value *args, int32_t nargs,
                                                     tessera_rt_frame **frame);
+/// Binds a frame to another call of its function that differs in addresses and floats only, which is
+/// quick. TESSERA_RT_MISMATCH, without a message, where it differs in more or a guard on
+/// an address fails: then the frame can only be bound again or released. Since ABI 1.2.
+TESSERA_RT_API tessera_rt_status tessera_rt_rebind(tessera_rt_frame *frame,
+                                                   const tessera_rt_value *args, int32_t nargs);
 /// The type and shape of result `index`: dense, row-major, data null. The arrays live as long as
 /// the frame.
 TESSERA_RT_API tessera_rt_status tessera_rt_frame_result(const tessera_rt_frame *frame,

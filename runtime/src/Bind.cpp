@@ -11,8 +11,8 @@ using namespace tessera::rt;
 static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   const Plan &plan = function->plan;
   size_t args = plan.source.arguments.size(), sizes = plan.resultSizes.size();
-  size_t words =
-      plan.slots.size() + 2 * args + 2 * sizes + plan.temporaries.size() + 3 * plan.steps.size();
+  size_t words = plan.slots.size() + 2 * args + 2 * sizes + plan.temporaries.size() +
+                 3 * plan.steps.size() + plan.shapeWords;
   void *memory = std::malloc(sizeof(tessera_rt_frame) + words * 8);
   if (!memory)
     return nullptr;
@@ -25,6 +25,7 @@ static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   frame->strides = frame->sizes + sizes;
   frame->temporaries = frame->strides + sizes;
   frame->grids = frame->temporaries + plan.temporaries.size();
+  frame->shapes = frame->grids + 3 * plan.steps.size();
   frame->temporaryBytes = 0;
   frame->work = 0;
   return frame;
@@ -122,8 +123,8 @@ double tessera::rt::stepWork(const tessera_rt_frame *frame, size_t index) {
   return overflow ? -1 : static_cast<double>(work);
 }
 
-/// Work of the whole call. Reading and writing every element is the least there is to do.
-static int64_t callWork(const tessera_rt_frame *frame, const tessera_rt_value *args) {
+/// Reading and writing every element is the least there is to do.
+int64_t tessera::rt::callWork(const tessera_rt_frame *frame, const tessera_rt_value *args) {
   constexpr double elementsPerNanosecond = 8, most = 1e18;
   const Plan &plan = frame->function->plan;
   double elements = 0, work = 0;
@@ -151,13 +152,18 @@ static tessera_rt_status bind(const tessera_rt_function *function, const tessera
                               tessera_rt_frame *frame) {
   const Plan &plan = function->plan;
   const Program &source = plan.source;
+  int64_t *shape = frame->shapes;
   for (size_t i = 0; i < source.arguments.size(); ++i) {
     if (auto status = checkArgument(source.arguments[i], args[i], function->device))
       return status;
-    if (args[i].kind == TESSERA_RT_TENSOR)
-      frame->addresses[i] = args[i].as.tensor.data;
-    else
+    if (args[i].kind != TESSERA_RT_TENSOR) {
       std::memcpy(&frame->scalars[i], &args[i].as, 8);
+      continue;
+    }
+    const tessera_rt_tensor &tensor = args[i].as.tensor;
+    frame->addresses[i] = tensor.data;
+    shape = std::copy_n(tensor.sizes, tensor.ndim, shape);
+    shape = std::copy_n(tensor.strides, tensor.ndim, shape);
   }
   bool overflow = false;
   int64_t *slots = frame->slots;

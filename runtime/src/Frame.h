@@ -19,6 +19,7 @@ struct tessera_rt_frame {
   int64_t *strides;
   int64_t *temporaries; // byte offsets into the block
   int64_t *grids;       // three sizes for each step; the first is 0 where the grid is empty
+  int64_t *shapes;      // sizes, then strides of each tensor argument
   int64_t temporaryBytes;
   int64_t work; // negative: unknown
 };
@@ -28,6 +29,9 @@ namespace tessera::rt {
 /// Work of a step in nanoseconds of one core: as it was measured, else as the program estimates it;
 /// negative: unknown.
 double stepWork(const tessera_rt_frame *frame, size_t index);
+
+/// Work of the whole call, as tessera_rt_frame_work gives it.
+int64_t callWork(const tessera_rt_frame *frame, const tessera_rt_value *args);
 
 } // namespace tessera::rt
 

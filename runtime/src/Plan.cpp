@@ -176,6 +176,36 @@ Plan::Plan(Program program) : source(std::move(program)) {
     steps.push_back(flat);
     mostWords = std::max(mostWords, flat.wordCount);
   }
+  for (const Argument &argument : source.arguments)
+    if (argument.kind == Argument::Tensor)
+      shapeWords += 2 * argument.rank;
+  findAddressUses();
+}
+
+void Plan::findAddressUses() {
+  std::vector<bool> depends(slots.size());
+  auto usesAddress = [&](PlanExpr expr) {
+    return std::any_of(code.begin() + expr.begin, code.begin() + expr.begin + expr.count,
+                       [&](const ExprInstr &instr) {
+                         return instr.op == ExprOp::Slot &&
+                                depends[static_cast<size_t>(instr.operand)];
+                       });
+  };
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    depends[i] = slots[i].source == Slot::ArgAddress ||
+                 (slots[i].source == Slot::Derived && usesAddress(slots[i].expr));
+    if (depends[i])
+      addressSlots.push_back(i);
+  }
+  for (uint32_t i = 0; i < guards.size(); ++i)
+    if (usesAddress(guards[i].condition))
+      addressGuards.push_back(i);
+  isRebindable = std::none_of(resultSizes.begin(), resultSizes.end(), usesAddress);
+  for (const PlanTemporary &temporary : temporaries)
+    isRebindable &= !usesAddress(temporary.bytes);
+  for (const PlanStep &step : steps)
+    for (uint32_t d = 0; d < step.gridRank; ++d)
+      isRebindable &= !usesAddress(step.grid[d]);
 }
 
 /// Rounds to a binary format with `fraction` stored bits of significand and `exponent` bits of

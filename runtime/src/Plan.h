@@ -72,9 +72,16 @@ struct Plan {
   std::vector<PlanTemporary> temporaries;
   std::vector<PlanStep> steps;
   std::vector<PlanWord> words;
-  uint32_t mostWords = 0; // of any step
+  uint32_t mostWords = 0;  // of any step
+  uint32_t shapeWords = 0; // sizes and strides of all arguments
+
+  // What changes when only the addresses of a call do: slots and guards (indices into `slots` and
+  // `guards`). A plan in which anything else changes cannot be bound again.
+  std::vector<uint32_t> addressSlots, addressGuards;
+  bool isRebindable = true;
 
 private:
+  void findAddressUses();
   PlanExpr flatten(const Expr &expr);
 };
 

@@ -6,16 +6,18 @@
 
 namespace fake_cuda {
 
-/// PTX text, or the same behind an ELF header for a cubin. Text with "error" does not compile.
+/// PTX text, the same behind an ELF header without sections, or a cubin as an assembler makes it. Text
+/// with "error" does not compile.
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **values, unsigned,
                            int *, void **, unsigned) {
   ENTER(cuLibraryLoadData);
   constexpr size_t headerBytes = 64;
   auto *begin = static_cast<const char *>(code);
   bool isElf = !std::memcmp(begin, "\x7f" "ELF", 4);
-  std::string text = begin + (isElf ? headerBytes : 0);
   auto made = std::make_unique<FakeLibrary>();
-  if (!parsePtx(text, *made))
+  bool isCubin = isElf && parseCubin(code, *made);
+  std::string text = isCubin ? "" : begin + (isElf ? headerBytes : 0);
+  if (!isCubin && !parsePtx(text, *made))
     return isElf ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
   // As with the real one, mistakes come to light when the code is used.
   if (text.find("error") != std::string::npos)
@@ -97,10 +99,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
       return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   if (cluster > 16 || config->gridDimX % cluster != 0)
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  std::vector<uint64_t> arguments;
+  std::vector<uint64_t> &arguments = self.lastArguments;
+  arguments.clear();
   for (size_t i = 0; i < kernel->parameterBytes.size(); ++i)
     std::memcpy(&arguments.emplace_back(0), parameters[i], kernel->parameterBytes[i]);
   ++self.launches;
+  if (kernel->isTile)
+    return threads == 1 ? submit(config->hStream, [] {}) : CUDA_ERROR_INVALID_VALUE;
   std::string name = kernel->name;
   CUlaunchConfig copy = *config;
   return submit(config->hStream, [=] {

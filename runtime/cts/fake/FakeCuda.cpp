@@ -4,6 +4,7 @@
 
 #include "FakeState.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -21,6 +22,7 @@ State &state() {
     made->version = setting("FAKE_CUDA_VERSION", 13000);
     made->initResult = setting("FAKE_CUDA_INIT", 0);
     made->pools = setting("FAKE_CUDA_POOLS", 1);
+    made->capability = setting("FAKE_CUDA_CAPABILITY", 90);
     for (int i = 0; i < 8; ++i)
       made->contexts[i].device = i;
     return made;
@@ -117,6 +119,14 @@ static const Control control = {
     [] {
       std::lock_guard<std::recursive_mutex> lock(state().mutex);
       state().sticky = CUDA_SUCCESS;
+    },
+    [](void **stream, uint64_t *words, int64_t most) {
+      std::lock_guard<std::recursive_mutex> lock(state().mutex);
+      const std::vector<uint64_t> &last = state().lastArguments;
+      auto count = static_cast<int64_t>(last.size());
+      *stream = state().lastConfig.hStream;
+      std::copy_n(last.begin(), std::min(count, most), words);
+      return count;
     }};
 
 } // namespace fake_cuda

@@ -3,10 +3,11 @@
 // It implements the entry points that the runtime uses on host memory, checks how they are used,
 // counts what is alive, and fails on demand, so that the driver's logic and its error paths are
 // tested everywhere. "Devices" have little memory and run the kernels of Kernels.h, found by their
-// names in the PTX, when they are launched.
+// names in the PTX, when they are launched. Kernels of real cubins are launched and compute nothing.
 //
 // Environment, for what a driver decides when it starts:
 //   FAKE_CUDA_DEVICES=2  FAKE_CUDA_VERSION=13000  FAKE_CUDA_INIT=0  FAKE_CUDA_POOLS=1
+//   FAKE_CUDA_CAPABILITY=90
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +39,8 @@ struct Control {
   const char *const *(*entryPoints)();
   /// Ends the effect of a sticky error, which a real driver does not.
   void (*revive)();
+  /// The stream and up to `most` arguments of the last launch; returns their number.
+  int64_t (*lastArguments)(void **stream, uint64_t *words, int64_t most);
 };
 
 /// Exported as `fake_cuda_control`.

@@ -47,6 +47,7 @@ struct FakeKernel {
   std::string name;
   FakeLibrary *library = nullptr;
   std::vector<size_t> parameterBytes;
+  bool isTile = false; // of a real cubin: launched, counted, and nothing is computed
 };
 
 struct FakeLibrary {
@@ -68,7 +69,7 @@ struct Allocation {
 
 struct State {
   std::recursive_mutex mutex;
-  int devices = 2, version = 13000, initResult = 0, pools = 1;
+  int devices = 2, version = 13000, initResult = 0, pools = 1, capability = 90;
   CUresult sticky = CUDA_SUCCESS;
   FakeContext contexts[8];
   std::set<FakeStream *> streams;
@@ -82,6 +83,7 @@ struct State {
   int64_t launches = 0, misuses = 0;
   CUlaunchConfig lastConfig = {};
   std::vector<CUlaunchAttribute> lastAttributes;
+  std::vector<uint64_t> lastArguments;
   struct Failure {
     std::string name;
     int result, after;
@@ -126,6 +128,8 @@ bool runKernel(const std::string &name, const CUlaunchConfig &config, unsigned c
 
 /// Reads the entries of PTX text; false where it is none.
 bool parsePtx(const std::string &text, FakeLibrary &library);
+/// The same of a cubin that has sections.
+bool parseCubin(const void *code, FakeLibrary &library);
 
 } // namespace fake_cuda
 

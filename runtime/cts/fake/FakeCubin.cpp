@@ -1,0 +1,68 @@
+//===- FakeCubin.cpp - The entries of a cubin -----------------------------===//
+//
+// As much of the format as is needed to know the kernels and their visible parameters: a global
+// function symbol per kernel, and a section ".nv.info.NAME" of records, of which those with the
+// number 0x17 describe one parameter each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeState.h"
+
+#include <cstring>
+#include <elf.h>
+
+namespace fake_cuda {
+
+template <typename T> static T read(const char *from) {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+/// The sizes of a kernel's parameters in their order.
+static std::vector<size_t> parametersOf(const char *records, size_t bytes) {
+  constexpr uint8_t withData = 4, isParameter = 0x17;
+  std::vector<size_t> sizes;
+  for (size_t at = 0; at + 4 <= bytes;) {
+    auto format = read<uint8_t>(records + at), number = read<uint8_t>(records + at + 1);
+    auto length = read<uint16_t>(records + at + 2);
+    at += 4;
+    if (format != withData)
+      continue; // the value stands in place of the length
+    if (number == isParameter && length >= 12) {
+      auto ordinal = read<uint16_t>(records + at + 4);
+      sizes.resize(std::max<size_t>(sizes.size(), ordinal + 1u));
+      sizes[ordinal] = read<uint32_t>(records + at + 8) >> 18;
+    }
+    at += length;
+  }
+  return sizes;
+}
+
+bool parseCubin(const void *code, FakeLibrary &library) {
+  auto *file = static_cast<const char *>(code);
+  auto header = read<Elf64_Ehdr>(file);
+  if (!header.e_shnum)
+    return false;
+  auto section = [&](unsigned i) {
+    return read<Elf64_Shdr>(file + header.e_shoff + i * sizeof(Elf64_Shdr));
+  };
+  auto name = [&](const Elf64_Shdr &of) {
+    return std::string(file + section(header.e_shstrndx).sh_offset + of.sh_name);
+  };
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr info = section(i);
+    const std::string mark = ".nv.info.";
+    if (!name(info).starts_with(mark))
+      continue;
+    auto kernel = std::make_unique<FakeKernel>();
+    kernel->name = name(info).substr(mark.size());
+    kernel->library = &library;
+    kernel->parameterBytes = parametersOf(file + info.sh_offset, info.sh_size);
+    kernel->isTile = true;
+    library.kernels.push_back(std::move(kernel));
+  }
+  return !library.kernels.empty();
+}
+
+} // namespace fake_cuda
