@@ -23,6 +23,8 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 SIZE_LIMIT = 40 << 20
+# The C++ interface: what a program outside the tree includes.
+CXX_HEADERS = ["tessera/Runtime.h", "tessera/RuntimeCall.h"]
 TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "python_package"]
 
 
@@ -61,6 +63,10 @@ def stage(folder: Path, root: Path) -> None:
         shutil.copy2(TOP / name, root)
     shutil.copytree(TOP / "runtime" / "include", root / "include", ignore=unwanted)
     shutil.copytree(TOP / "include" / "tessera-c", root / "include" / "tessera-c", ignore=unwanted)
+    for name in CXX_HEADERS:
+        (root / "include" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(TOP / "include" / name, root / "include" / name)
+    shutil.copytree(folder / "package", root / "lib" / "cmake" / "Tessera")
 
 
 def pack(root: Path, archive: Path, arch: str) -> None:

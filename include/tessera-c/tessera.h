@@ -23,7 +23,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010001u
+#define TESSERA_ABI_VERSION 0x00010002u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -152,6 +152,11 @@ TESSERA_API tessera_status tessera_reference(const tessera_compile_request *requ
 /// result has a bundle. Since ABI 1.1.
 TESSERA_API tessera_status tessera_merge(const void *const *bundles, const uint64_t *lengths,
                                          uint64_t count, tessera_result **result);
+
+/// A C++ header with one typed function for each function of a bundle, in the namespace `name`; its
+/// text is the result's stage "header". Since ABI 1.2.
+TESSERA_API tessera_status tessera_header(const void *bundle, uint64_t length, const char *name,
+                                          tessera_result **result);
 
 TESSERA_API void tessera_result_release(tessera_result *result);
 TESSERA_API tessera_status tessera_result_status(const tessera_result *result);

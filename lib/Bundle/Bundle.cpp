@@ -2,14 +2,30 @@
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CPU/CPU.h"
 #include "tessera_rt/bundle.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace tessera;
 
+/// The manifest with the signatures of the module's programs.
+static std::string withSignatures(const std::string &manifest, target::ModuleOp module,
+                                  const std::string &target) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(manifest);
+  llvm::json::Object entry;
+  if (!parsed)
+    llvm::consumeError(parsed.takeError());
+  else if (llvm::json::Object *given = parsed->getAsObject())
+    entry = std::move(*given);
+  entry["signatures"] = describeSignatures(module, target);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(entry));
+  return text;
+}
+
 static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, rt::CodeImage image,
                                             const std::string &manifest) {
   rt::Bundle bundle;
-  bundle.manifest = manifest;
+  bundle.manifest = withSignatures(manifest, module, image.target);
   bundle.images.push_back(std::move(image));
   for (auto program : module.getBody().getOps<target::ProgramOp>()) {
     FailureOr<rt::Program> written = makeProgram(program);

@@ -3,6 +3,7 @@
 #include "ReferenceRun.h"
 #include "Result.h"
 #include "tessera/Bundle/Bundle.h"
+#include "tessera_rt/bundle.h"
 
 using namespace tessera;
 using namespace tessera::capi;
@@ -49,16 +50,12 @@ tessera_status tessera_reference(const tessera_compile_request *request,
   });
 }
 
-tessera_status tessera_merge(const void *const *bundles, const uint64_t *lengths, uint64_t count,
-                             tessera_result **out) {
+/// A result that `perform` fills; where it fails, `error` becomes the one diagnostic.
+static tessera_status answer(tessera_result **out,
+                             llvm::function_ref<bool(tessera_result &, std::string &)> perform) {
   auto *result = new tessera_result();
-  std::vector<llvm::ArrayRef<uint8_t>> parts;
-  for (uint64_t i = 0; i < count; ++i)
-    parts.emplace_back(static_cast<const uint8_t *>(bundles[i]), lengths[i]);
   std::string error;
-  if (auto merged = mergeBundles(parts, error)) {
-    result->compiled.bundle = std::move(*merged);
-  } else {
+  if (!perform(*result, error)) {
     result->compiled.outcome = Outcome::BadRequest;
     result->compiled.diagnostics.error({}, std::move(error));
   }
@@ -69,6 +66,32 @@ tessera_status tessera_merge(const void *const *bundles, const uint64_t *lengths
   else
     delete result;
   return status;
+}
+
+tessera_status tessera_merge(const void *const *bundles, const uint64_t *lengths, uint64_t count,
+                             tessera_result **out) {
+  std::vector<llvm::ArrayRef<uint8_t>> parts;
+  for (uint64_t i = 0; i < count; ++i)
+    parts.emplace_back(static_cast<const uint8_t *>(bundles[i]), lengths[i]);
+  return answer(out, [&](tessera_result &result, std::string &error) {
+    auto merged = mergeBundles(parts, error);
+    if (merged)
+      result.compiled.bundle = std::move(*merged);
+    return merged.has_value();
+  });
+}
+
+tessera_status tessera_header(const void *bundle, uint64_t length, const char *name,
+                              tessera_result **out) {
+  return answer(out, [&](tessera_result &result, std::string &error) {
+    rt::Bundle read;
+    if (!rt::decode({static_cast<const uint8_t *>(bundle), size_t(length)}, read, error))
+      return false;
+    auto header = makeHeader(read.manifest, name ? name : "bundle", error);
+    if (header)
+      result.stages["header"] = std::move(*header);
+    return header.has_value();
+  });
 }
 
 void tessera_result_release(tessera_result *result) { delete result; }

@@ -2,6 +2,7 @@
 #include "ArgumentSpec.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -24,9 +25,14 @@ constexpr DTypeName dtypes[] = {
     {"int64", TESSERA_RT_INT64, 8},   {"int32", TESSERA_RT_INT32, 4},
     {"int16", TESSERA_RT_INT16, 2},   {"int8", TESSERA_RT_INT8, 1},
     {"uint8", TESSERA_RT_UINT8, 1},   {"bool", TESSERA_RT_BOOL, 1},
+    {"fp8_e4m3", TESSERA_RT_FP8_E4M3, 1},
+    {"fp8_e5m2", TESSERA_RT_FP8_E5M2, 1},
     {"float64", TESSERA_RT_FP64, 8},  {"float32", TESSERA_RT_FP32, 4},
     {"bfloat16", TESSERA_RT_BF16, 2}, {"float16", TESSERA_RT_FP16, 2},
+    {"float8_e4m3fn", TESSERA_RT_FP8_E4M3, 1},
+    {"float8_e5m2", TESSERA_RT_FP8_E5M2, 1},
 };
+constexpr size_t ownNames = 12;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -54,16 +60,37 @@ std::string_view takeUntil(std::string_view &text, char separator) {
   return trim(head);
 }
 
+/// "S" or "64*S": a size that is not known, with what divides it. The name is for the reader.
+bool parseSymbol(std::string_view text, ArgumentSpec &spec) {
+  std::string_view name = text;
+  std::optional<int64_t> divisor = 1;
+  if (text.find('*') != std::string_view::npos)
+    divisor = parseInt(takeUntil(name, '*'));
+  name = trim(name);
+  auto isLetter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  auto isPart = [&](char c) { return isLetter(c) || std::isdigit(static_cast<unsigned char>(c)); };
+  if (!divisor || *divisor < 1 || name.empty() || !isLetter(name.front()) ||
+      !std::all_of(name.begin(), name.end(), isPart))
+    return false;
+  spec.sizes.push_back(ArgumentSpec::anySize);
+  spec.steps.push_back(1);
+  spec.divisors.push_back(*divisor);
+  return true;
+}
+
 bool parseDim(std::string_view text, ArgumentSpec &spec, std::string &error) {
+  if (parseSymbol(text, spec))
+    return true;
   std::string_view rest = text;
   std::optional<int64_t> size = parseInt(takeUntil(rest, ':'));
   std::optional<int64_t> step = text.find(':') == std::string_view::npos ? 1 : parseInt(trim(rest));
   if (!size || *size < 0 || !step || *step == INT64_MIN) {
-    error = "expected a size or size:step, got " + quoted(text);
+    error = "expected a size, size:step, a name, or number*name, got " + quoted(text);
     return false;
   }
   spec.sizes.push_back(*size);
   spec.steps.push_back(*step);
+  spec.divisors.push_back(0);
   return true;
 }
 
@@ -75,7 +102,7 @@ bool parseTensor(std::string_view text, size_t bracket, ArgumentSpec &spec, std:
       found = &candidate;
   if (!found) {
     error = "unknown type " + quoted(name) + ", expected one of";
-    for (const DTypeName &candidate : std::span(dtypes).first(10))
+    for (const DTypeName &candidate : std::span(dtypes).first(ownNames))
       error += " " + std::string(candidate.name);
     return false;
   }
@@ -128,6 +155,8 @@ static int64_t memorySize(int64_t size, int64_t step) {
   int64_t last = 0;
   if (size == 0)
     return 0;
+  if (size == ArgumentSpec::anySize)
+    return 1;
   if (__builtin_mul_overflow(size - 1, magnitude(step), &last) || last == INT64_MAX)
     return -1;
   return last + 1;
@@ -141,6 +170,10 @@ std::vector<int64_t> ArgumentSpec::strides() const {
     stride *= std::max<int64_t>(memorySize(sizes[d], steps[d]), 1);
   }
   return result;
+}
+
+bool ArgumentSpec::hasAnySize() const {
+  return std::find(sizes.begin(), sizes.end(), anySize) != sizes.end();
 }
 
 int64_t ArgumentSpec::elementCount() const {

@@ -3,6 +3,7 @@
 //   q=fp16[2,16,1024,64]    a tensor: type and sizes; `fp16[]` has no dimensions
 //   x=fp32[64,8:2]          8 elements along the last dimension, two apart: a strided view
 //   x=fp32[64,8:-1]         reversed
+//   x=fp32[S,64]            any number of rows; x=fp32[16*S,64]: any multiple of 16
 //   n=3  scale=0.5  on=true scalars
 //
 //===----------------------------------------------------------------------===//
@@ -22,8 +23,10 @@ struct ArgumentSpec {
   tessera_argument_kind kind = TESSERA_ARGUMENT_TENSOR;
 
   // Tensors.
+  static constexpr int64_t anySize = -1;
   tessera_rt_dtype dtype = TESSERA_RT_FP32;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes; // or anySize
+  std::vector<int64_t> divisors; // of those that are any size; 0: as the size's class says
   std::vector<int64_t> steps; // along each dimension, in elements of the memory behind the view
 
   // Scalars.
@@ -33,6 +36,8 @@ struct ArgumentSpec {
   /// Strides in elements of a view with these steps over dense memory.
   std::vector<int64_t> strides() const;
   int64_t elementCount() const;
+  /// Whether a size is not known: such an argument can be compiled for, but not made up.
+  bool hasAnySize() const;
   /// Elements of the memory behind the view, and the place of the view's first element in it;
   /// a negative count does not fit into 64 bits.
   int64_t memoryCount() const;

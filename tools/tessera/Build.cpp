@@ -1,7 +1,9 @@
 //===- Build.cpp - `tessera build` ----------------------------------------===//
 //
 // Each function is compiled for each machine by itself, and the bundles are put together. One
-// architecture of CPUs stands for several baselines; the runtime takes the best that fits.
+// architecture of CPUs stands for several baselines; the runtime takes the best that fits. An
+// argument that is given several times makes several specialisations: the first takes the first
+// value of each argument, the second the second or the last there is, and so on.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -40,16 +42,23 @@ std::string functionOf(const std::string &argument) {
   return dot < equals ? argument.substr(0, dot) : "";
 }
 
-/// The arguments of one function, without its name.
-std::vector<std::string> argumentsOf(const std::vector<std::string> &all,
-                                     const std::string &function) {
-  std::vector<std::string> mine;
+/// Of one function: for each argument its values, "x=fp32[64]", in the order of specialisations.
+std::vector<std::vector<std::string>> argumentsOf(const std::vector<std::string> &all,
+                                                  const std::string &function) {
+  std::vector<std::vector<std::string>> mine;
   for (const std::string &argument : all) {
     std::string owner = functionOf(argument);
-    if (owner.empty())
-      mine.push_back(argument);
-    else if (owner == function)
-      mine.push_back(argument.substr(owner.size() + 1));
+    if (!owner.empty() && owner != function)
+      continue;
+    std::string text = owner.empty() ? argument : argument.substr(owner.size() + 1);
+    std::string name = text.substr(0, text.find('=') + 1);
+    auto known = std::find_if(mine.begin(), mine.end(), [&](const std::vector<std::string> &values) {
+      return values.front().starts_with(name);
+    });
+    if (known == mine.end())
+      mine.push_back({text});
+    else
+      known->push_back(text);
   }
   return mine;
 }
@@ -75,38 +84,93 @@ std::vector<std::string> programsOf(const Options &options) {
   return programs;
 }
 
+/// The bundles of all functions, specialisations and machines, in this order.
+class Builder {
+public:
+  explicit Builder(const Options &options) : options(options) {}
+
+  int add(const std::string &name) {
+    size_t separator = name.rfind("::");
+    std::vector<std::vector<std::string>> arguments = argumentsOf(
+        options.arguments, separator == std::string::npos ? "" : name.substr(separator + 2));
+    size_t specialisations = 1;
+    for (const std::vector<std::string> &values : arguments)
+      specialisations = std::max(specialisations, values.size());
+    for (size_t i = 0; i < specialisations; ++i) {
+      Options one = options;
+      one.arguments.clear();
+      for (const std::vector<std::string> &values : arguments)
+        one.arguments.push_back(values[std::min(i, values.size() - 1)]);
+      for (const std::string &target : targetsOf(options.architectures)) {
+        one.target = target;
+        if (int status = compile(name, one))
+          return status;
+      }
+    }
+    return Success;
+  }
+
+  Result merge() const {
+    std::vector<const void *> bundles;
+    std::vector<uint64_t> lengths;
+    for (const Result &result : results)
+      bundles.push_back(tessera_result_bundle(result.get(), &lengths.emplace_back()));
+    tessera_result *made = nullptr;
+    tessera_merge(bundles.data(), lengths.data(), bundles.size(), &made);
+    return Result(made);
+  }
+
+private:
+  int compile(const std::string &name, const Options &one) {
+    Program program;
+    if (!program.read(name, one))
+      return Usage;
+    Result result = program.compile(/*code=*/true);
+    showDiagnostics(result.get(), options);
+    tessera_status status = tessera_result_status(result.get());
+    results.push_back(std::move(result));
+    return exitStatus(status);
+  }
+
+  const Options &options;
+  std::vector<Result> results;
+};
+
+/// The namespace of a bundle's header: the file's name without folder and ending.
+std::string stemOf(const std::string &file) {
+  std::string name = file.substr(file.find_last_of('/') + 1);
+  return name.substr(0, name.find('.'));
+}
+
+/// Writes the C++ header of a bundle.
+int writeHeader(const void *bundle, uint64_t length, const Options &options) {
+  tessera_result *made = nullptr;
+  tessera_header(bundle, length, stemOf(options.output).c_str(), &made);
+  Result header(made);
+  showDiagnostics(header.get(), options);
+  if (tessera_status status = tessera_result_status(header.get()); status != TESSERA_OK)
+    return exitStatus(status);
+  uint64_t bytes = 0;
+  const void *text = tessera_result_stage(header.get(), "header", &bytes);
+  return writeOutput(options.header, text, bytes) ? Success : Usage;
+}
+
 } // namespace
 
 int build(const Options &options) {
-  std::vector<Result> results;
-  std::vector<const void *> bundles;
-  std::vector<uint64_t> lengths;
+  Builder builder(options);
   for (const std::string &name : programsOf(options))
-    for (const std::string &target : targetsOf(options.architectures)) {
-      size_t separator = name.rfind("::");
-      Options one = options;
-      one.target = target;
-      one.arguments = argumentsOf(
-          options.arguments, separator == std::string::npos ? "" : name.substr(separator + 2));
-      Program program;
-      if (!program.read(name, one))
-        return Usage;
-      Result result = program.compile(/*code=*/true);
-      showDiagnostics(result.get(), options);
-      if (tessera_status status = tessera_result_status(result.get()); status != TESSERA_OK)
-        return exitStatus(status);
-      bundles.push_back(tessera_result_bundle(result.get(), &lengths.emplace_back()));
-      results.push_back(std::move(result));
-    }
-  tessera_result *made = nullptr;
-  tessera_merge(bundles.data(), lengths.data(), bundles.size(), &made);
-  Result merged(made);
+    if (int status = builder.add(name))
+      return status;
+  Result merged = builder.merge();
   showDiagnostics(merged.get(), options);
   if (tessera_status status = tessera_result_status(merged.get()); status != TESSERA_OK)
     return exitStatus(status);
   uint64_t length = 0;
   const void *bundle = tessera_result_bundle(merged.get(), &length);
-  return writeOutput(options.output, bundle, length) ? Success : Usage;
+  if (!writeOutput(options.output, bundle, length))
+    return Usage;
+  return options.header.empty() ? Success : writeHeader(bundle, length, options);
 }
 
 } // namespace tessera::cli

@@ -28,6 +28,7 @@ struct Options {
   // build
   std::vector<std::string> programs; // FILE[::FUNCTION]
   std::vector<std::string> architectures;
+  std::string header; // FILE
 
   // run
   uint64_t seed = 0;

@@ -17,7 +17,8 @@ namespace {
 
 /// What --option knows, as the Python package's options.
 const char *const optionNames[] = {"numerics",        "matmul", "fast_math", "deterministic",
-                                   "batch_invariant", "accum",  "via"};
+                                   "batch_invariant", "accum",  "via",       "alignment",
+                                   "indices"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
@@ -38,13 +39,13 @@ bool looksLikeIR(std::string_view text) {
                      [&](std::string_view head) { return text.starts_with(head); });
 }
 
-/// A dimension of the class of sizes that share code with this one.
-tessera_dim dimOf(int64_t size) {
+/// A dimension of the class of sizes that share code with this one; a divisor other than 0 is given.
+tessera_dim dimOf(int64_t size, int64_t divisor) {
   tessera_rt_size_class sizes = tessera_rt_classify_size(size);
   tessera_dim dim = {};
   dim.size = size;
   dim.fixed = sizes.fixed;
-  dim.divisor = sizes.divisor;
+  dim.divisor = divisor ? divisor : sizes.divisor;
   dim.hint = sizes.bound;
   return dim;
 }
@@ -220,7 +221,7 @@ tessera_compile_request Program::request(bool code) {
     argument.unit_stride_dim = -1;
     argument.contiguous = 1;
     for (size_t d = 0; d < spec.sizes.size(); ++d) {
-      dims.back().push_back(dimOf(spec.sizes[d]));
+      dims.back().push_back(dimOf(spec.sizes[d], spec.divisors[d]));
       if (strides[d] == 1)
         argument.unit_stride_dim = int32_t(d);
       argument.contiguous &= spec.steps[d] == 1;

@@ -24,8 +24,8 @@ void addProgramOptions(CLI::App &command, Options &options) {
   command.add_option("program", options.program, programHelp)->required();
   command
       .add_option("--arg,-a", options.arguments,
-                  "an argument: q=fp16[2,16,1024,64], a view x=fp32[64,8:-2] (size:step), n=3, "
-                  "scale=0.5, on=true")
+                  "an argument: q=fp16[2,16,1024,64], of any size x=fp32[S,64], a view x=fp32[64,8:-2] "
+                  "(size:step), n=3, scale=0.5, on=true")
       ->take_all()
       ->expected(1);
   command.add_option("--target", options.target, "cpu, an architecture with features, or a GPU such as sm_90")
@@ -81,7 +81,8 @@ CLI::App *addBuild(CLI::App &app, Options &options) {
       ->required();
   command
       ->add_option("--arg,-a", options.arguments,
-                   "an argument as for compile, of all functions or of one: FUNCTION.q=fp16[2,64]")
+                   "an argument as for compile, of all functions or of one: FUNCTION.q=fp16[S,64]; "
+                   "given again, of the next specialisation")
       ->take_all()
       ->expected(1);
   command
@@ -97,6 +98,8 @@ CLI::App *addBuild(CLI::App &app, Options &options) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command->add_option("-o,--output", options.output, "the file to write")->required();
+  command->add_option("--header", options.header,
+                      "write a C++ header with a typed function for each function of the bundle");
   return command;
 }
 

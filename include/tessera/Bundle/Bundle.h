@@ -10,6 +10,7 @@
 #include "mlir/Support/LLVM.h"
 #include "tessera/Dialect/Target/IR/Target.h"
 #include "tessera_rt/program.h"
+#include "llvm/Support/JSON.h"
 
 #include <cstdint>
 #include <string>
@@ -32,6 +33,16 @@ struct Cubin {
 /// Packs a module whose kernels are the entries of a cubin.
 mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, Cubin cubin,
                                                  const std::string &manifest = "{}");
+
+/// What a manifest says about each program: {"function", "target", "arguments": [{"name", "kind"} or
+/// {"name", "dtype", "sizes": ["M", "64"]}], "results": [{"dtype", "sizes"}], "guards": ["…"]}. Sizes
+/// are named as in the source; guards are what makes a call belong to another specialisation.
+llvm::json::Array describeSignatures(target::ModuleOp module, const std::string &target);
+
+/// A C++ header with one typed function for each signature of a bundle's manifest, in a namespace
+/// `name`, over tessera/Runtime.h. On failure `error` says why.
+std::optional<std::string> makeHeader(const std::string &manifest, const std::string &name,
+                                      std::string &error);
 
 /// One bundle with the functions of all, in their order. On failure `error` says what is wrong.
 std::optional<std::vector<uint8_t>> mergeBundles(llvm::ArrayRef<llvm::ArrayRef<uint8_t>> bundles,

@@ -1,0 +1,167 @@
+//===- calls.cpp - The C++ interface of bundles, every way of calling it --===//
+//
+//   calls BUNDLE        on the CPU; exit status 1 and a message where something is wrong
+//   calls BUNDLE cuda   calls alone, for a stand-in driver that runs no kernels
+//
+//===----------------------------------------------------------------------===//
+#include "functions.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+using tessera::Device;
+using tessera::Tensor;
+using tessera::View;
+
+#define EXPECT(condition)                                                                          \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      std::fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);                \
+      std::exit(1);                                                                                \
+    }                                                                                              \
+  } while (false)
+
+/// Calls and expects an error of this status whose message has these words.
+template <typename Body>
+static void expectError(tessera_rt_status status, const char *words, Body body) {
+  try {
+    body();
+  } catch (const tessera::Error &error) {
+    if (error.status() == status && std::string(error.what()).find(words) != std::string::npos)
+      return;
+    std::fprintf(stderr, "status %d: %s\nexpected status %d: …%s…\n", error.status(), error.what(),
+                 status, words);
+    std::exit(1);
+  }
+  std::fprintf(stderr, "expected an error: %s\n", words);
+  std::exit(1);
+}
+
+static std::vector<float> counted(size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 0.0f);
+  return values;
+}
+
+static void testResults(const functions::Module &module) {
+  std::vector<float> x = counted(6 * 8), out(6 * 8, -1);
+  View<const float, 2> view(x.data(), {6, 8});
+  Tensor<float, 2> allocated = module.scaled(view, 0.5, 3, true);
+  module.scaled(view, 0.5, 3, false, View<float, 2>(out.data(), {6, 8}));
+  for (size_t i = 0; i < x.size(); ++i) {
+    EXPECT(allocated.data()[i] == -(x[i] * 0.5f + 3));
+    EXPECT(out[i] == x[i] * 0.5f + 3);
+  }
+  EXPECT(allocated.view()(5, 7) == allocated.data()[47]);
+
+  auto [means, squares] = module.moments(view);
+  EXPECT(means.sizes() == (std::array<int64_t, 1>{6}));
+  EXPECT(means.data()[1] == 11.5f);
+  EXPECT(std::fabs(squares.data()[0] - 17.5f) < 1e-5f);
+  auto [sum, difference] = module.register_(view, view);
+  EXPECT(sum.data()[5] == 10 && difference.data()[5] == 0);
+}
+
+static void testOverloads(const functions::Module &module) {
+  std::vector<tessera::fp16> half(4 * 16, tessera::fp16(1.5f));
+  Tensor<tessera::fp16, 2> a = module.doubled(View<const tessera::fp16, 2>(half.data(), {4, 16}));
+  EXPECT(float(a.data()[63]) == 3.0f);
+  std::vector<int32_t> numbers{1, 2, 3};
+  Tensor<int32_t, 1> b = module.doubled(View<const int32_t, 1>(numbers.data(), {3}));
+  EXPECT(b.data()[2] == 6);
+}
+
+static void testErrors(const functions::Module &module, const char *bundle) {
+  std::vector<float> x = counted(6 * 8), out(64);
+  View<const float, 2> view(x.data(), {6, 8});
+  expectError(TESSERA_RT_ARGUMENT, "result 0: expected sizes [6, 8], got [8, 6]", [&] {
+    module.scaled(view, 1, 0, false, View<float, 2>(out.data(), {8, 6}));
+  });
+  expectError(TESSERA_RT_ARGUMENT, "expected dense row-major memory, got strides [1, 6]", [&] {
+    module.scaled(view, 1, 0, false, View<float, 2>(out.data(), {6, 8}, {1, 6}));
+  });
+  expectError(TESSERA_RT_ARGUMENT, "result 0: its memory overlaps that of argument 0", [&] {
+    module.scaled(view, 1, 0, false, View<float, 2>(x.data() + 4, {6, 8}));
+  });
+  expectError(TESSERA_RT_MISMATCH, "moments: the bundle has no code for these arguments", [&] {
+    module.moments(View<const float, 2>(x.data(), {5, 9}));
+  });
+  expectError(TESSERA_RT_NOT_FOUND, "no function 'doubled' of the types that this program declares",
+              [&] {
+                tessera::Module file(bundle);
+                tessera::Function<Tensor<double, 3>(View<const double, 3>)> doubled(file, "doubled");
+              });
+  expectError(TESSERA_RT_IO, "nowhere.tsb", [] { tessera::Module("nowhere.tsb"); });
+}
+
+/// Every 16-bit number survives the way to float and back, and ties go to even.
+static void testSmallFloats() {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    tessera::fp16 half;
+    half.bits = uint16_t(bits);
+    tessera::bf16 brain;
+    brain.bits = uint16_t(bits);
+    if (!std::isnan(float(half)))
+      EXPECT(tessera::fp16(float(half)).bits == bits);
+    if (!std::isnan(float(brain)))
+      EXPECT(tessera::bf16(float(brain)).bits == bits);
+  }
+  EXPECT(float(tessera::fp16(2049.0f)) == 2048.0f && float(tessera::fp16(2051.0f)) == 2052.0f);
+  EXPECT(std::isinf(float(tessera::fp16(65520.0f))) && float(tessera::fp16(65519.0f)) == 65504.0f);
+  EXPECT(float(tessera::fp16(std::ldexp(1.5f, -24))) == std::ldexp(2.0f, -24));
+  EXPECT(std::isnan(float(tessera::fp16(NAN))) && std::isnan(float(tessera::bf16(NAN))));
+}
+
+/// Loading with nothing but the runtime; the fastest of some, so that a busy machine does not count.
+static void testLoadTime(const char *bundle) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    Clock::time_point start = Clock::now();
+    functions::Module module(bundle);
+    std::chrono::duration<double, std::milli> taken = Clock::now() - start;
+    best = std::min(best, taken.count());
+  }
+  std::printf("loaded in %.2f ms\n", best);
+  EXPECT(best < 5);
+}
+
+static uint64_t launches() {
+  tessera_rt_metrics metrics = {};
+  metrics.struct_bytes = sizeof(metrics);
+  tessera_rt_get_metrics(&metrics);
+  return metrics.device_launches;
+}
+
+static void testCuda(const char *bundle) {
+  functions::Module module(bundle, Device::cuda());
+  uint64_t before = launches();
+  for (int64_t rows : {2, 100}) {
+    Tensor<float, 2> x({rows, 8}, Device::cuda());
+    Tensor<float, 2> y = module.scaled(x, 0.5, 3, true);
+    EXPECT(y.size(0) == rows);
+    module.scaled(x, 0.5, 3, true, y, nullptr);
+  }
+  EXPECT(launches() == before + 4);
+#ifndef NDEBUG
+  float host[64];
+  expectError(TESSERA_RT_ARGUMENT, "expected memory of the function's GPU", [&] {
+    module.scaled(View<const float, 2>(host, {8, 8}), 1, 0, false);
+  });
+#endif
+}
+
+int main(int argc, char **argv) {
+  if (argc > 2) {
+    testCuda(argv[1]);
+    return 0;
+  }
+  testSmallFloats();
+  testLoadTime(argv[1]);
+  functions::Module module(argv[1]);
+  testResults(module);
+  testOverloads(module);
+  testErrors(module, argv[1]);
+}
