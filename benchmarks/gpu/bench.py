@@ -77,6 +77,51 @@ def run(row: Row, bundle: Path, sustained: bool = True) -> dict:
     }
 
 
+def launch(row: Row, bundle: Path) -> dict:
+    """Microseconds of the calling thread for one call, and for PyTorch's addition of two tensors."""
+    import torch
+
+    import tessera as tsr
+
+    arguments = [fill(one) for one in row.arguments]
+    function = getattr(tsr.load(bundle), row.function)
+    out = function(*arguments)
+    good = torch.allclose(out, sum(arguments))
+    ours = timing.host_microseconds(lambda: function(*arguments, out=out))
+    theirs = timing.host_microseconds(lambda: torch.add(arguments[0], arguments[1], out=out))
+    return {"good": good, "call_us": ours, "torch_add_us": theirs}
+
+
+def tune(row: Row, bundles: dict[str, Path], rounds: int = 3) -> dict:
+    """Burst times of candidates in turns; the first is the cost model's choice."""
+    import torch
+
+    import tessera as tsr
+
+    torch.manual_seed(0)
+    arguments = [fill(one) for one in row.arguments]
+    first = next(iter(bundles))
+    outs, calls = {}, {}
+    for label, bundle in bundles.items():
+        function = getattr(tsr.load(bundle), row.function)
+        outs[label] = function(*arguments)
+        calls[label] = lambda f=function, out=outs[label]: f(*arguments, out=out)
+    torch.cuda.synchronize()
+    worst = exact.error(row.function, arguments, outs[first])
+    plan = timing.Plan(rounds, 0.1 if row.flops else 0.01, 0.0)
+    times = timing.measure(calls, plan, first)
+    unit = exact.ROUNDING[str(outs[first].dtype).removeprefix("torch.")]
+    scale = outs[first].abs().max().item()
+    found = {}
+    for label, one in times.items():
+        off = (outs[label].float() - outs[first].float()).abs().max().item()
+        near = off <= 8 * unit * scale  # the orders of sums differ
+        found[label] = one.get("burst_ms") if near else None
+    best = min((label for label in found if found[label]), key=found.get)
+    ratio = found[best] / found[first]
+    return {"good": worst <= 1, "first": first, "best": best, "first_of_best": ratio, "ms": found}
+
+
 def verdict(row: Row, times: dict[str, dict], goal) -> dict | None:
     """The ratio to the fastest of a goal's contenders, in bursts and under load."""
     present = [name for name in goal.against if "ratio" in times.get(name, {})]

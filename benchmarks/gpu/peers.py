@@ -57,7 +57,6 @@ def plain(function: str) -> Callable:
         "column_sum": lambda x: x.sum(0),
         "transpose": lambda x: x.T.contiguous(),
         "rope": rope,
-        "add": torch.add,
     }[function]
 
 

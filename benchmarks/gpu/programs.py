@@ -171,5 +171,7 @@ def rope(
 
 
 @tsr.function
-def add(x: Tensor["M", "N"], y: Tensor["M", "N"]) -> Tensor["M", "N"]:
-    return x + y
+def five(
+    a: Tensor["M", "N"], b: Tensor["M", "N"], c: Tensor["M", "N"], d: Tensor["M", "N"]
+) -> Tensor["M", "N"]:
+    return a + b + c + d

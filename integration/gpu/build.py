@@ -1,37 +1,46 @@
 #!/usr/bin/env python3
 """Makes build/gpu: all that a machine with a GPU needs to check and measure, without a compiler.
 
-    build.py [--arch sm_90] [--host x86_64] [--only PART,…] [NAME…]
+    build.py [--arch sm_90] [--host x86_64] [--only PART,…] [--seeds 0:100] [NAME…]
 
-It holds the Python package with the runtime and without the compiler, check.py with its steps, and
-bundles. What was compiled before from the same source by the same compiler is kept.
+It holds the Python package with the runtime and without the compiler, check.py with its steps, and parts: the
+benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls with what their results
+may be, the runtime's conformance suite. What the compiler refuses is listed, travels as a failed case, and
+makes the exit status 1. The compiler's cache makes a second run quick.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 BENCH = TOP / "benchmarks/gpu"
+TESSERA = TOP / "build/bin/tessera"
 sys.path.insert(0, str(BENCH))
 
-from rows import ROWS, Row
+import candidates
+from rows import EXTRA, ROWS, Row
 
-LIMIT = 64 << 20  # what travels in all
+LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
+ASSEMBLY_SECONDS = 60  # of processor time for one module of the suite
 
 
 def compile_row(row: Row, out: Path, target: str) -> str | None:
     """Writes a row's bundle; returns what went wrong."""
     program = f"{BENCH / 'programs.py'}::{row.function}"
-    command = [TOP / "build/bin/tessera", "compile", program, *row.flags(), "--target", target]
+    command = [TESSERA, "compile", program, *row.flags(), "--target", target]
     start = time.perf_counter()
     done = subprocess.run([*command, "-o", out / row.bundle], capture_output=True, text=True)
     seconds = time.perf_counter() - start
@@ -39,15 +48,114 @@ def compile_row(row: Row, out: Path, target: str) -> str | None:
     return done.stderr if done.returncode else None
 
 
-def build_bench(out: Path, target: str, options: argparse.Namespace) -> list[str]:
-    """The benchmark's bundles; returns what could not be compiled."""
-    out.mkdir(exist_ok=True)
-    chosen = [row for row in ROWS if not options.names or any(n in row.name for n in options.names)]
-    for row in chosen:
+def chosen(rows: list[Row], options: argparse.Namespace) -> list[Row]:
+    return [row for row in rows if not options.names or any(n in row.name for n in options.names)]
+
+
+def build_bench(out: Path, options: argparse.Namespace) -> list[str]:
+    rows = chosen([*ROWS, *EXTRA], options)
+    for row in rows:
         (out / row.bundle).unlink(missing_ok=True)
     with ThreadPoolExecutor(options.jobs) as pool:
-        failures = list(pool.map(lambda row: compile_row(row, out, target), chosen))
-    return [f"{row.name}: {why}" for row, why in zip(chosen, failures) if why]
+        failures = list(pool.map(lambda row: compile_row(row, out, options.target), rows))
+    return [f"{row.name}: {why}" for row, why in zip(rows, failures) if why]
+
+
+def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict[str, str]:
+    """Bundles of a row's candidates by their choice, the cost model's first."""
+    program = f"{BENCH / 'programs.py'}::{row.function}"
+    command = [TESSERA, "compile", program, *row.flags(), "--target", options.target]
+    done = subprocess.run([*command, "--emit", "sched", "-o", "-"], capture_output=True, text=True)
+    files: dict[str, str] = {}
+    for choice in candidates.variants(done.stdout, row.group, options.candidates):
+        text = candidates.write(done.stdout, choice)
+        file = f"{row.name}@{re.sub(r'[^0-9a-z]+', '_', str(choice))}.tsb"
+        command = [TESSERA, "compile", "-", "--target", options.target, "-o", out / file]
+        made = subprocess.run(command, input=text, capture_output=True, text=True)
+        if made.returncode == 0:
+            files[str(choice)] = file
+    print(f"{row.name:44} {len(files):3} candidates", flush=True)
+    return files
+
+
+def build_tune(out: Path, options: argparse.Namespace) -> list[str]:
+    for file in out.glob("*.tsb"):
+        file.unlink()
+    rows = chosen(ROWS, options)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        found = list(pool.map(lambda row: candidates_of(row, out, options), rows))
+    table = {row.name: files for row, files in zip(rows, found) if len(files) > 1}
+    (out / "candidates.json").write_text(json.dumps(table, indent=1) + "\n")
+    return []
+
+
+def assembler() -> str:
+    """A program that runs tileiras for a limited time: one module must not hold up all others."""
+    real = os.environ.get("TESSERA_TILEIRAS") or str(TOP / ".venv/bin/tileiras")
+    path = TOP / "build/limited-tileiras"
+    text = f'#!/bin/sh\nulimit -t {ASSEMBLY_SECONDS}\nexec {shlex.quote(real)} "$@"\n'
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+        path.chmod(0o755)
+    return str(path)
+
+
+def record(out: Path, options: argparse.Namespace, command: list[str], **more) -> list[str]:
+    """Runs record.py in several processes, each with its part; returns what was refused."""
+    search = [TOP / "build/python", HERE, TOP / "integration/cpu", TOP / "integration/random"]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, search)))
+    if options.target.startswith("sm_"):
+        environment["TESSERA_TILEIRAS"] = assembler()
+    for file in out.glob("*.zip"):
+        file.unlink()
+    workers = []
+    for part in range(options.jobs):
+        told = {"out": str(out / f"{part}.zip"), "target": options.target, "part": part}
+        told |= {"parts": options.jobs, "names": options.names, **more}
+        environment["TESSERA_RECORD"] = json.dumps(told)
+        log = (out / f"{part}.log").open("w")
+        workers.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+    statuses = [worker.wait() for worker in workers]
+    failures = []
+    for part, status in enumerate(statuses):
+        log = out / f"{part}.log"
+        try:
+            cases = json.loads(zipfile.ZipFile(out / f"{part}.zip").read("cases.json"))
+        except (OSError, zipfile.BadZipFile, KeyError):
+            failures.append(f"{out.name}: the recorder ended with {status}:\n{log.read_text()[-2000:]}")
+            continue
+        log.unlink()
+        refused = [f"{case['name']}: {case['refused']}" for case in cases if "refused" in case]
+        failures += refused
+        print(f"{out.name}: {len(cases)} calls, {len(refused)} of them refused", flush=True)
+    return failures
+
+
+def build_suite(out: Path, options: argparse.Namespace) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "record", "-p", "no:cacheprovider"]
+    return record(out, options, [*command, str(TOP / "integration/cpu")])
+
+
+def build_random(out: Path, options: argparse.Namespace) -> list[str]:
+    seeds = [int(part) for part in options.seeds.split(":")]
+    return record(out, options, [sys.executable, str(HERE / "record.py")], seeds=seeds)
+
+
+def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
+    source = TOP / "build/bin/runtime_cts"
+    if not source.exists():
+        return ["cts: build/bin/runtime_cts is not built: `utils/ninja.sh runtime_cts`"]
+    subprocess.run(["strip", "-o", out / source.name, source], check=True)
+    return []
+
+
+PARTS = {
+    "bench": build_bench,
+    "cts": build_cts,
+    "suite": build_suite,
+    "random": build_random,
+    "tune": build_tune,
+}
 
 
 def copy_scripts(out: Path) -> None:
@@ -56,10 +164,12 @@ def copy_scripts(out: Path) -> None:
     source = TOP / "build/python/tessera"
     for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
         shutil.copy2(file, package / file.name)
-    for name in ("check.py", "steps.py", "isolate.py"):
-        shutil.copy2(HERE / name, out / name)
-    for name in ("rows.py", "peers.py", "timing.py", "exact.py", "bench.py"):
-        shutil.copy2(BENCH / name, out / name)
+    scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "replay", "ranges")]
+    scripts += [BENCH / f"{name}.py" for name in ("rows", "peers", "timing", "exact", "bench")]
+    scripts += [TOP / f"integration/random/{n}.py" for n in ("generate", "operations", "values")]
+    scripts += [TOP / "integration/cpu/harness.py"]  # it draws the suite's arrays again
+    for file in scripts:
+        shutil.copy2(file, out / file.name)
 
 
 def commit() -> str:
@@ -68,7 +178,14 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-PARTS = {"bench": build_bench}
+def summary(failures: list[str]) -> list[str]:
+    """Failures that differ only in numbers and names, once each, with how often they occurred."""
+    kinds: dict[str, list[str]] = {}
+    for failure in failures:
+        reason = failure.partition(": ")[2]
+        kinds.setdefault(re.sub(r"\d+|'[^']*'|\S*/\S*", "", reason)[:120], []).append(failure)
+    ordered = sorted(kinds.values(), key=len, reverse=True)
+    return [f"{len(same)} × {same[0]}" if len(same) > 1 else same[0] for same in ordered]
 
 
 def main() -> int:
@@ -77,19 +194,28 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(PARTS), help="parts; default: %(default)s")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--host", default="x86_64", help="the machine that has the GPU")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seeds", default="0:100", help="random programs, default %(default)s")
+    parser.add_argument("--candidates", type=int, default=6, help="for each row, default %(default)s")
+    parser.add_argument("--out", type=Path, default=TOP / "build/gpu")
     options = parser.parse_args()
-    out = TOP / "build/gpu"
-    copy_scripts(out)
-    target = f"{options.arch}:tileir,{options.host}"
+    parts = options.only.split(",")
+    if unknown := [part for part in parts if part not in PARTS]:
+        parser.error(f"expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
+    gpu = options.arch.startswith("sm_")
+    options.target = f"{options.arch}:tileir,{options.host}" if gpu else options.arch
+    copy_scripts(options.out)
     failures = []
-    for part in options.only.split(","):
-        failures += PARTS[part](out / part, target, options)
-    (out / "built.json").write_text(json.dumps({"commit": commit(), "target": target}) + "\n")
-    for failure in failures:
-        print(f"\n{failure}", file=sys.stderr)
-    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    print(f"{out.relative_to(TOP)}: {size / 1e6:.1f} MB")
+    for part in parts:
+        start = time.perf_counter()
+        (options.out / part).mkdir(exist_ok=True)
+        failures += PARTS[part](options.out / part, options)
+        print(f"{part}: {time.perf_counter() - start:.0f} s", flush=True)
+    built = {"commit": commit(), "target": options.target}
+    (options.out / "built.json").write_text(json.dumps(built) + "\n")
+    print(*summary(failures), sep="\n\n", file=sys.stderr)
+    size = sum(file.stat().st_size for file in options.out.rglob("*") if file.is_file())
+    print(f"{options.out}: {size / 1e6:.1f} MB, {len(failures)} failures")
     if size > LIMIT:
         print(f"that is more than the {LIMIT / 1e6:.0f} MB that travel", file=sys.stderr)
     return int(bool(failures) or size > LIMIT)

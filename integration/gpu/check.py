@@ -3,10 +3,10 @@
 
     check.py [--only STEP,…] [--json FILE] [--seconds N] [--burst] [NAME…]
 
-Needs Python 3.11 or later, PyTorch and NVIDIA's driver; no compiler. Steps are in steps.py. Results go to
-the file as they come; a file of the same commit is continued: what it holds is not run again. --seconds
-cuts the run: what was not reached is counted, and the next run continues there. Without a GPU it says
-"unsupported".
+Needs Python 3.11 or later with NumPy, and NVIDIA's driver; the benchmark needs PyTorch; nothing needs a
+compiler. Steps are in steps.py. Results go to the file as they come; a file of the same commit is continued:
+what it holds is not run again. --seconds cuts the run: what was not reached is counted, and the next run
+continues there. Without a GPU it says "unsupported".
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import driver
 import isolate
 import steps
 
@@ -48,17 +49,11 @@ class Report:
             part.replace(self.path)
 
 
-def missing() -> str | None:
-    """Why nothing can be run here."""
-    try:
-        import torch
-    except ImportError:
-        return "PyTorch is not installed"
-    return None if torch.cuda.is_available() else "there is no GPU that PyTorch can use"
-
-
 def run_step(step: steps.Step, options: argparse.Namespace, deadline: float, report: Report) -> int:
     """Returns how many of the step's items are wrong."""
+    if reason := step.missing():
+        print(f"\n{step.name}: unsupported: {reason}", flush=True)
+        return 0
     known = step.names()
     chosen = [n for n in known if not options.names or any(text in n for text in options.names)]
     rest = [name for name in chosen if name not in report.of(step.name)]
@@ -77,9 +72,11 @@ def run_step(step: steps.Step, options: argparse.Namespace, deadline: float, rep
     left = isolate.run(command, rest, deadline, add)
     results = [report.of(step.name)[name] for name in chosen if name not in left]
     bad = sum(not result["good"] for result in results)
-    seconds = time.monotonic() - start
-    cut = f", {len(left)} not reached" if left else ""
-    print(f"{step.name}: {len(results) - bad} of {len(results)} right{cut}, {seconds:.0f} s", flush=True)
+    unsupported = sum("unsupported" in result for result in results)
+    told = f"{len(results) - bad - unsupported} of {len(results)} right"
+    told += f", {unsupported} unsupported" if unsupported else ""
+    told += f", {len(left)} not reached" if left else ""
+    print(f"{step.name}: {told}, {time.monotonic() - start:.0f} s", flush=True)
     return bad
 
 
@@ -100,7 +97,7 @@ def main() -> int:
     chosen = options.only.split(",") if options.only else list(steps.STEPS)
     if unknown := [name for name in chosen if name not in steps.STEPS]:
         parser.error(f"expected steps of {', '.join(steps.STEPS)}, found {', '.join(unknown)}")
-    if reason := missing():
+    if reason := driver.missing():
         print(f"unsupported: {reason}")
         return 0
     deadline = time.monotonic() + options.seconds

@@ -1,23 +1,36 @@
 """The steps of the check: what each one has to run, and how one item of it runs.
 
-A step's items are found in what travelled (build.py), so a smaller `make gpu` is a smaller check.
+A step's items are found in what travelled (build.py), so a smaller `make gpu` is a smaller check. A result
+says whether the item is good; `unsupported` gives a reason instead, where this machine cannot tell;
+`failure` means that the process may be unusable now.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
 class Step:
     name: str
     title: str
     verbose = True  # print a line for each item, not only for those that are wrong
+
+    def missing(self) -> str | None:
+        """Why the step cannot run on this machine."""
+        import driver
+
+        return driver.missing()
 
     def names(self) -> list[str]:
         raise NotImplementedError
@@ -29,20 +42,141 @@ class Step:
         raise NotImplementedError
 
     def line(self, name: str, result: dict) -> str:
-        if "failure" in result:
-            return f"{name:44} FAILED: {result['failure'].splitlines()[0][:160]}"
-        return f"{name:44} {'' if result['good'] else 'WRONG'}"
+        for key in ("failure", "wrong", "refused", "unsupported"):
+            if key in result:
+                return f"{name:44} {key}: {result[key].splitlines()[0][:160]}"
+        return f"{name:44} {'right' if result['good'] else 'WRONG'}"
+
+
+class Replay(Step):
+    """Calls that were recorded with what their results may be."""
+
+    verbose = False
+
+    def __init__(self, name: str, title: str):
+        self.name, self.title = name, title
+
+    @functools.cached_property
+    def archives(self) -> list:
+        import replay
+
+        return [replay.Archive(path) for path in sorted((HERE / self.name).glob("*.zip"))]
+
+    def names(self) -> list[str]:
+        return [name for archive in self.archives for name in archive.cases]
+
+    def run(self, name: str, sustained: bool) -> dict:
+        import replay
+
+        (archive,) = (archive for archive in self.archives if name in archive.cases)
+        return replay.run(archive, name)
+
+
+class Sanitizer(Step):
+    """A selection of the suite's calls under NVIDIA's compute-sanitizer."""
+
+    name = "sanitizer"
+    title = "compute-sanitizer over a selection of the suite"
+    count = 48
+
+    def missing(self) -> str | None:
+        return super().missing() or (None if self.program() else "compute-sanitizer is not installed")
+
+    @staticmethod
+    def program() -> str | None:
+        folders = [*sorted(Path("/usr/local").glob("cuda*/bin")), Path("/opt/cuda/bin")]
+        path = os.pathsep.join([os.environ.get("PATH", ""), *map(str, folders)])
+        return shutil.which("compute-sanitizer", path=path)
+
+    def names(self) -> list[str]:
+        return list(SANITIZERS) if STEPS["suite"].names() else []
+
+    def selection(self) -> list[str]:
+        """Calls spread evenly over the suite; those that were refused have nothing to run."""
+        suite = STEPS["suite"]
+        able = [n for one in suite.archives for n, case in one.cases.items() if "bundle" in case]
+        return able[:: max(1, len(able) // self.count)][: self.count]
+
+    def run(self, name: str, sustained: bool) -> dict:
+        with tempfile.TemporaryDirectory() as folder:
+            job, log = Path(folder) / "job", Path(folder) / "log"
+            job.write_text(json.dumps(self.selection()))
+            command = [self.program(), "--tool", name, "--error-exitcode", "99", sys.executable]
+            command += [str(HERE / "check.py"), "--worker", "suite", str(job), str(log)]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+            lines = log.read_text().splitlines() if log.exists() else []
+        ran = [one["result"] for one in map(json.loads, lines) if "result" in one]
+        text = (done.stdout + done.stderr).strip().splitlines()
+        told = [line for line in text if line.startswith("=========")] or text
+        result = {"calls": len(ran), "exit": done.returncode, "output": told[-12:]}
+        if any("not supported" in line for line in told):
+            return {**result, "good": True, "unsupported": "\n".join(told[-3:])}
+        good = done.returncode == 0 and len(ran) == len(self.selection())
+        if not good:
+            result["wrong"] = next((x for x in told if "Error" in x or "hazard" in x), "see output")
+        return {**result, "good": good and all(one["good"] for one in ran)}
+
+    def line(self, name: str, result: dict) -> str:
+        return f"{super().line(name, result)} ({result.get('calls', 0)} calls)"
+
+
+class Conformance(Step):
+    """The runtime's own suite: the CPU's driver and CUDA's pass the same tests."""
+
+    name = "cts"
+    title = "the runtime's conformance suite"
+    program = HERE / "cts/runtime_cts"
+
+    def names(self) -> list[str]:
+        return ["runtime_cts"] if self.program.exists() else []
+
+    def run(self, name: str, sustained: bool) -> dict:
+        environment = dict(os.environ)
+        if cubins := sorted(self.program.parent.glob("*.cubin")):
+            environment["TESSERA_CTS_TILEIR"] = str(cubins[0])
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.json"
+            command = [str(self.program), f"--gtest_output=json:{report}"]
+            done = subprocess.run(command, capture_output=True, text=True, env=environment)
+            told = done.stdout.splitlines()[-4:] + done.stderr.splitlines()[-4:]
+            if not report.exists():
+                return {"good": False, "wrong": f"exit status {done.returncode}", "output": told}
+            suites = json.loads(report.read_text())["testsuites"]
+        tests = [(f"{s['name']}.{t['name']}", t) for s in suites for t in s["testsuite"]]
+        failed = [title for title, test in tests if "failures" in test]
+        result = {
+            "good": done.returncode == 0 and not failed,
+            "tests": len(tests),
+            "skipped": [title for title, test in tests if test.get("result") == "SKIPPED"],
+            "failed": failed,
+            "properties": {k: v for _, t in tests for k, v in t.items() if k.endswith("_ns")},
+        }
+        if failed:
+            result["wrong"] = ", ".join(failed)
+        return result
+
+    def line(self, name: str, result: dict) -> str:
+        counts = f"{result.get('tests', 0)} tests, {len(result.get('skipped', []))} skipped"
+        return f"{super().line(name, result)} ({counts}) {result.get('properties') or ''}"
 
 
 class Bench(Step):
+    """The benchmark, with its peers."""
+
     name = "bench"
     title = "error/bound, our burst, then ratios burst/sustained (! short of the goal)"
-    folder = HERE / "bench"
+
+    def missing(self) -> str | None:
+        try:
+            import torch
+        except ImportError:
+            return "PyTorch is not installed"
+        return None if torch.cuda.is_available() else "there is no GPU that PyTorch can use"
 
     def names(self) -> list[str]:
-        from rows import ROWS
+        from rows import EXTRA, ROWS
 
-        return [row.name for row in ROWS if (self.folder / row.bundle).exists()]
+        return [row.name for row in [*ROWS, *EXTRA] if (HERE / self.name / row.bundle).exists()]
 
     def prepare(self, names: list[str], deadline: float) -> None:
         """Lets PyTorch compile its forms in several processes; the cache on disk keeps them."""
@@ -68,15 +202,49 @@ class Bench(Step):
 
     def run(self, name: str, sustained: bool) -> dict:
         import bench
-        from rows import ROWS
+        from rows import EXTRA, ROWS
 
-        (row,) = (row for row in ROWS if row.name == name)
-        return bench.run(row, self.folder / row.bundle, sustained)
+        (row,) = (row for row in [*ROWS, *EXTRA] if row.name == name)
+        if row in EXTRA:
+            return bench.launch(row, HERE / self.name / row.bundle)
+        return bench.run(row, HERE / self.name / row.bundle, sustained)
 
     def line(self, name: str, result: dict) -> str:
         import bench
 
-        return bench.line(name, result)
+        return bench.line(name, result) if "times" in result else super().line(name, result)
+
+
+class Tune(Bench):
+    """Candidates beside the cost model's first choice."""
+
+    name = "tune"
+    title = "speed of the cost model's first choice over the best candidate's"
+
+    @functools.cached_property
+    def candidates(self) -> dict[str, dict[str, str]]:
+        """By row: the file of each choice, the cost model's first."""
+        path = HERE / "tune/candidates.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    def names(self) -> list[str]:
+        return list(self.candidates)
+
+    def prepare(self, names: list[str], deadline: float) -> None:
+        pass
+
+    def run(self, name: str, sustained: bool) -> dict:
+        import bench
+        from rows import ROWS
+
+        (row,) = (row for row in ROWS if row.name == name)
+        files = {choice: HERE / "tune" / file for choice, file in self.candidates[name].items()}
+        return bench.tune(row, files)
+
+    def line(self, name: str, result: dict) -> str:
+        if "best" not in result:
+            return super().line(name, result)
+        return f"{name:44} {result['first_of_best']:.3f}  {result['first']}  best {result['best']}"
 
 
 def warm(names: list[str]) -> None:
@@ -91,17 +259,23 @@ def warm(names: list[str]) -> None:
                 pass
 
 
-STEPS = {step.name: step for step in (Bench(),)}
+STEPS = {
+    step.name: step
+    for step in (
+        Replay("suite", "the CPU's suite"),
+        Replay("random", "random programs"),
+        Conformance(),
+        Sanitizer(),
+        Bench(),
+        Tune(),
+    )
+}
 
 
 def about() -> dict:
     """What the results belong to."""
-    import torch
+    import driver
 
     built = json.loads((HERE / "built.json").read_text())
-    return {
-        **built,
-        "device": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {**built, "device": driver.name(), "time": now}

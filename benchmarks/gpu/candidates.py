@@ -1,0 +1,101 @@
+"""Tuning candidates: one function with other tiles and hints than the cost model's first choice.
+
+Both stand in the text of the schedule, `dims [parallel m = M tile 128, …] order […] hints {warps = 8}`, which
+the compiler reads back. A choice is written `m=128,k=64,n=256;warps=8`. Only functions that are one kernel have
+candidates; what does not assemble is no candidate.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_KERNEL = re.compile(r"dims \[(?P<dims>.*?)\] order \[(?P<order>[^\]]*)\](?: hints \{(?P<hints>[^}]*)\})?")
+_DIM = re.compile(r"\b(parallel|stream|inner) (\w+) = (\"[^\"]*\"|\S+) tile (\d+)")
+
+# Tiles as factors of the first choice: rows, columns, depth (or the stream).
+_TILES = {
+    "product": [
+        (1, 0.5, 1), (2, 0.5, 1), (0.5, 1, 1), (1, 1, 2), (1, 0.5, 2), (0.5, 0.5, 1), (0.5, 0.5, 2), (1, 1, 0.5),
+        (2, 1, 1), (1, 2, 1),
+    ],
+    "attention": [(1, 1, 0.5), (0.5, 1, 1), (0.5, 1, 0.5), (1, 1, 2), (2, 1, 0.5), (2, 1, 1)],
+    "memory": [(2, 1, 1), (0.5, 1, 1), (4, 1, 1), (1, 0.5, 0.5), (1, 2, 2), (2, 0.5, 0.5), (0.25, 2, 1)],
+}  # fmt: skip
+_HINTS = {
+    "product": [{"warps": 4}, {"group": 8}, {"group": 16}, {"persistent": 132}, {"cluster": 2}, {"ahead": 3}, {"ahead": 4}],
+    "attention": [{"warps": 4}, {"persistent": 132}, {"ahead": 2}, {"ahead": 3}, {"residents": 2}, {"bulk": 0}],
+    "memory": [{"warps": 4}, {"warps": 8}, {"warps": 2}, {"residents": 2}, {"residents": 4}, {"bulk": 0}, {"bulk": 1}],
+}  # fmt: skip
+
+
+@dataclass
+class Choice:
+    """Tiles by dimension and hints by name."""
+
+    tiles: dict[str, int]
+    hints: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [",".join(f"{k}={v}" for k, v in one.items()) for one in (self.tiles, self.hints)]
+        return ";".join(part for part in parts if part)
+
+
+def read(schedule: str) -> tuple[Choice, list[tuple[str, str]]] | None:
+    """The choice in a schedule, and its dimensions with their roles; None: not one kernel."""
+    kernels = _KERNEL.findall(schedule)
+    if len(kernels) != 1:
+        return None
+    dims, _, hints = kernels[0]
+    found = _DIM.findall(dims)
+    pairs = (one.split("=") for one in hints.split(",") if one.strip())
+    values = {name.strip(): int(value) for name, value in pairs}
+    return Choice({name: int(tile) for _, name, _, tile in found}, values), [f[:2] for f in found]
+
+
+def write(schedule: str, choice: Choice) -> str:
+    """The schedule with another choice."""
+
+    def replace(match: re.Match) -> str:
+        dims = _DIM.sub(
+            lambda one: f"{one[1]} {one[2]} = {one[3]} tile {choice.tiles[one[2]]}", match["dims"]
+        )
+        hints = ", ".join(f"{name} = {value}" for name, value in choice.hints.items())
+        return f"dims [{dims}] order [{match['order']}]" + (f" hints {{{hints}}}" if hints else "")
+
+    return _KERNEL.sub(replace, schedule)
+
+
+def _knobs(group: str, first: Choice, roles: list[tuple[str, str]]) -> list[str | None]:
+    """The dimensions that rows, columns and depth stand for."""
+    stream = next((name for role, name in roles if role == "stream"), None)
+    wide = [name for role, name in roles if role == "parallel" and first.tiles[name] > 1]
+    if group == "product":
+        return [wide[0] if len(wide) > 1 else None, wide[-1] if wide else None, stream]
+    if group == "attention":
+        return [wide[0] if wide else None, None, stream]
+    parallel = [name for role, name in roles if role == "parallel"]
+    columns = parallel[-1] if stream is None and len(parallel) > 1 else None
+    rows = next((name for name in reversed(parallel) if name != columns), None)
+    return [rows, columns, stream]
+
+
+def variants(schedule: str, group: str, most: int) -> list[Choice]:
+    """The first choice, then others: tiles and hints in turns, as many as are wanted."""
+    if not (found := read(schedule)):
+        return []
+    first, roles = found
+    knobs = _knobs(group, first, roles)
+    tiles, hints = [], []
+    for factors in _TILES[group]:
+        changed = dict(first.tiles)
+        for knob, factor in zip(knobs, factors):
+            if knob:
+                changed[knob] = max(1, int(changed[knob] * factor))
+        tiles.append(Choice(changed, dict(first.hints)))
+    for one in _HINTS[group]:
+        merged = {**first.hints, **one}
+        hints.append(Choice(dict(first.tiles), merged))
+    mixed = [choice for pair in zip(tiles, hints) for choice in pair] + tiles[len(hints) :]
+    unique = {str(choice): choice for choice in [first, *mixed]}
+    return list(unique.values())[: most + 1]

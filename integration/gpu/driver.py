@@ -1,0 +1,74 @@
+"""Memory of a GPU through NVIDIA's driver alone: what the replay needs, without PyTorch.
+
+Each allocation is the driver's own, of just the size that is asked for, so that compute-sanitizer sees
+every access beyond one; an allocator that keeps pools would hide them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+
+import numpy as np
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    """The driver with the first device's primary context, which the runtime uses too."""
+    library = ctypes.CDLL(os.environ.get("TESSERA_CUDA_LIBRARY", "libcuda.so.1"))
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    _call(library, "cuInit", 0)
+    _call(library, "cuDeviceGet", ctypes.byref(device), 0)
+    _call(library, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    _call(library, "cuCtxSetCurrent", context)
+    return library
+
+
+def _call(library: ctypes.CDLL, name: str, *arguments) -> None:
+    if status := getattr(library, name)(*arguments):
+        raise RuntimeError(f"{name}: the driver's error {status}")
+
+
+def missing() -> str | None:
+    """Why there is no GPU to use."""
+    try:
+        _driver()
+    except (OSError, RuntimeError) as error:
+        return str(error)
+    return None
+
+
+def name() -> str:
+    """The first device's."""
+    text = ctypes.create_string_buffer(256)
+    _call(_driver(), "cuDeviceGetName", text, 256, 0)
+    return text.value.decode()
+
+
+def synchronize() -> None:
+    _call(_driver(), "cuCtxSynchronize")
+
+
+class Memory:
+    """An allocation that holds some bytes."""
+
+    def __init__(self, data: np.ndarray):
+        self.size = data.size
+        address = ctypes.c_uint64()
+        _call(_driver(), "cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(self.size))
+        self.address = address.value
+        source = np.ascontiguousarray(data)
+        pointer = source.ctypes.data_as(ctypes.c_void_p)
+        _call(_driver(), "cuMemcpyHtoD_v2", address, pointer, ctypes.c_size_t(self.size))
+
+    def read(self) -> np.ndarray:
+        data = np.empty(self.size, np.uint8)
+        pointer = data.ctypes.data_as(ctypes.c_void_p)
+        source = ctypes.c_uint64(self.address)
+        _call(_driver(), "cuMemcpyDtoH_v2", pointer, source, ctypes.c_size_t(self.size))
+        return data
+
+    def __del__(self):
+        if address := getattr(self, "address", 0):
+            _driver().cuMemFree_v2(ctypes.c_uint64(address))

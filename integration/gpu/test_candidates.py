@@ -1,0 +1,54 @@
+"""Tuning candidates: the choice in a schedule is read, changed and compiled again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "benchmarks/gpu"))
+
+import candidates  # noqa: E402
+from rows import ROWS  # noqa: E402
+
+FIRST = {row.group: row for row in reversed(ROWS)}
+
+
+def tessera(*arguments: str, text: str | None = None) -> str:
+    command = [TOP / "build/bin/tessera", "compile", *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def schedule(row) -> str:
+    program = f"{TOP / 'benchmarks/gpu/programs.py'}::{row.function}"
+    return tessera(program, *row.flags(), "--target", "sm_90", "--emit", "sched", "-o", "-")
+
+
+@pytest.mark.parametrize("group", FIRST)
+def test_choices_are_read_back(group):
+    text = schedule(FIRST[group])
+    first, *others = candidates.variants(text, group, 6)
+    assert candidates.write(text, first) == text and len(others) == 6
+    for choice in others:
+        changed = candidates.write(text, choice)
+        assert str(candidates.read(changed)[0]) == str(choice) != str(first)
+        if choice.tiles != first.tiles:
+            again = tessera("-", "--target", "sm_90", "--emit", "sched", "-o", "-", text=changed)
+            assert str(candidates.read(again)[0]) == str(choice)
+
+
+def test_only_single_kernels():
+    assert candidates.variants("", "memory", 6) == []
+    kernel = "sched.kernel @f dims [parallel m = M tile 4] order [m] {\n}\n"
+    assert candidates.variants(kernel * 2, "memory", 6) == []
+
+
+def test_hints_are_text():
+    text = 'dims [parallel m = "M + 1" tile 4, stream n = 7 tile 8] order [m] hints {warps = 8, group = 2} {'
+    first, _ = candidates.read(text)
+    assert str(first) == "m=4,n=8;warps=8,group=2" and candidates.write(text, first) == text
+    bare = candidates.write(text, candidates.Choice({"m": 2, "n": 8}))
+    assert bare == 'dims [parallel m = "M + 1" tile 2, stream n = 7 tile 8] order [m] {'
