@@ -7,7 +7,7 @@ HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
 
-.PHONY: all setup build demo test bench fuzz dist docs peers tileiras gpu help clean
+.PHONY: all setup build demo test bench fuzz dist docs peers tileiras gpu report help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -39,7 +39,12 @@ tileiras: setup ## install NVIDIA's assembler for CUDA Tile IR into .venv (TILEI
 	@utils/tileiras.sh
 
 gpu: build tileiras ## make build/gpu for a machine with a GPU: `python build/gpu/check.py` there (GPU_ARGS=…)
+	@utils/ninja.sh runtime_cts
 	@$(PYTHON) integration/gpu/build.py $(GPU_ARGS)
+
+report: setup ## write benchmarks/results/index.html; RESULTS=… first takes in what a GPU machine sent
+	@$(if $(RESULTS),$(PYTHON) benchmarks/gpu/merge.py $(RESULTS))
+	@$(PYTHON) benchmarks/page.py
 
 fuzz: build ## random programs against the reference (SEEDS=0:20000)
 	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)

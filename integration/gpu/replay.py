@@ -27,15 +27,20 @@ class Archive:
     def __init__(self, path: Path):
         self.file = zipfile.ZipFile(path)
         self.cases = {case["name"]: case for case in json.loads(self.file.read("cases.json"))}
-        self.functions: dict[str, object] = {}
+        self.loaded: tuple | None = None
 
-    def function(self, case: dict):
-        """The case's function; the last bundle stays loaded, as cases in a row often share it."""
-        from tessera.bundle import Bundle
+    def table(self, case: dict, device: int):
+        """The case's code; the last one stays loaded, as cases in a row often share it."""
+        from tessera import _tessera
 
-        if case["bundle"] not in self.functions:
-            self.functions = {case["bundle"]: Bundle(self.file.read(case["bundle"]))}
-        return getattr(self.functions[case["bundle"]], case["function"])
+        key = (case["bundle"], case["function"], device)
+        if not self.loaded or self.loaded[0] != key:
+            self.loaded = None
+            module = _tessera.load(self.file.read(case["bundle"]))
+            table = _tessera.Table()
+            table.add(module, case["function"], 0, None, True, device)
+            self.loaded = (key, table)
+        return self.loaded[1]
 
 
 class HostMemory:
@@ -112,7 +117,7 @@ def run(archive: Archive, name: str, device: int = GPU) -> dict:
     case = archive.cases[name]
     if "refused" in case:
         return {"good": False, "refused": case["refused"].splitlines()[0]}
-    function = archive.function(case)
+    table = archive.table(case, device)
     keep, specifications, outs = [], [], []
     for argument in case["arguments"]:
         if "number" in argument:
@@ -128,8 +133,7 @@ def run(archive: Archive, name: str, device: int = GPU) -> dict:
         outs.append((_CODES[code], shape, memory))
         return memory.address, memory
 
-    stream = (0,) if device else ()  # a GPU's default one
-    done = function._table(device).run(specifications, 0, allocate, *stream)
+    done = table.run(specifications, 0, allocate)  # on the default stream
     if done is None:
         raise RuntimeError("the code does not accept the call that it was compiled for")
     if device:

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Writes benchmarks/results/index.html from the results beside it: one file, no scripts, for any screen.
+
+    page.py [--results FOLDER] [-o FILE]
+
+A bar is our speed over a contender's: filled in short bursts, outlined under load; the mark is the goal. For
+GPUs it shows the newest results of each device row by row, how far the cost model's first choice is from the
+best candidate, and earlier commits in one line each; for CPUs the newest results of each machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import math
+import sys
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent / "results"
+WIDEST = 2.0  # the ratio at the right edge of a bar
+GROUPS = {
+    "product": "Matrix products",
+    "attention": "Attention, forward",
+    "memory": "Bound by memory",
+}
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8886; --good: #2a8f5b; --short: #c9662a; }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2rem } h3 { font-size: 1rem; margin-bottom: .3rem }
+.row { border-top: 1px solid var(--line); padding: .35rem 0 }
+.row > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem }
+.name { font-weight: 600; overflow-wrap: anywhere } .told { opacity: .75; font-variant-numeric: tabular-nums }
+svg { display: block; width: 100%; height: 14px; margin: .15rem 0 }
+.good { fill: var(--good); stroke: var(--good) } .short { fill: var(--short); stroke: var(--short) }
+.loaded { fill: none } .goal { stroke: currentColor; stroke-width: 2 }
+table { border-collapse: collapse; width: 100% } td, th { text-align: right; padding: .15rem .4rem }
+td:first-child, th:first-child { text-align: left } tr { border-top: 1px solid var(--line) }
+"""
+
+
+def text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def bar(ratio: float, goal: float | None, loaded: float | None = None) -> str:
+    """A ratio as a bar from 0 to WIDEST, in percent of the width that there is."""
+
+    def at(value: float) -> str:
+        return f"{100 * min(max(value, 0), WIDEST) / WIDEST:.2f}%"
+
+    kind = "good" if not goal or ratio >= goal else "short"
+    parts = [f'<rect class="{kind}" x="0" y="2" height="{5 if loaded else 10}" width="{at(ratio)}"/>']
+    if loaded:
+        parts.append(f'<rect class="{kind} loaded" x="0" y="8" height="4" width="{at(loaded)}"/>')
+    if goal:
+        parts.append(f'<line class="goal" x1="{at(goal)}" x2="{at(goal)}" y1="0" y2="14"/>')
+    return f'<svg role="img" aria-label="{ratio:.2f}">{"".join(parts)}</svg>'
+
+
+def entry(name: str, speed: str, comparisons: list[tuple[str, str]]) -> str:
+    """A row: its name and speed, then a sentence and a bar for each comparison."""
+    head = f'<div><span class="name">{text(name)}</span><span class="told">{text(speed)}</span></div>'
+    body = "".join(f'<div class="told">{text(told)}</div>{shape}' for told, shape in comparisons)
+    return f'<div class="row">{head}{body}</div>'
+
+
+# -- GPUs -----------------------------------------------------------------------------------------
+
+
+def gpu_row(name: str, result: dict) -> str:
+    if "times" not in result:
+        why = next((result[k] for k in ("failure", "refused", "wrong") if k in result), "no result")
+        return entry(name, why.splitlines()[0][:100], [])
+    ours = result["times"]["tessera"]
+    unit = result["unit"]
+    speed = f"{ours['burst_ms']:.4g} ms, {ours['burst_rate']:.0f} {unit}"
+    if "sustained_rate" in ours:
+        speed += f" ({ours['sustained_rate']:.0f} under load)"
+    comparisons = []
+    for goal in result["goals"]:
+        loaded = goal.get("sustained")
+        aim = f", goal {goal['goal']:g}" if goal["goal"] else ""
+        under = f" ({loaded:.2f} under load)" if loaded else ""
+        told = f"{goal['burst']:.2f}{under} of {goal['against']}{aim}"
+        comparisons.append((told, bar(goal["burst"], goal["goal"], loaded)))
+    return entry(name, speed + ("" if result["good"] else ", WRONG"), comparisons)
+
+
+def gpu_summary(steps: dict) -> list[str]:
+    """A sentence for each step that is right or wrong as a whole."""
+    lines = []
+    for step, title in (("suite", "the CPU's suite"), ("random", "random programs")):
+        if one := steps.get(step):
+            lines.append(
+                f"{title}: {one['right']} of {one['calls']} calls right, "
+                f"{one['elements']:,} elements compared with the reference"
+            )
+    for name, one in steps.get("cts", {}).items():
+        failed = len(one.get("failed", []))
+        lines.append(f"{name}: {one.get('tests', 0)} tests, {failed} failed")
+    for name, one in steps.get("sanitizer", {}).items():
+        verdict = "unsupported" if "unsupported" in one else "clean" if one["good"] else "errors"
+        lines.append(f"compute-sanitizer {name}: {verdict}, {one.get('calls', 0)} calls")
+    if launch := steps.get("bench", {}).get("launch_five_tensors", {}):
+        if "call_us" in launch:
+            lines.append(
+                f"a call from Python with five tensors: {launch['call_us']:.1f} µs "
+                f"(torch.add: {launch['torch_add_us']:.1f} µs)"
+            )
+    return lines
+
+
+def group_of(name: str) -> str:
+    if "attention" in name:
+        return "attention"
+    products = ("matmul", "batched_matmul", "linear_gelu", "swiglu")
+    return "product" if name.startswith(products) else "memory"
+
+
+def mean_ratio(rows: dict[str, dict], group: str) -> float | None:
+    """The geometric mean over a group's rows of the ratio to the first goal's contender."""
+    ratios = [
+        one["goals"][0]["burst"]
+        for name, one in rows.items()
+        if one.get("goals") and group_of(name) == group
+    ]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+def gpu_section(device: str, runs: list[dict], tuned: list[dict]) -> str:
+    """The newest results of a device; rows that it lacks come from earlier ones, with their commit."""
+    newest = runs[-1]
+    parts = [f"<h2>{text(device)}, commit {text(newest['commit'])}</h2>"]
+    parts += [f"<p>{text(line)}</p>" for line in gpu_summary(newest["steps"])]
+    rows: dict[str, dict] = {}
+    for run in runs:
+        for name, result in run["steps"].get("bench", {}).items():
+            rows[name] = {**result, "commit": run["commit"]}
+    for group, title in GROUPS.items():
+        chosen = {n: r for n, r in rows.items() if group_of(n) == group and "call_us" not in r}
+        if chosen:
+            parts.append(f"<h3>{title}</h3>")
+        for name, result in chosen.items():
+            old = result["commit"] != newest["commit"]
+            parts.append(gpu_row(f"{name} ({result['commit']})" if old else name, result))
+    if tuned:
+        parts.append(candidates(tuned[-1]))
+    parts.append(history(runs))
+    return "".join(parts)
+
+
+def candidates(data: dict) -> str:
+    parts = ["<h3>The cost model's first choice over the best candidate</h3>"]
+    for name, one in sorted(data["rows"].items()):
+        if "first_of_best" not in one:
+            continue
+        best = "" if one["best"] == one["first"] else f"; best {one['best']}"
+        count = f"{len(one['ms'])} candidates"
+        told = f"{one['first_of_best']:.3f}, {one['first']}{best}"
+        parts.append(entry(name, count, [(told, bar(one["first_of_best"], 0.95))]))
+    return "".join(parts)
+
+
+def history(runs: list[dict]) -> str:
+    lines = []
+    for run in reversed(runs):
+        means = [mean_ratio(run["steps"].get("bench", {}), group) for group in GROUPS]
+        if not any(means):
+            continue
+        cells = "".join(f"<td>{mean:.2f}</td>" if mean else "<td>–</td>" for mean in means)
+        lines.append(f"<tr><td>{text(run['commit'])} {text(run['time'][:10])}</td>{cells}</tr>")
+    if not lines:
+        return ""
+    heads = "".join(f"<th>{title}</th>" for title in GROUPS.values())
+    title = "<h3>Geometric means of the ratios in bursts, by commit</h3>"
+    return f"{title}<table><tr><th>commit</th>{heads}</tr>{''.join(lines)}</table>"
+
+
+# -- CPUs -----------------------------------------------------------------------------------------
+
+
+def cpu_section(run: dict) -> str:
+    machine = run["machine"]
+    about = f"{machine['processor']}, {machine['cores']} cores, commit {run['commit']}"
+    parts = [f"<h2>{text(about)}</h2>"]
+    for one in run["rows"]:
+        threads = f"{one['threads']} thread" + ("s" if one["threads"] > 1 else "")
+        if one["kind"] == "case" and one["targets"]:
+            comparisons = [
+                (
+                    f"{goal['ratio']:.2f} of {goal['against']}, goal {goal['target']:g}",
+                    bar(goal["ratio"], goal["target"]),
+                )
+                for goal in one["targets"]
+            ]
+            speed = f"{one['seconds'] * 1e3:.4g} ms, {threads}"
+            parts.append(entry(one["title"], speed, comparisons))
+        elif one["kind"] == "figure":
+            limit = f" (at most {one['limit']:g})" if one["limit"] is not None else ""
+            parts.append(entry(one["title"], f"{one['value']:.4g} {one['unit']}{limit}", []))
+    return "".join(parts)
+
+
+def page(files: list[dict]) -> str:
+    ordered = sorted(files, key=lambda one: one["time"])
+    gpus: dict[str, tuple[list, list]] = {}
+    cpus: dict[str, dict] = {}
+    for one in ordered:
+        if "machine" in one:
+            cpus[one["machine"]["processor"]] = one
+        elif "rows" in one:
+            gpus.setdefault(one["device"], ([], []))[1].append(one)
+        elif "steps" in one:
+            gpus.setdefault(one["device"], ([], []))[0].append(one)
+    sections = [gpu_section(device, *both) for device, both in gpus.items() if both[0]]
+    sections += [cpu_section(run) for run in cpus.values()]
+    intro = (
+        "A bar is our speed over a contender's in the same run, 1 in the middle: filled in short bursts after a "
+        "rest, outlined under load; the mark is the goal. For what is bound by memory, copy is the speed of a "
+        "copy of as many bytes, every argument counted once."
+    )
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    title = "Tessera: benchmarks"
+    return (
+        f"<!doctype html><html lang=en><head>{head}<title>{title}</title><style>{STYLE}</style></head>"
+        f"<body><h1>{title}</h1><p>{intro}</p>{''.join(sections)}</body></html>\n"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "index.html")
+    options = parser.parse_args()
+    files = [json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))]
+    written = page([one for one in files if "time" in one])
+    options.output.write_text(written)
+    print(f"{options.output}: {len(written) / 1e3:.0f} KB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
