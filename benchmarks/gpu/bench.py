@@ -9,7 +9,7 @@ from pathlib import Path
 import exact
 import peers
 import timing
-from rows import Argument, Row
+from rows import FIXED_GOAL, Argument, Goal, Row
 
 OURS = "tessera"
 
@@ -59,6 +59,11 @@ def run(row: Row, bundle: Path, sustained: bool = True) -> dict:
 
     calls = {OURS: lambda: function(*arguments, out=out)}
     calls |= peers.contenders(row.function, arguments, out)
+    goals = row.goals
+    if (fixed := bundle.with_name(row.fixed_bundle)).exists():
+        for_sizes = getattr(tsr.load(fixed), row.function)
+        calls["fixed"] = lambda: for_sizes(*arguments, out=out)
+        goals += (FIXED_GOAL,)
     plan = timing.plan(bool(row.flops), sustained)
     times = timing.measure(calls, plan, OURS)
     moved = sum(one.numel() * one.element_size() for one in [*arguments, out])
@@ -73,7 +78,7 @@ def run(row: Row, bundle: Path, sustained: bool = True) -> dict:
         "first_call_ms": first * 1e3,
         "unit": "TFLOP/s" if row.flops else "GB/s",
         "times": times,
-        "goals": [goal for goal in (verdict(row, times, g) for g in row.goals) if goal],
+        "goals": [found for goal in goals if (found := verdict(times, goal))],
     }
 
 
@@ -122,7 +127,7 @@ def tune(row: Row, bundles: dict[str, Path], rounds: int = 3) -> dict:
     return {"good": worst <= 1, "first": first, "best": best, "first_of_best": ratio, "ms": found}
 
 
-def verdict(row: Row, times: dict[str, dict], goal) -> dict | None:
+def verdict(times: dict[str, dict], goal: Goal) -> dict | None:
     """The ratio to the fastest of a goal's contenders, in bursts and under load."""
     present = [name for name in goal.against if "ratio" in times.get(name, {})]
     if not present:

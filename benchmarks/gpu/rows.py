@@ -42,6 +42,11 @@ class Row:
     def bundle(self) -> str:
         return f"{self.name}.tsb"
 
+    @property
+    def fixed_bundle(self) -> str:
+        """Of the same function with the row's sizes written into it (fixed.py)."""
+        return f"{self.name}@fixed.tsb"
+
     def flags(self) -> list[str]:
         """The arguments for `tessera compile`."""
         return [word for one in self.arguments for word in ("--arg", str(one))]
@@ -156,6 +161,10 @@ ROWS = [
     _rope(4, 32, 8192, 128),
     _rows("softmax", "fp32", 8191, 16384, "x"),
 ]
+# Rows that are also compiled for their sizes alone: code for many sizes keeps this much of the speed.
+FIXED_GOAL = Goal(("fixed",), 0.93)
+FIXED = [ROWS[i] for i in (0, 4, 11, 14, 16, 19, 31, 32, 33, 37)]
+
 # Not a row: the time that the calling thread takes for a call with five tensors, the result given.
 EXTRA = [
     Row(

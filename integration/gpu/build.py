@@ -31,20 +31,28 @@ TESSERA = TOP / "build/bin/tessera"
 sys.path.insert(0, str(BENCH))
 
 import candidates
-from rows import EXTRA, ROWS, Row
+import fixed
+from rows import EXTRA, FIXED, ROWS, Row
 
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
 ASSEMBLY_SECONDS = 60  # of processor time for one module of the suite
 
 
-def compile_row(row: Row, out: Path, target: str) -> str | None:
-    """Writes a row's bundle; returns what went wrong."""
-    program = f"{BENCH / 'programs.py'}::{row.function}"
-    command = [TESSERA, "compile", program, *row.flags(), "--target", target]
+def compile_row(row: Row, out: Path, target: str, is_fixed: bool = False) -> str | None:
+    """Writes a row's bundle, for many sizes or for its own alone; returns what went wrong."""
+    file = out / (row.fixed_bundle if is_fixed else row.bundle)
+    program = BENCH / "programs.py"
+    if is_fixed:
+        text = fixed.with_sizes(program.read_text(), row)
+        program = file.with_suffix(".py")
+        program.write_text(text)
+    command = [TESSERA, "compile", f"{program}::{row.function}", *row.flags(), "--target", target]
     start = time.perf_counter()
-    done = subprocess.run([*command, "-o", out / row.bundle], capture_output=True, text=True)
+    done = subprocess.run([*command, "-o", file], capture_output=True, text=True)
     seconds = time.perf_counter() - start
-    print(f"{row.name:44} {seconds:6.2f} s  {'failed' if done.returncode else ''}", flush=True)
+    if is_fixed:
+        program.unlink()
+    print(f"{file.stem:44} {seconds:6.2f} s  {'failed' if done.returncode else ''}", flush=True)
     return done.stderr if done.returncode else None
 
 
@@ -53,12 +61,13 @@ def chosen(rows: list[Row], options: argparse.Namespace) -> list[Row]:
 
 
 def build_bench(out: Path, options: argparse.Namespace) -> list[str]:
-    rows = chosen([*ROWS, *EXTRA], options)
-    for row in rows:
-        (out / row.bundle).unlink(missing_ok=True)
+    jobs = [(row, False) for row in chosen([*ROWS, *EXTRA], options)]
+    jobs += [(row, True) for row in chosen(FIXED, options)]
+    for row, is_fixed in jobs:
+        (out / (row.fixed_bundle if is_fixed else row.bundle)).unlink(missing_ok=True)
     with ThreadPoolExecutor(options.jobs) as pool:
-        failures = list(pool.map(lambda row: compile_row(row, out, options.target), rows))
-    return [f"{row.name}: {why}" for row, why in zip(rows, failures) if why]
+        failures = list(pool.map(lambda job: compile_row(job[0], out, options.target, job[1]), jobs))
+    return [f"{row.name}: {why}" for (row, _), why in zip(jobs, failures) if why]
 
 
 def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "benchmarks/gpu"))
 
 import candidates  # noqa: E402
+import fixed  # noqa: E402
 from rows import ROWS  # noqa: E402
 
+SCHEDULE = ("--target", "sm_90", "--emit", "sched", "-o", "-")
 FIRST = {row.group: row for row in reversed(ROWS)}
 
 
@@ -24,7 +27,7 @@ def tessera(*arguments: str, text: str | None = None) -> str:
 
 def schedule(row) -> str:
     program = f"{TOP / 'benchmarks/gpu/programs.py'}::{row.function}"
-    return tessera(program, *row.flags(), "--target", "sm_90", "--emit", "sched", "-o", "-")
+    return tessera(program, *row.flags(), *SCHEDULE)
 
 
 @pytest.mark.parametrize("group", FIRST)
@@ -36,7 +39,7 @@ def test_choices_are_read_back(group):
         changed = candidates.write(text, choice)
         assert str(candidates.read(changed)[0]) == str(choice) != str(first)
         if choice.tiles != first.tiles:
-            again = tessera("-", "--target", "sm_90", "--emit", "sched", "-o", "-", text=changed)
+            again = tessera("-", *SCHEDULE, text=changed)
             assert str(candidates.read(again)[0]) == str(choice)
 
 
@@ -52,3 +55,14 @@ def test_hints_are_text():
     assert str(first) == "m=4,n=8;warps=8,group=2" and candidates.write(text, first) == text
     bare = candidates.write(text, candidates.Choice({"m": 2, "n": 8}))
     assert bare == 'dims [parallel m = "M + 1" tile 2, stream n = 7 tile 8] order [m] {'
+
+
+def test_sizes_in_the_program():
+    """The same function for its row's sizes alone has no size left that is only known at run time."""
+    for row in (FIRST["memory"], FIRST["attention"], next(r for r in ROWS if r.function == "rope")):
+        text = fixed.with_sizes((TOP / "benchmarks/gpu/programs.py").read_text(), row)
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "programs.py"
+            program.write_text(text)
+            found = tessera(f"{program}::{row.function}", *row.flags(), *SCHEDULE)
+        assert "gir.symbols = {}" in found or "gir.symbols" not in found

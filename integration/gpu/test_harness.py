@@ -109,9 +109,9 @@ def test_measure(fake_torch):
     assert times["fails"] == {"failure": "RuntimeError: unsupported head size"}
     with pytest.raises(RuntimeError):
         timing.measure({"tessera": fails}, timing.Plan(1, 0.0, 0.0), "tessera")
-    found = bench.verdict(ROWS[0], times, Goal(("slow", "fails", "absent"), 0.9))
+    found = bench.verdict(times, Goal(("slow", "fails", "absent"), 0.9))
     assert found["against"] == "slow" and found["burst"] == times["slow"]["ratio"]
-    assert bench.verdict(ROWS[0], times, Goal(("absent",), 0.9)) is None
+    assert bench.verdict(times, Goal(("absent",), 0.9)) is None
     result = {"good": True, "error": 0.5, "unit": "GB/s", "times": times, "goals": [found]}
     times["tessera"]["burst_rate"] = 1.0
     assert "of slow" in bench.line("row", result)
