@@ -1,8 +1,8 @@
 """Tuning candidates: one function with other tiles and hints than the cost model's first choice.
 
-Both stand in the text of the schedule, `dims [parallel m = M tile 128, …] order […] hints {warps = 8}`, which
-the compiler reads back. A choice is written `m=128,k=64,n=256;warps=8`. Only functions that are one kernel have
-candidates; what does not assemble is no candidate.
+Both stand in the text of the schedule, `dims [parallel m = M tile 128, …] order […] hints {warps = 8}`,
+which the compiler reads back. A choice is written `m=128,k=64,n=256;warps=8`. Only functions that are one
+kernel have candidates; what does not assemble is no candidate.
 """
 
 from __future__ import annotations
@@ -10,23 +10,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_KERNEL = re.compile(r"dims \[(?P<dims>.*?)\] order \[(?P<order>[^\]]*)\](?: hints \{(?P<hints>[^}]*)\})?")
+_KERNEL = re.compile(
+    r"dims \[(?P<dims>.*?)\] order \[(?P<order>[^\]]*)\](?: hints \{(?P<hints>[^}]*)\})?"
+)
 _DIM = re.compile(r"\b(parallel|stream|inner) (\w+) = (\"[^\"]*\"|\S+) tile (\d+)")
 
 # Tiles as factors of the first choice: rows, columns, depth (or the stream).
 _TILES = {
     "product": [
-        (1, 0.5, 1), (2, 0.5, 1), (0.5, 1, 1), (1, 1, 2), (1, 0.5, 2), (0.5, 0.5, 1), (0.5, 0.5, 2), (1, 1, 0.5),
-        (2, 1, 1), (1, 2, 1),
+        (1, 0.5, 1), (2, 0.5, 1), (0.5, 1, 1), (1, 1, 2), (1, 0.5, 2), (0.5, 0.5, 1), (0.5, 0.5, 2),
+        (1, 1, 0.5), (2, 1, 1), (1, 2, 1),
     ],
     "attention": [(1, 1, 0.5), (0.5, 1, 1), (0.5, 1, 0.5), (1, 1, 2), (2, 1, 0.5), (2, 1, 1)],
     "memory": [(2, 1, 1), (0.5, 1, 1), (4, 1, 1), (1, 0.5, 0.5), (1, 2, 2), (2, 0.5, 0.5), (0.25, 2, 1)],
 }  # fmt: skip
 _HINTS = {
-    "product": [{"warps": 4}, {"group": 8}, {"group": 16}, {"persistent": 132}, {"cluster": 2}, {"ahead": 3}, {"ahead": 4}],
-    "attention": [{"warps": 4}, {"persistent": 132}, {"ahead": 2}, {"ahead": 3}, {"residents": 2}, {"bulk": 0}],
-    "memory": [{"warps": 4}, {"warps": 8}, {"warps": 2}, {"residents": 2}, {"residents": 4}, {"bulk": 0}, {"bulk": 1}],
-}  # fmt: skip
+    "product": ["warps=4", "group=8", "group=16", "persistent=132", "cluster=2", "ahead=3", "ahead=4"],
+    "attention": ["warps=4", "persistent=132", "ahead=2", "ahead=3", "residents=2", "bulk=0"],
+    "memory": ["warps=4", "warps=8", "warps=2", "residents=2", "residents=4", "bulk=0", "bulk=1"],
+}
 
 
 @dataclass
@@ -93,9 +95,9 @@ def variants(schedule: str, group: str, most: int) -> list[Choice]:
             if knob:
                 changed[knob] = max(1, int(changed[knob] * factor))
         tiles.append(Choice(changed, dict(first.hints)))
-    for one in _HINTS[group]:
-        merged = {**first.hints, **one}
-        hints.append(Choice(dict(first.tiles), merged))
+    for hint in _HINTS[group]:
+        name, value = hint.split("=")
+        hints.append(Choice(dict(first.tiles), {**first.hints, name: int(value)}))
     mixed = [choice for pair in zip(tiles, hints) for choice in pair] + tiles[len(hints) :]
     unique = {str(choice): choice for choice in [first, *mixed]}
     return list(unique.values())[: most + 1]

@@ -3,10 +3,10 @@
     python -m pytest -p record integration/cpu       with TESSERA_RECORD='{"out": …, "target": …, …}'
     record.py                                        likewise: random programs, for the seeds it names
 
-As a plugin it takes the place of the suite's `check`: each call is compiled for the target and evaluated by the
-reference here, where the compiler is; replay.py runs it where the GPU is. Arguments that come from the suite's
-seeded generators are made again there, others are stored. An archive is a zip file: cases.json, and what
-cases share by the hash of its content.
+As a plugin it takes the place of the suite's `check`: each call is compiled for the target and evaluated
+by the reference here, where the compiler is; replay.py runs it where the GPU is. Arguments that come from
+the suite's seeded generators are made again there, others are stored. An archive is a zip file: cases.json,
+and what cases share by the hash of its content.
 """
 
 from __future__ import annotations
