@@ -38,13 +38,16 @@ private:
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
-    bool narrow = shape.storageBytes <= 2;
-    over->tile = std::max<int64_t>(16, bounded(*over, narrow ? 64 : 32));
-    rows->tile = std::max<int64_t>(16, bounded(*rows, 128));
-    columns->tile = std::max<int64_t>(16, bounded(*columns, narrow ? 256 : 128));
+    bool narrow = shape.storageBytes <= 2 && shape.onTensorCores;
+    int64_t room = shape.onTensorCores ? 128 : 64;
+    over->tile = std::max<int64_t>(16, bounded(*over, narrow ? 64 : shape.onTensorCores ? 32 : 16));
+    rows->tile = std::max<int64_t>(16, bounded(*rows, room));
+    columns->tile = std::max<int64_t>(16, bounded(*columns, narrow ? 256 : room));
     spread(columns, 64);
     spread(rows, 64);
     spread(columns, 32);
+    if (rows->tile * columns->tile >= 128 * 128)
+      shape.hints.push_back({"warps", 8});
   }
 
   void chain() override {
@@ -57,21 +60,25 @@ private:
           dim->tile = bounded(*dim, 256);
     }
     Dim *row = nullptr;
+    // Products of f32 are made of three and take as much more room; others are made in registers.
+    int64_t room = !shape.onTensorCores ? 32 : shape.storageBytes > 2 ? 64 : 128;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
         Dim *dim = side->empty() ? nullptr : find(side->back());
         if (dim && dim->role == Dim::Stream)
-          dim->tile = bounded(*dim, 128);
+          dim->tile = bounded(*dim, room);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1)
-          (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, 128));
+          (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, room));
       }
     spread(row, 64);
+    if (row && row->tile >= 128)
+      shape.hints.push_back({"warps", 8});
   }
 
   void memoryBound() override {
     if (shape.dims.empty())
       return;
-    constexpr int64_t elements = 4096, longestRow = 16384;
+    constexpr int64_t elements = 4096;
     bool streams =
         std::any_of(shape.dims.begin(), shape.dims.end(), [](Dim &d) { return d.role == Dim::Stream; });
     Dim &last = shape.dims.back();
@@ -83,7 +90,7 @@ private:
       return;
     }
     if (last.role != Dim::Parallel)
-      last.tile = bounded(last, facts.max(last.size) <= longestRow ? longestRow : elements);
+      last.tile = bounded(last, facts.max(last.size) <= machine.wholeRow ? machine.wholeRow : elements);
     else
       last.tile = bounded(last, streams ? 128 : elements / 2);
     int64_t filled = last.tile;

@@ -41,15 +41,13 @@ static bool hasLargeTensors(ModuleOp module) {
   return large;
 }
 
-/// Blocks with large tiles are shared by 8 warps: with 4 their registers would spill.
-static std::map<std::string, cudatile::EntryHints> chooseHints(ModuleOp module) {
-  int64_t most = 0;
-  module.walk([&](tile::MmaOp mma) {
-    most = std::max(most, cast<RankedTensorType>(mma.getResult().getType()).getNumElements());
-  });
-  if (most < 128 * 128)
-    return {};
-  return {{"default", {.workerWarps = 8}}};
+/// An option of the compilation, which the functions carry; "" where it is not given.
+static StringRef optionOf(ModuleOp module, StringRef name) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto options = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr))
+      if (auto value = options.getAs<StringAttr>(name))
+        return value.getValue();
+  return "";
 }
 
 namespace {
@@ -62,7 +60,8 @@ public:
   std::string name() const override { return gpu.chip + ":tileir," + hostArchitecture; }
 
   bool hasStage(Stage stage) const override {
-    return stage == Stage::TileIR || stage == Stage::TileIRBytecode || stage == Stage::Cubin;
+    return stage == Stage::TileIR || stage == Stage::TileIRBytecode || stage == Stage::Cubin ||
+           stage == Stage::Sass;
   }
 
   MachineModel machine() const override {
@@ -70,6 +69,7 @@ public:
     machine.isGpu = true;
     machine.cores = gpu.multiprocessors;
     machine.l2Bytes = gpu.l2Bytes;
+    machine.wholeRow = 16384;
     return machine;
   }
 
@@ -87,8 +87,18 @@ private:
 
 LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   MLIRContext *context = module.getContext();
+  if (StringRef via = optionOf(module, "via"); !via.empty() && via != "auto" && via != "tileir")
+    return emitError(UnknownLoc::get(context))
+           << "target '" << gpu.chip << "' is not supported via '" << via
+           << "': code for GPUs is made via 'tileir'";
   PassManager manager(context);
-  manager.addPass(tile::createTileNarrowProducts());
+  if (codeOptions.tensorCores) {
+    manager.addPass(tile::createTileNarrowProducts());
+    manager.addPass(tile::createTileSplitProducts());
+  } else {
+    manager.addPass(tile::createTileWidenProducts());
+  }
+  manager.addPass(tile::createTileSplitIntegerProducts());
   tile::TileExpandMathOptions expand;
   for (StringRef native : cudatile::nativeOperations())
     expand.native.push_back(native.str());
@@ -99,8 +109,11 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
     return failure();
 
   cudatile::LoweringOptions options;
-  options.wideIndices = hasLargeTensors(module);
-  options.hints = chooseHints(module);
+  options.hasFloat8 = gpu.hasFloat8;
+  options.tensorCores = codeOptions.tensorCores;
+  options.wideIndices = hasLargeTensors(module) || optionOf(module, "indices") == "64";
+  if (optionOf(module, "alignment") == "element")
+    options.addressAlignment = 1;
   FailureOr<cudatile::Module> lowered = cudatile::lowerToCudaTile(module, options);
   if (failed(lowered))
     return failure();
@@ -116,8 +129,9 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
                                "nvptx64-nvidia-cuda", gpu.chip, "tileir," + hostArchitecture);
   builder.createBlock(&result.getBody());
   HostProgramOptions host;
-  host.gridWords = false;
+  host.isGpu = true;
   host.addressAlignment = options.addressAlignment;
+  host.alignedElements = true;
   host.maxElements = options.wideIndices ? 0 : INT32_MAX;
   if (failed(convertHostFunctions(module, result, host)))
     return failure();
@@ -164,12 +178,20 @@ LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp m
   cudatile::AssembleOptions options;
   options.architecture = gpu.chip;
   options.hostArchitecture = hostArchitecture;
+  options.optimizationLevel = codeOptions.optimizationLevel;
+  options.lineInfo = codeOptions.profiling;
   std::optional<cudatile::Cubin> cubin =
       cudatile::assemble(*tileiras, bytecode, options, error);
   if (!cubin)
     return image.emitError(error);
   if (compilation.wantsText(Stage::Cubin))
     texts[Stage::Cubin] = std::string(cubin->bytes.begin(), cubin->bytes.end());
+  if (compilation.wantsText(Stage::Sass)) {
+    std::optional<std::string> text = cudatile::disassemble(cubin->bytes, error);
+    if (!text)
+      return emitError(module.getLoc()) << "stage 'sass' is not supported here: " << error;
+    texts[Stage::Sass] = std::move(*text);
+  }
   if (last != Stage::Bundle)
     return success();
   FailureOr<std::vector<uint8_t>> bundle =

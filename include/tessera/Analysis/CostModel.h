@@ -21,6 +21,8 @@ struct MachineModel {
   int64_t vectorBytes = 64;
   int64_t l1Bytes = 48 << 10;
   int64_t l2Bytes = 2 << 20;
+  /// The longest row that a program keeps while it passes over it again and again; 0: none.
+  int64_t wholeRow = 0;
 };
 
 /// What the choice of tiles depends on.
@@ -42,11 +44,17 @@ struct KernelShape {
   std::vector<std::string> otherContiguous;
   /// Whether a condition drops elements of the stream: small blocks then lie inside or outside of it as a whole.
   bool masked = false;
+  /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
+  bool canSplit = false;
   unsigned elementBytes = 4;
   unsigned storageBytes = 4; ///< of the widest element in memory
+  /// Whether tensor cores multiply what is in memory: not f64, nor integers wider than a byte.
+  bool onTensorCores = true;
+  /// Chosen with the tiles: how programs run, by the names of LaunchHints.h.
+  std::vector<std::pair<std::string, int64_t>> hints;
 };
 
-/// Fills every dimension's tile.
+/// Fills every dimension's tile, and hints.
 void chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape);
 
 } // namespace tessera

@@ -1,6 +1,7 @@
 //===- KernelLowering.cpp - Parameters, control and coordinates -----------===//
 #include "KernelLowering.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -31,10 +32,14 @@ TypeKind KernelLowering::kindOf(mlir::Type type) const {
     return TypeKind::F16;
   if (type.isBF16())
     return TypeKind::BF16;
+  if (isFloat8(type) && !options.hasFloat8)
+    return TypeKind::I8;
   if (isa<mlir::Float8E4M3FNType>(type))
     return TypeKind::E4M3;
   if (isa<mlir::Float8E5M2Type>(type))
     return TypeKind::E5M2;
+  if (isa<mlir::FloatTF32Type>(type))
+    return TypeKind::TF32;
   switch (type.getIntOrFloatBitWidth()) {
   case 1:
     return TypeKind::I1;
@@ -61,9 +66,13 @@ static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind
 void KernelLowering::declare() {
   std::vector<Type> parameters;
   Type size = b.tile(indexKind(), {});
+  bool isPersistent = hint("persistent").has_value();
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
-    if (role == WordRole::Grid)
+    if (role == WordRole::Grid) {
+      if (isPersistent)
+        parameters.push_back(b.tile(TypeKind::I32, {}));
       return;
+    }
     mlir::Type type = kernel.getArgumentTypes()[argument];
     if (role == WordRole::Address) {
       TypeKind element = kindOf(cast<tile::ViewType>(type).getElementType());
@@ -72,13 +81,27 @@ void KernelLowering::declare() {
       parameters.push_back(role == WordRole::Scalar ? b.tile(inMemory(kindOf(type)), {}) : size);
     }
   });
-  Values words = b.beginEntry(kernel.getName().str(), parameters, options.hints);
+  EntryHints entry;
+  auto take = [&](std::optional<unsigned> &to, llvm::StringRef name) {
+    if (std::optional<int64_t> value = hint(name))
+      to = *value;
+  };
+  take(entry.workerWarps, "warps");
+  take(entry.occupancy, "residents");
+  take(entry.clusterSize, "cluster");
+  std::map<std::string, EntryHints> hints;
+  if (entry.workerWarps || entry.occupancy || entry.clusterSize)
+    hints["default"] = entry;
+  Values words = b.beginEntry(kernel.getName().str(), parameters, hints);
   setLocation(kernel.getLoc());
 
   auto word = words.begin();
   forEachWord(kernel, [&](WordRole role, unsigned number, unsigned) {
-    if (role == WordRole::Grid)
+    if (role == WordRole::Grid) {
+      if (isPersistent)
+        gridWords.push_back(b.assumeBounded(*word++, 1));
       return;
+    }
     mlir::Value argument = kernel.getArgument(number);
     Value value = *word++;
     if (role == WordRole::Scalar) {
@@ -127,6 +150,14 @@ void KernelLowering::setLocation(mlir::Location location) {
 // The walk
 //===----------------------------------------------------------------------===//
 
+/// What a region yields, with the tokens behind it.
+static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
+                                  Builder::Values yielded) {
+  for (auto &[view, token] : tokens)
+    yielded.push_back(token);
+  return yielded;
+}
+
 LogicalResult KernelLowering::run() {
   auto bad = kernel.walk([&](mlir::Operation *op) {
     for (mlir::Value result : op->getResults())
@@ -143,11 +174,54 @@ LogicalResult KernelLowering::run() {
     return failure();
   declare();
   declareAccesses();
-  blockId = b.blockId();
-  if (failed(lower(kernel.getBody().front())) || failedInside)
+  if (failed(lowerPrograms()) || failedInside)
     return failure();
   b.endEntry();
   return success();
+}
+
+std::array<Value, 3> KernelLowering::placeOf(Value linear, const std::array<Value, 3> &sizes) {
+  auto [nx, ny, nz] = sizes;
+  Value z, rest = linear;
+  if (kernel.getGridRank() > 2) {
+    Value plane = b.mul(nx, ny);
+    z = b.div(linear, plane);
+    rest = b.rem(linear, plane);
+  }
+  std::optional<int64_t> group = hint("group");
+  if (!group || kernel.getGridRank() < 2)
+    return {b.rem(rest, nx), b.div(rest, nx), z};
+  // Groups of `group` rows; inside of one the row varies fastest. The last group may be smaller.
+  Value rows = b.i32(*group), area = b.mul(nx, rows);
+  Value first = b.mul(b.div(rest, area), rows);
+  Value height = b.min(b.sub(ny, first), rows), inside = b.rem(rest, area);
+  return {b.div(inside, height), b.add(first, b.rem(inside, height)), z};
+}
+
+LogicalResult KernelLowering::lowerPrograms() {
+  mlir::Block &body = kernel.getBody().front();
+  std::array<Value, 3> launched = b.blockId();
+  if (!gridWords.empty()) {
+    std::array<Value, 3> sizes = {gridWords[0], gridWords[0], gridWords[0]};
+    Value places = gridWords[0];
+    for (size_t dim = 1; dim < gridWords.size(); ++dim)
+      places = b.mul(places, sizes[dim] = gridWords[dim]);
+    b.forLoop(launched[0], places, b.gridSize()[0], withTokens(tokens, {}),
+                             [&](const Values &arguments) {
+                               for (auto [i, entry] : llvm::enumerate(tokens))
+                                 entry.second = arguments[1 + i];
+                               blockId = placeOf(arguments[0], sizes);
+                               failedInside |= failed(lower(body));
+                               return withTokens(tokens, {});
+                             });
+    return success(!failedInside);
+  }
+  blockId = launched;
+  if (hint("group") && kernel.getGridRank() == 2) {
+    std::array<Value, 3> sizes = b.gridSize();
+    blockId = placeOf(b.add(launched[0], b.mul(launched[1], sizes[0])), sizes);
+  }
+  return lower(body);
 }
 
 LogicalResult KernelLowering::lower(mlir::Block &block) {
@@ -178,14 +252,6 @@ LogicalResult KernelLowering::lower(mlir::Operation &op) {
 //===----------------------------------------------------------------------===//
 // Control
 //===----------------------------------------------------------------------===//
-
-/// What a region yields, with the tokens behind it.
-static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
-                                  Builder::Values yielded) {
-  for (auto &[view, token] : tokens)
-    yielded.push_back(token);
-  return yielded;
-}
 
 /// The first value of something that a loop carries. The assembler (13.3 and 13.4) crashes where a
 /// loop goes on with a number that another loop reduced; a product in between avoids it.

@@ -14,6 +14,7 @@
 
 #include "Coordinates.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -39,6 +40,10 @@ private:
 
   // KernelLowering.cpp: parameters, control, coordinates
   void declare();
+  /// The body once, or for each place of the grid that this program comes to.
+  mlir::LogicalResult lowerPrograms();
+  /// Places of the grid in the order in which they are taken; `sizes` are the grid's.
+  std::array<Value, 3> placeOf(Value linear, const std::array<Value, 3> &sizes);
   mlir::LogicalResult lower(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
@@ -75,11 +80,22 @@ private:
   mlir::LogicalResult lowerMap(tile::MapOp map);
   mlir::LogicalResult lowerCast(tile::CastOp cast);
 
+  // Float8.cpp
+  /// An f64 as an f32, rounded to odd: a second rounding to fewer bits then decides alone.
+  Value oddF32(Value x);
+  Value fromFloat8(Value x, mlir::Type from);
+  Value toFloat8(Value x, mlir::Type to);
+  Value roundToFloat8(Value x, mlir::Type to);
+
   /// The value of an operand.
   Value get(mlir::Value value) const { return values.lookup(value); }
   void set(mlir::Value value, Value result) { values[value] = result; }
   Type typeOf(mlir::Type type);
   TypeKind kindOf(mlir::Type type) const;
+  std::optional<int64_t> hint(llvm::StringRef name) {
+    return getHint(kernel.getHintsAttr(), name);
+  }
+  AccessHints accessHints() { return {.allowTma = hint("bulk").value_or(1) != 0}; }
   TypeKind indexKind() const { return options.wideIndices ? TypeKind::I64 : TypeKind::I32; }
   Value index(int64_t value) { return b.constantInt(b.tile(indexKind(), {}), value); }
   /// A tile of the type of `like` with one value everywhere.
@@ -101,6 +117,7 @@ private:
   /// For each ordered tensor the token of its last access; carried by loops and branches.
   llvm::MapVector<mlir::Value, Value> tokens;
   std::array<Value, 3> blockId;
+  Values gridWords; // where the grid is larger than what is launched
   uint32_t subprogram = 0;
   /// A failure inside a region, which the builder's functions cannot return.
   bool failedInside = false;

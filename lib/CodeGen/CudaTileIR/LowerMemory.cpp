@@ -52,7 +52,8 @@ struct KernelLowering::Access {
   }
 
   bool throughView(const Coordinates &coordinates) const {
-    if (hasOtherPadding || !type().getRank())
+    // Views have elements.
+    if (hasOtherPadding || !type().getRank() || llvm::is_contained(type().getShape(), 0))
       return false;
     return !isChecked || llvm::all_of(llvm::seq<int64_t>(0, type().getRank()), [&](int64_t dim) {
       return coordinates.touches(coords[dim], view, dim, tileSize(dim));
@@ -213,7 +214,10 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
   TypeKind kind = kindOf(load.getType().getElementType());
   Builder::Loaded loaded;
   if (access.throughView(coordinates)) {
-    loaded = b.load(partitionFor(access), indicesFor(access), after);
+    AccessHints hints = accessHints();
+    if (std::optional<int64_t> ahead = hint("ahead"); ahead && isa<mlir::scf::ForOp>(load->getParentOp()))
+      hints.latency = *ahead;
+    loaded = b.load(partitionFor(access), indicesFor(access), after, hints);
   } else {
     auto [pointers, mask] = pointersFor(access);
     Value padding;
@@ -243,7 +247,7 @@ LogicalResult KernelLowering::lowerStore(tile::StoreOp store) {
   Value done;
   if (access.throughView(coordinates)) {
     Value whole = b.reshape(tile, access.partitionShape());
-    done = b.store(whole, partitionFor(access), indicesFor(access), after);
+    done = b.store(whole, partitionFor(access), indicesFor(access), after, accessHints());
   } else {
     auto [pointers, mask] = pointersFor(access);
     done = b.storePointers(pointers, tile, mask, after);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelLowering.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include <cmath>
 
 using mlir::LogicalResult;
@@ -196,7 +197,9 @@ LogicalResult KernelLowering::lowerMap(tile::MapOp map) {
   // The type that decides is that of the values, not that of a condition.
   mlir::Value last = map.getInputs().back();
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(last.getType()).getElementType();
-  Value result = scalar(map.getScalarOp(), inputs, element);
+  Value result = map.getFlush() && map.getScalarOp() == ScalarOp::Exp2 && element.isF32()
+                     ? b.elementwise(Opcode::Exp2, {inputs[0]}, {{"flush_to_zero", Attribute::integer(1)}})
+                     : scalar(map.getScalarOp(), inputs, element);
   if (!result)
     return map.emitError("is not a primitive; tile-expand-math must run first");
   set(map, result);
@@ -208,8 +211,19 @@ LogicalResult KernelLowering::lowerCast(tile::CastOp cast) {
   mlir::Type to = cast.getType().getElementType();
   bool fromFloat = llvm::isa<mlir::FloatType>(from);
   Value input = get(cast.getInput());
+  Signedness sign = signednessOf(fromFloat ? to : from);
+  // Floats of eight bits are only stored: every conversion goes through f32.
+  if (isFloat8(from))
+    input = fromFloat8(input, from);
+  if (isFloat8(to)) {
+    bool isWider = from.isF64() || (!fromFloat && from.getIntOrFloatBitWidth() >= 32);
+    Value single = isWider ? oddF32(b.convert(input, TypeKind::F64, sign))
+                           : b.convert(input, TypeKind::F32, sign);
+    set(cast, toFloat8(single, to));
+    return success();
+  }
   // Integers of one width differ only in how they are read.
-  set(cast, b.convert(input, kindOf(to), signednessOf(fromFloat ? to : from)));
+  set(cast, b.convert(input, kindOf(to), sign));
   return success();
 }
 

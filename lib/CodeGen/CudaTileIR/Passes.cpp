@@ -17,10 +17,6 @@ struct PrintCudaTile : impl::PrintCudaTileBase<PrintCudaTile> {
     LoweringOptions options;
     options.version.minor = format;
     options.wideIndices = wide;
-    auto hint = [](unsigned value) { return value ? std::optional(value) : std::nullopt; };
-    if (warps || cluster || occupancy)
-      options.hints["default"] = {
-          .clusterSize = hint(cluster), .occupancy = hint(occupancy), .workerWarps = hint(warps)};
     auto module = lowerToCudaTile(getOperation(), options);
     if (mlir::failed(module))
       return signalPassFailure();

@@ -70,6 +70,12 @@ private:
     kernel =
         sched::KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,
                                 builder.getArrayAttr(attributes), builder.getStrArrayAttr(order));
+    if (!plan.hints.empty()) {
+      mlir::NamedAttrList hints;
+      for (const auto &[hint, value] : plan.hints)
+        hints.append(hint, builder.getI64IntegerAttr(value));
+      kernel.setHintsAttr(hints.getDictionary(builder.getContext()));
+    }
     if (!plan.notes.empty()) {
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));

@@ -195,7 +195,7 @@ private:
         output.index[root.dim] = output.index[root.dim] + root.offset;
       kernel.plan.outputs.push_back(output);
     }
-    return planStreams(*kernel.pool, facts, kernel.plan);
+    return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
   }
 
   void reserveSizes(ExprPool &pool) {
@@ -367,14 +367,15 @@ private:
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
-/// Notes the one 16-bit type of all products' operands; kernels may carry wider values to them.
+/// Notes the one narrow type of all products' operands; kernels may carry wider values to them.
 void noteProductType(mlir::func::FuncOp function) {
   mlir::Type common;
   bool agree = true;
   function.walk([&](gir::ContractOp op) {
     for (mlir::Value operand : op->getOperands()) {
       mlir::Type type = llvm::cast<gir::TensorType>(operand.getType()).getElementType();
-      agree &= (type.isBF16() || type.isF16()) && (!common || common == type);
+      bool isNarrow = llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() <= 16;
+      agree &= isNarrow && (!common || common == type);
       common = type;
     }
   });

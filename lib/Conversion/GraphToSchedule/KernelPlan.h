@@ -51,6 +51,7 @@ struct KernelPlan {
   std::vector<StreamState> states;
   unsigned passes = 0;
   std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
+  std::vector<std::pair<std::string, int64_t>> hints; ///< how programs run
   int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
   std::vector<std::string> notes;
 
@@ -69,8 +70,8 @@ struct Cut {
 };
 
 /// Finds the stream, unifies reductions with it, and separates them into passes. On failure says
-/// what to cut.
-std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan);
+/// what to cut. Rows of at most `wholeRow` elements may be passed over again.
+std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan);
 
 /// Whether `e` reduces over exactly the plan's stream.
 bool isLevel(const KernelPlan &plan, Expr e);

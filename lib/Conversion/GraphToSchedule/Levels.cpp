@@ -17,7 +17,7 @@ namespace {
 /// Assigns passes to levels and resolves them to states.
 class Levels {
 public:
-  Levels(ExprPool &pool, KernelPlan &plan) : pool(pool), plan(plan) {}
+  Levels(ExprPool &pool, KernelPlan &plan, bool free) : pool(pool), plan(plan), free(free) {}
 
   std::optional<Cut> run() {
     std::vector<Expr> roots, levels;
@@ -71,6 +71,10 @@ private:
       auto terms = sep.separateSum(level->args[0]);
       if (!terms) {
         reason = sep.reason;
+        return false;
+      }
+      if (free && terms->size() > 1 && sep.hasR(level->args[0])) {
+        reason = "the row is at hand, and " + describe(level) + " is one sum once its statistics are known";
         return false;
       }
       pairs[level] = finalise(level, *terms, pass);
@@ -361,6 +365,7 @@ private:
 
   ExprPool &pool;
   KernelPlan &plan;
+  bool free;
   std::map<Expr, int> passOf;
   std::map<Expr, ExpPair> pairs;
   std::map<Expr, Expr> storedForms; ///< answers of resolveStored
@@ -368,6 +373,6 @@ private:
 };
 } // namespace
 
-std::optional<Cut> tessera::planLevels(ExprPool &pool, KernelPlan &plan) {
-  return Levels(pool, plan).run();
+std::optional<Cut> tessera::planLevels(ExprPool &pool, KernelPlan &plan, bool free) {
+  return Levels(pool, plan, free).run();
 }

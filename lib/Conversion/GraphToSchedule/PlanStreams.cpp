@@ -273,13 +273,16 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
 }
 } // namespace
 
-std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
+std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan) {
   chooseStream(pool, facts, plan);
   if (!plan.stream.empty())
     unifyLevels(pool, plan);
   if (auto cut = checkInner(pool, facts, plan))
     return cut;
-  if (auto cut = planLevels(pool, plan))
+  SymExpr row = 1;
+  for (const std::string &dim : plan.stream)
+    row = row * pool.dimSize(dim);
+  if (auto cut = planLevels(pool, plan, facts.max(row) <= wholeRow))
     return cut;
   return checkRepeatedPasses(pool, facts, plan);
 }

@@ -50,21 +50,19 @@ std::vector<std::string> positions(const ExprPool &pool, const Access &access) {
 /// stream is long.
 static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
                            const KernelShape &shape, const KernelPlan &plan) {
-  bool stores =
-      llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.pass >= 0; });
-  if (plan.passes != 1 || stores)
+  if (!shape.canSplit)
     return 1;
   int64_t programs = 1, blocks = 1, elements = 1;
   for (const KernelShape::Dim &dim : shape.dims) {
     int64_t count = std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
     if (dim.role == KernelShape::Dim::Parallel)
       programs *= count;
-    if (dim.role == KernelShape::Dim::Stream)
+    if (dim.role != KernelShape::Dim::Inner)
       elements *= std::max<int64_t>(1, facts.hint(dim.size));
     if (dim.name == plan.stream.back())
       blocks = count;
   }
-  if (programs >= machine.cores || blocks < 8 || elements * programs < 1 << 16)
+  if (programs >= machine.cores || blocks < 8 || elements < 1 << 16)
     return 1;
   return std::min(blocks / 4, 4 * machine.cores);
 }
@@ -95,11 +93,13 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   for (const std::string &name : plan.stream)
     addDim(name, KernelShape::Dim::Stream);
   unsigned bytes = 1;
+  bool hasFloat = false;
   std::set<std::string> beside; // short and reduced outside the stream
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Load) {
       accesses.push_back({e->indices, 1});
       bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
+      hasFloat |= llvm::isa<mlir::FloatType>(e->type);
     }
     if (e->kind == ExprNode::Reduce)
       for (const std::string &name : e->over) {
@@ -141,8 +141,12 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   order.insert(order.end(), others.begin(), others.end());
 
   KernelShape shape;
+  shape.canSplit = plan.passes == 1 && llvm::all_of(plan.outputs, [](const KernelOutput &output) {
+                     return output.pass < 0;
+                   });
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = bytes;
+  shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   visitExprs(roots, [&](Expr e) {
     shape.masked |=
         e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream);
@@ -183,5 +187,6 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
                                                                   : sched::kInner;
     plan.dims.push_back({dim.name, dim.size, role, dim.tile});
   }
+  plan.hints = shape.hints;
   plan.split = chooseSplit(machine, facts, shape, plan);
 }

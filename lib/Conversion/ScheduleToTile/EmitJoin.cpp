@@ -156,13 +156,13 @@ Emitter::asMatrixProduct(ValueRange values, ArrayRef<StringAttr> reduced, const 
   return product;
 }
 
-/// What a tile of 16-bit floats was before it was widened; null for other tiles.
+/// What a tile of narrow floats was before it was widened; null for other tiles.
 static Value unwidened(Value tile) {
   auto cast = tile.getDefiningOp<tile::CastOp>();
   if (!cast || !getElementTypeOrSelf(tile).isF32())
     return {};
   Type from = getElementTypeOrSelf(cast.getInput());
-  return from.isBF16() || from.isF16() ? cast.getInput() : Value();
+  return isa<FloatType>(from) && from.getIntOrFloatBitWidth() <= 16 ? cast.getInput() : Value();
 }
 
 Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> reduced,

@@ -69,14 +69,47 @@ Value Emitter::guard(Value gauge) {
   return map(ScalarOp::Where, {map(ScalarOp::Eq, {gauge, nothing}), zero, gauge});
 }
 
-/// 2^((exponent - reference) * scale). The difference comes first: it is small where the power matters, so that large
-/// exponents lose nothing to the scaling.
-Value Emitter::emitPower(Value exponent, Value reference, double scale) {
-  Value difference = map(ScalarOp::Sub, {exponent, reference});
-  if (scale != 1)
-    difference = map(ScalarOp::Mul, {difference, create<tile::ConstantOp>(
-                                                     llvm::cast<RankedTensorType>(difference.getType()), scale)});
-  return map(ScalarOp::Exp2, difference);
+Value Emitter::scale(Value tile, double factor) {
+  auto type = llvm::cast<RankedTensorType>(tile.getType());
+  return factor == 1 ? tile : map(ScalarOp::Mul, {tile, create<tile::ConstantOp>(type, factor)});
+}
+
+/// Whether exponents are scaled before the reference is taken off, in one operation with it. What the reference loses
+/// when it is scaled is then a factor common to all weights, which cancels where nothing else looks at the gauge.
+/// Factors above 1 could leave the range.
+static bool scalesFirst(Value gauge) {
+  auto op = gauge.getDefiningOp<sched::GaugeOp>();
+  if (auto stream = gauge.getDefiningOp<sched::StreamOp>()) {
+    unsigned number = llvm::cast<OpResult>(gauge).getResultNumber();
+    op = stream.getBody().front().getTerminator()->getOperand(number).getDefiningOp<sched::GaugeOp>();
+  }
+  double scale = op ? op.getScale().convertToDouble() : 1;
+  if (!op || op.getIndicator() || scale <= 0 || scale >= 1)
+    return false;
+  auto isReference = [](OpOperand &use) {
+    if (auto weigh = dyn_cast<sched::WeighOp>(use.getOwner()))
+      return weigh.getGauge() == use.get() && weigh.getExponent() != use.get();
+    auto accumulate = dyn_cast<sched::AccumulateOp>(use.getOwner());
+    return accumulate && !llvm::is_contained(accumulate.getValues(), use.get());
+  };
+  return llvm::all_of(op.getResult().getUses(), [&](OpOperand &use) {
+    auto yield = dyn_cast<sched::YieldOp>(use.getOwner());
+    return yield ? llvm::all_of(yield->getParentOp()->getResult(use.getOperandNumber()).getUses(), isReference)
+                 : isReference(use);
+  });
+}
+
+/// 2^((exponent - reference) * scale). The difference comes first, as a rule: it is small where the power matters, so
+/// that large exponents lose nothing to the scaling. A reference that is `scaled` already is taken off last.
+Value Emitter::emitPower(Value exponent, Value reference, double factor, bool scaled) {
+  Value difference;
+  if (scaled) {
+    auto type = llvm::cast<RankedTensorType>(exponent.getType());
+    difference = map(ScalarOp::Fma, {exponent, create<tile::ConstantOp>(type, factor), map(ScalarOp::Neg, reference)});
+  } else {
+    difference = scale(map(ScalarOp::Sub, {exponent, reference}), factor);
+  }
+  return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*flush=*/true);
 }
 
 /// The exponent with -inf beyond the edges of the stream.
@@ -114,8 +147,14 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
       return Value();
     }
     step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
+    double factor = op.getScale().convertToDouble();
+    bool scaled = scalesFirst(op.getResult());
+    if (scaled) {
+      step.reference = scale(step.reference, factor);
+      before = before ? scale(before, factor) : before;
+    }
     if (before)
-      step.rebase = emitPower(before, step.reference, op.getScale().convertToDouble());
+      step.rebase = emitPower(before, step.reference, scaled ? 1 : factor, /*scaled=*/false);
     return Value();
   });
   loc = outerLoc;
@@ -126,14 +165,16 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
 Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
   Order gaugeOrder = getOrder(op.getGauge());
   Value exponent = emitExponent(op.getExponent(), order), reference;
+  double factor = op.getScale().convertToDouble();
+  bool scaled = scalesFirst(op.getGauge());
   if (auto gauge = op.getGauge().getDefiningOp<sched::GaugeOp>()) {
     reference = getGaugeStep(gauge).reference;
   } else {
     Order own = gaugeOrder;
     reference = atDepth(getDepth(getDependence(op.getGauge())),
-                        [&] { return guard(emitTile(op.getGauge(), own)); });
+                        [&] { return scale(guard(emitTile(op.getGauge(), own)), scaled ? factor : 1); });
   }
-  return emitPower(exponent, broadcast(reference, gaugeOrder, order), op.getScale().convertToDouble());
+  return emitPower(exponent, broadcast(reference, gaugeOrder, order), factor, scaled);
 }
 
 //===----------------------------------------------------------------------===//

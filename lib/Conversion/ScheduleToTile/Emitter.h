@@ -30,7 +30,7 @@ inline constexpr size_t kMaxGridRank = 3;
 /// A gauge in one block: before it, and the reference that weights and states are brought to.
 struct GaugeStep {
   mlir::Value next;      ///< the gauge after the block
-  mlir::Value reference; ///< the same, with 0 for -inf
+  mlir::Value reference; ///< the same, with 0 for -inf; times the scale where exponents are scaled first
   mlir::Value rebase;    ///< 2^(gauge before - reference); of an indicator: whether it has stayed
 };
 
@@ -125,7 +125,8 @@ private:
   mlir::Value getCoord(mlir::StringAttr dim);
   mlir::Value getStart(mlir::StringAttr dim);
   bool isSizeOnly(SymExpr e);
-  mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale);
+  mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale, bool scaled);
+  mlir::Value scale(mlir::Value tile, double factor);
   mlir::Value emitScalar(SymExpr e);
   llvm::SmallVector<mlir::StringAttr> getGridOrder();
   void emitCoordinates();

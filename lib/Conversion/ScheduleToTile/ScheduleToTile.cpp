@@ -32,6 +32,7 @@ static LogicalResult convertKernel(sched::KernelOp kernel, const SizeFacts &fact
   int64_t gridRank = std::max<int64_t>(1, kernel.getOrder().size());
   auto target = tile::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                        ArrayRef<Type>(), gridRank);
+  target.setHintsAttr(kernel.getHintsAttr());
   symbols.insert(target);
   Emitter emitter(kernel, target, facts, outputs);
   if (failed(emitter.check()))

@@ -8,6 +8,7 @@
 // `x.stride.0` for its stride, and an integer argument's own name.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
 
@@ -87,8 +88,12 @@ void HostConverter::convertArguments() {
     addLayoutGuards(i, name, type);
     if (scalar)
       continue;
-    if (options.addressAlignment > 1)
-      guard(SymExpr::symbol(name + ".address"), "multiple", options.addressAlignment,
+    int64_t alignment = options.addressAlignment;
+    if (options.alignedElements)
+      alignment = std::max<int64_t>(
+          alignment, llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8));
+    if (alignment > 1)
+      guard(SymExpr::symbol(name + ".address"), "multiple", alignment,
             "expected an address that is a multiple of {1} for '" + name + "', got {0}");
     addCountGuard(argument, function.getArgAttr(i, gir::kContiguousAttr) != nullptr,
                   "'" + name + "'");
@@ -196,8 +201,11 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   auto word = [&](StringRef kind, int64_t operand, SymExpr expr) {
     words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
   };
+  // Programs that walk the grid are told how large it is.
+  std::optional<int64_t> persistent =
+      options.isGpu ? getHint(kernel.getHintsAttr(), "persistent") : std::nullopt;
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
-    if (role == WordRole::Grid && !options.gridWords)
+    if (role == WordRole::Grid && options.isGpu && !persistent)
       return;
     if (role == WordRole::Grid)
       return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getGrid()[dim]).getValue()));
@@ -222,7 +230,14 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     operands.push_back(mapping.lookup(operand));
   for (Value operand : op.getScalars())
     operands.push_back(mapping.lookup(operand));
-  target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getGridAttr(), operands,
+  ArrayAttr grid = op.getGridAttr();
+  if (persistent) {
+    SymExpr places = 1;
+    for (auto size : grid.getAsRange<StringAttr>())
+      places = places * *SymExpr::parse(size.getValue());
+    grid = builder.getStrArrayAttr({SymExpr::min(places, *persistent).str()});
+  }
+  target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), grid, operands,
                            builder.getArrayAttr(words), op->getAttrOfType<IntegerAttr>("grain"),
                            op->getAttrOfType<StringAttr>("work"));
   return success();

@@ -19,11 +19,13 @@ struct LoweringOptions {
   /// Sizes, strides and coordinates of 64 bits; narrower ones serve tensors of less than 2^31
   /// elements.
   bool wideIndices = false;
+  /// The chip's CUDA Tile IR has types of 8 bits; where not they are bytes, and f16 in products.
+  bool hasFloat8 = true;
+  /// Operands of products that were widened are taken as they were before, for tensor cores.
+  bool tensorCores = true;
   /// What the host guarantees to divide every tensor's address, in bytes; views that begin inside a
   /// tensor are aligned as far as their offset is.
   unsigned addressAlignment = 16;
-  /// For each entry; by architecture or "default".
-  std::map<std::string, EntryHints> hints;
 };
 
 /// Scalar operations beyond the primitive ones that the assembler computes well: what

@@ -23,9 +23,6 @@ def PrintCudaTile : Pass<"print-cuda-tile", "::mlir::ModuleOp"> {
     Option<"format", "format", "unsigned", "3", "the minor version of the bytecode, 1 to 4">,
     Option<"bytecode", "bytecode", "std::string", "", "a file to write the bytecode to">,
     Option<"wide", "wide", "bool", "false", "sizes and coordinates of 64 bits">,
-    Option<"warps", "warps", "unsigned", "0", "hint: worker warps of a tile block, 4 or 8">,
-    Option<"cluster", "cluster", "unsigned", "0", "hint: tile blocks of a cluster">,
-    Option<"occupancy", "occupancy", "unsigned", "0", "hint: tile blocks of a multiprocessor">,
     ListOption<"assemble", "assemble", "std::string", "architectures to assemble for: sm_80, sm_90, ...">
   ];
 }

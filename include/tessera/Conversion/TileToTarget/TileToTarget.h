@@ -9,10 +9,12 @@ namespace tessera {
 
 /// What the kernels of a target ask of a host program.
 struct HostProgramOptions {
-  /// Kernels are told the sizes of their grid, after all other words.
-  bool gridWords = true;
+  /// Kernels know the place in their grid themselves; only those that walk it are told its sizes.
+  bool isGpu = false;
   /// What must divide the address of every argument, in bytes.
   int64_t addressAlignment = 1;
+  /// Addresses are multiples of their element's size at least.
+  bool alignedElements = false;
   /// The largest number of elements that a kernel can count in one tensor; 0: any.
   int64_t maxElements = 0;
 };

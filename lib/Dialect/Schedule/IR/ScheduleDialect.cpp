@@ -57,8 +57,7 @@ bool ValType::hasDim(StringRef name) const {
 LogicalResult ValType::verify(function_ref<InFlightDiagnostic()> emitError,
                               ArrayRef<StringAttr> dims, Type elementType) {
   if (!isElementType(elementType))
-    return emitError() << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, "
-                          "got "
+    return emitError() << "expected an element type among " << kElementTypes << ", got "
                        << elementType;
   for (auto [i, dim] : llvm::enumerate(dims))
     if (llvm::is_contained(dims.take_front(i), dim))

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 
 using namespace mlir;
@@ -109,6 +110,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 
   SmallVector<Attribute> dims;
   ArrayAttr order;
+  DictionaryAttr hints;
   auto parseDim = [&]() -> ParseResult {
     dims.push_back(DimAttr::parseBody(parser));
     return success(dims.back() != nullptr);
@@ -116,10 +118,13 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseKeyword("dims") ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim) ||
       parser.parseKeyword("order") || parseNames(parser, order) ||
+      parseLaunchHints(parser, hints) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   result.addAttribute(getDimsAttrName(result.name), builder.getArrayAttr(dims));
   result.addAttribute(getOrderAttrName(result.name), order);
+  if (hints)
+    result.addAttribute(getHintsAttrName(result.name), hints);
   Region &body = *result.addRegion();
   if (parser.parseRegion(body, arguments))
     return failure();
@@ -147,8 +152,10 @@ void KernelOp::print(OpAsmPrinter &printer) {
                         [&](DimAttr dim) { dim.printBody(printer); });
   printer << "] order ";
   printNames(printer, *this, getOrder());
+  printLaunchHints(printer, getHintsAttr());
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getSymNameAttrName(), getDimsAttrName(), getOrderAttrName()});
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getDimsAttrName(), getOrderAttrName(), getHintsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }

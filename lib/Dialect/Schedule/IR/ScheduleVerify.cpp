@@ -5,6 +5,7 @@
 // then may the loop re-base them. Messages say what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 
@@ -125,7 +126,7 @@ LogicalResult KernelOp::verify() {
       return emitOpError() << "expected no load of input " << input << ", which result " << i
                            << " is stored into";
   }
-  return success();
+  return verifyLaunchHints(*this, getHintsAttr());
 }
 
 LogicalResult KernelOp::verifyRegions() {

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -48,10 +49,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
   IntegerAttr gridRank;
+  DictionaryAttr hints;
   if (parser.parseSymbolName(name, getSymNameAttrName(state.name), state.attributes) ||
       parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true,
                                /*allowAttrs=*/true) ||
       parser.parseKeyword("grid") || parsePlainInt(parser, gridRank) ||
+      parseLaunchHints(parser, hints) ||
       parser.parseOptionalAttrDictWithKeyword(state.attributes))
     return failure();
   SmallVector<Type> types;
@@ -68,6 +71,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute(getFunctionTypeAttrName(state.name),
                      TypeAttr::get(builder.getFunctionType(types, {})));
   state.addAttribute(getGridRankAttrName(state.name), gridRank);
+  if (hints)
+    state.addAttribute(getHintsAttrName(state.name), hints);
   call_interface_impl::addArgAndResultAttrs(builder, state, arguments, /*resultAttrs=*/{},
                                             getArgAttrsAttrName(state.name),
                                             getResAttrsAttrName(state.name));
@@ -84,9 +89,10 @@ void KernelOp::print(OpAsmPrinter &printer) {
     printer.printRegionArgument(argument, attributes);
   });
   printer << ") grid " << getGridRank();
+  printLaunchHints(printer, getHintsAttr());
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(), getGridRankAttrName(),
-                            getArgAttrsAttrName(), getResAttrsAttrName()});
+                            getHintsAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -129,12 +135,13 @@ void ConstantOp::build(OpBuilder &builder, OperationState &state, RankedTensorTy
   build(builder, state, type, attr);
 }
 
-void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs) {
+void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs,
+                  bool flush) {
   SmallVector<Type> elements;
   for (Value input : inputs)
     elements.push_back(tileType(input).getElementType());
   build(builder, state, tileType(inputs.front()).clone(scalarOpResultType(op, elements)),
-        toStringRef(scalarOpInfo(op).name), inputs);
+        toStringRef(scalarOpInfo(op).name), inputs, flush);
 }
 
 void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType) {

@@ -35,7 +35,9 @@ void TileDialect::registerAttributes() {
 
 bool tile::isTileType(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape() && isElementType(tensor.getElementType());
+  // No tensor holds tf32: f32 is rounded to it before a product.
+  return tensor && tensor.hasStaticShape() &&
+         (isElementType(tensor.getElementType()) || isa<FloatTF32Type>(tensor.getElementType()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -57,8 +59,7 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> shape, Type elementType, ArrayRef<int64_t> strides,
                                ArrayRef<int64_t> divisors) {
   if (!isElementType(elementType))
-    return emitError() << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, "
-                          "got "
+    return emitError() << "expected an element type among " << kElementTypes << ", got "
                        << elementType;
   if (strides.size() != shape.size())
     return emitError() << "expected " << shape.size() << " strides, got " << strides.size();

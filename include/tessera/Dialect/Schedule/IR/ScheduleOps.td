@@ -26,7 +26,8 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
   let description = [{
     The block's arguments are the inputs, then the results (to be stored into). `dims` declares
     every iteration dimension; the dimensions of a value's type are listed in that order. Grid
-    dimensions follow `order`, first varying fastest.
+    dimensions follow `order`, first varying fastest. `hints {…}` behind it say how programs run
+    (LaunchHints.h): speed depends on them, results do not.
 
     Other attributes stand in `attributes {…}` before the body. Among them, `into` has an entry for
     every result: -1 for a fresh tensor, or the number of an input that this kernel does not read
@@ -43,7 +44,7 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs,
                        ArrayAttr:$dims, StrArrayAttr:$order,
-                       OptionalAttr<DenseI64ArrayAttr>:$into);
+                       OptionalAttr<DenseI64ArrayAttr>:$into, OptionalAttr<DictionaryAttr>:$hints);
   let results = (outs Variadic<Graph_TensorType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -52,7 +53,7 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
     OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::StringAttr":$name,
                    "::mlir::ValueRange":$inputs, "::mlir::ArrayAttr":$dims,
                    "::mlir::ArrayAttr":$order), [{
-      build($_builder, $_state, outputs, name, inputs, dims, order, /*into=*/nullptr);
+      build($_builder, $_state, outputs, name, inputs, dims, order, /*into=*/nullptr, /*hints=*/nullptr);
     }]>
   ];
   let extraClassDeclaration = [{

@@ -29,7 +29,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, S
   let description = [{
     Arguments are `!tile.view`s, then `index` values (sizes), then scalars, in the order in which `tile.launch` passes
     them. The body ends in `tile.return`. `grid_rank` is the number of grid dimensions; the number of programs comes
-    from the launch. The arguments' SSA names are kept (in the argument attribute `tile.name`). No two views overlap
+    from the launch; `hints {…}` behind it say how programs run (LaunchHints.h) and do not change what they compute. The arguments' SSA names are kept (in the argument attribute `tile.name`). No two views overlap
     unless both are only read.
 
     ```mlir
@@ -43,6 +43,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, S
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$grid_rank,
+                       OptionalAttr<DictionaryAttr>:$hints,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -228,15 +229,16 @@ def Tile_MapOp : Tile_PureOp<"map"> {
   let description = [{
     Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. Operations on
     constants, neutral operands and constant conditions fold where no bit of the result depends on the target.
+    With `flush`, results below the range of normal numbers may be zero.
 
     ```mlir
     %2 = tile.map mul(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Variadic<Tile_TileType>:$inputs);
+  let arguments = (ins StrAttr:$kind, Variadic<Tile_TileType>:$inputs, UnitAttr:$flush);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
-  let builders = [ OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs)> ];
+  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` (`flush` $flush^)? attr-dict `:` functional-type($inputs, $result)";
+  let builders = [ OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs, CArg<"bool", "false">:$flush)> ];
   let extraClassDeclaration = [{
     ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
   }];
