@@ -23,7 +23,7 @@ LAYOUTS = ("dense", "permuted", "stepped", "reversed", "offset", "repeated")
 
 _HEADER = """import math
 import tessera as tsr
-from tessera import Tensor, bf16, fp16, fp32, fp64, int8, int16, int32, int64, uint8
+from tessera import Tensor, bf16, fp8_e4m3, fp8_e5m2, fp16, fp32, fp64, int8, int16, int32, int64, uint8
 """
 _folder = Path(tempfile.mkdtemp(prefix="tessera-tests-"))
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
@@ -46,10 +46,11 @@ def define(text: str, name: str = "f"):
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    if dtype == "bf16":
+    names = {"bf16": "bfloat16", "fp8_e4m3": "float8_e4m3fn", "fp8_e5m2": "float8_e5m2"}
+    if dtype in names:
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, names[dtype]))
     return np.dtype({"fp64": "f8", "fp32": "f4", "fp16": "f2"}.get(dtype, dtype))
 
 

@@ -51,6 +51,10 @@ static rt::DType dtypeOf(Type type) {
     return rt::DType::BF16;
   if (type.isF16())
     return rt::DType::FP16;
+  if (isa<Float8E4M3FNType>(type))
+    return rt::DType::FP8E4M3;
+  if (isa<Float8E5M2Type>(type))
+    return rt::DType::FP8E5M2;
   switch (type.getIntOrFloatBitWidth()) {
   case 64:
     return rt::DType::Int64;

@@ -25,7 +25,7 @@ template <typename Struct> Struct sizedCopy(const void *given) {
 std::string text(const char *given) { return given ? given : ""; }
 
 bool readTensor(const tessera_argument &given, ArgSpec &spec, std::string &error) {
-  if (given.dtype < TESSERA_RT_FP64 || given.dtype > TESSERA_RT_BOOL) {
+  if (given.dtype < TESSERA_RT_FP64 || given.dtype > TESSERA_RT_FP8_E5M2) {
     error = "argument '" + spec.name + "' has the unknown type number " +
             std::to_string(given.dtype);
     return false;

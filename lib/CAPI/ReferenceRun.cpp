@@ -30,7 +30,7 @@ struct ScalarStorage {
 };
 
 std::optional<HostTensor> tensorOf(const tessera_rt_tensor &tensor) {
-  if (tensor.ndim < 0 || tensor.dtype < TESSERA_RT_FP64 || tensor.dtype > TESSERA_RT_BOOL)
+  if (tensor.ndim < 0 || tensor.dtype < TESSERA_RT_FP64 || tensor.dtype > TESSERA_RT_FP8_E5M2)
     return std::nullopt;
   HostTensor host;
   host.dtype = reference::DType(tensor.dtype);

@@ -336,14 +336,19 @@ TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorR
 /// An explicit cast rounds: the bound is what the ends of the interval round to.
 static Approximation roundExplicitly(Approximation x, DType dtype) {
   double value = roundTo(dtype, x.value);
-  if (x.bound == kInfinity || std::isnan(value))
+  if (x.bound == kInfinity)
     return {value, x.bound};
   double low = roundTo(dtype, x.value - x.bound), high = roundTo(dtype, x.value + x.bound);
+  if (std::isnan(low + high)) // also what is too large for a type without infinities
+    return std::isnan(low) && std::isnan(high) ? Approximation{value, 0}
+                                               : Approximation::uncertain(value);
   return {value, low == high ? 0 : std::max(value - low, high - value)};
 }
 
 /// Any other cast may round, or keep the wider type until a later one does.
 static Approximation roundPerhaps(Approximation x, DType dtype) {
+  if (std::isinf(x.value) && std::isnan(roundTo(dtype, x.value)))
+    return Approximation::uncertain(x.value);
   if (!std::isfinite(x.value) || (x.bound == 0 && roundTo(dtype, x.value) == x.value))
     return x;
   const Rounding &rounding = roundingOf(dtype);
@@ -354,6 +359,8 @@ static Approximation roundPerhaps(Approximation x, DType dtype) {
 }
 
 static bool isWider(DType to, DType from) {
+  if (from >= DType::FP8E4M3) // every other floating point type holds its values
+    return isFloat(to) && to < DType::FP8E4M3;
   return to < from && from <= DType::FP16 && to <= DType::FP32;
 }
 

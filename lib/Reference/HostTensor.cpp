@@ -21,6 +21,15 @@ static double loadHalf(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
+/// e4m3: exponents up to 15, and only all bits set is nan. e5m2 is the upper half of an fp16.
+static double loadE4M3(uint8_t bits) {
+  int exponent = (bits >> 3) & 15, fraction = bits & 7;
+  double magnitude = (bits & 0x7f) == 0x7f ? std::nan("")
+                     : exponent == 0       ? std::ldexp(fraction, -9)
+                                           : std::ldexp(8 + fraction, exponent - 10);
+  return bits & 0x80 ? -magnitude : magnitude;
+}
+
 static double loadBFloat(uint16_t bits) {
   uint32_t wide = uint32_t(bits) << 16;
   float value;
@@ -36,6 +45,10 @@ static double loadFloat(DType dtype, const void *data, int64_t element) {
     return load<float>(data, element);
   case DType::BF16:
     return loadBFloat(load<uint16_t>(data, element));
+  case DType::FP8E4M3:
+    return loadE4M3(load<uint8_t>(data, element));
+  case DType::FP8E5M2:
+    return loadHalf(uint16_t(load<uint8_t>(data, element) << 8));
   default:
     return loadHalf(load<uint16_t>(data, element));
   }

@@ -29,8 +29,8 @@ static Approximation finishSum(double value, double magnitude, double bound, boo
     return Approximation::uncertain(value);
   if (!isExact)
     bound += rounding.sumUnit(terms) * (magnitude + bound);
-  else if (std::fabs(value) <= 256)
-    return {value, 0}; // exact in every type
+  else if (std::fabs(value) <= rounding.storedInteger)
+    return {value, 0};
   double size = std::fabs(value) + bound;
   return rounding.checked({value, bound + rounding.error(0, size)});
 }

@@ -19,6 +19,10 @@ std::optional<DType> reference::dtypeOf(mlir::Type type) {
     return DType::BF16;
   if (type.isF16())
     return DType::FP16;
+  if (llvm::isa<mlir::Float8E4M3FNType>(type))
+    return DType::FP8E4M3;
+  if (llvm::isa<mlir::Float8E5M2Type>(type))
+    return DType::FP8E5M2;
   if (type.isUnsignedInteger(8))
     return DType::UInt8;
   if (!type.isSignlessInteger())
@@ -40,11 +44,13 @@ std::optional<DType> reference::dtypeOf(mlir::Type type) {
 }
 
 int64_t reference::dtypeBytes(DType dtype) {
-  static constexpr int64_t bytes[] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1};
+  static constexpr int64_t bytes[] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1, 1, 1};
   return bytes[int(dtype)];
 }
 
-bool reference::isFloat(DType dtype) { return dtype <= DType::FP16; }
+static bool isFloat8(DType dtype) { return dtype >= DType::FP8E4M3; }
+
+bool reference::isFloat(DType dtype) { return dtype <= DType::FP16 || isFloat8(dtype); }
 
 IntegerFormat reference::formatOf(DType dtype) {
   if (dtype == DType::Bool)
@@ -59,8 +65,10 @@ const Rounding &reference::roundingOf(DType dtype) {
       {f32, 0, FLT_MIN, FLT_MIN, FLT_MAX, FLT_MAX, exact},
       {f32, std::ldexp(1, -8), FLT_MIN, FLT_MIN, std::ldexp(255, 120), FLT_MAX, exact},
       {f32, std::ldexp(1, -11), std::ldexp(1, -14), std::ldexp(1, -25), 65504, FLT_MAX, exact},
+      {f32, std::ldexp(1, -4), std::ldexp(1, -6), std::ldexp(1, -10), 448, FLT_MAX, exact, 16},
+      {f32, std::ldexp(1, -3), std::ldexp(1, -14), std::ldexp(1, -17), 57344, FLT_MAX, exact, 8},
   };
-  return table[int(dtype)];
+  return table[isFloat8(dtype) ? int(dtype) - int(DType::FP8E4M3) + 4 : int(dtype)];
 }
 
 Approximation Rounding::checked(Approximation x) const {
@@ -71,16 +79,23 @@ Approximation Rounding::checked(Approximation x) const {
 }
 
 double reference::roundTo(DType dtype, double value) {
-  if (dtype == DType::FP64 || value == 0 || !std::isfinite(value))
+  // What is too large for e4m3, which has no infinity, is nan there.
+  double beyond = dtype == DType::FP8E4M3 ? std::nan("") : kInfinity;
+  if (std::isinf(value))
+    return std::copysign(beyond, value);
+  if (dtype == DType::FP64 || value == 0 || std::isnan(value))
     return value;
   if (dtype == DType::FP32)
     return float(value);
-  int digits = dtype == DType::FP16 ? 11 : 8, minExponent = dtype == DType::FP16 ? -13 : -125;
+  auto [digits, minExponent] = dtype == DType::FP16      ? std::pair(11, -13)
+                               : dtype == DType::BF16    ? std::pair(8, -125)
+                               : dtype == DType::FP8E4M3 ? std::pair(4, -5)
+                                                         : std::pair(3, -13);
   int exponent;
   std::frexp(value, &exponent);
   int quantum = std::max(exponent, minExponent) - digits;
   double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
-  return std::fabs(rounded) > roundingOf(dtype).max ? std::copysign(kInfinity, value) : rounded;
+  return std::fabs(rounded) > roundingOf(dtype).max ? std::copysign(beyond, value) : rounded;
 }
 
 int64_t reference::product(llvm::ArrayRef<int64_t> sizes) {

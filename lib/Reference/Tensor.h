@@ -57,6 +57,7 @@ struct Rounding {
   double max;            ///< largest finite value
   double accumulatorMax; ///< the same of the type that sums are accumulated in
   double exactInteger;   ///< integers up to it are exact in sums
+  double storedInteger = 256; ///< integers up to it are exact as elements
 
   /// The error of a result of this magnitude that is computed with `units` unit roundoffs.
   double error(double units, double magnitude) const {

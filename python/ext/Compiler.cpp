@@ -236,7 +236,7 @@ static PyObject *outputsOf(const tessera_result *result) {
       count *= static_cast<uint64_t>(tensor.sizes[d]);
       PyTuple_SetItem(shape.get(), d, PyLong_FromLongLong(tensor.sizes[d]));
     }
-    static constexpr uint8_t bytes[] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1};
+    static constexpr uint8_t bytes[] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1, 1, 1};
     Ref value(PyBytes_FromStringAndSize(static_cast<const char *>(tensor.data),
                                         static_cast<Py_ssize_t>(count * bytes[tensor.dtype])));
     Ref bound(bytesOrNone(output.bound, count * 8)), excluded(bytesOrNone(output.excluded, count));

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
-from .types import BY_NAME, DTYPES, DType, bf16
+from .exchange import ExchangeLibrary, has_exchange
+from .types import BY_NAME, DTYPES, EXTENSION_NAMES, DType
 
 _CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has pinned
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda (managed)"}
@@ -80,12 +81,12 @@ class NumPyLibrary:
     def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
         import numpy
 
-        if dtype is bf16:
+        if dtype in EXTENSION_NAMES:
             try:
-                from ml_dtypes import bfloat16 as numpy_type
+                import ml_dtypes
             except ImportError:
                 raise TesseraError(
-                    "a result is bf16, which NumPy has only with the package ml_dtypes; "
+                    f"a result is {dtype.name}, which NumPy has only with the package ml_dtypes; "
                     "install it, or return x.to(fp32)"
                 ) from None
         else:
@@ -105,6 +106,7 @@ class TorchLibrary:
     """PyTorch, on the CPU or on one GPU."""
 
     def __init__(self, ordinal: int | None = None):
+            numpy_type = getattr(ml_dtypes, EXTENSION_NAMES[dtype])
         self.device = 0 if ordinal is None else cuda_device(ordinal)
         self.place = "cpu" if ordinal is None else f"cuda:{ordinal}"
         self.ordinal = ordinal
@@ -143,7 +145,7 @@ class TorchLibrary:
     def empty(self, dtype: DType, shape: tuple) -> tuple[int, Any]:
         import torch
 
-        name = dtype.numpy_name or "bfloat16"
+        name = dtype.numpy_name or EXTENSION_NAMES[dtype]
         try:
             tensor = torch.empty(shape, dtype=getattr(torch, name), device=self.place)
         except RuntimeError:

@@ -36,20 +36,25 @@ int8 = DType("int8", 7, "int8", 1)
 uint8 = DType("uint8", 8, "uint8", 1)
 bool_ = DType("bool", 9, "bool", 1)
 tf32 = DType("tf32", None, None, 4)
-fp8_e4m3 = DType("fp8_e4m3", None, None, 1)
-fp8_e5m2 = DType("fp8_e5m2", None, None, 1)
+fp8_e4m3 = DType("fp8_e4m3", 10, None, 1)
+fp8_e5m2 = DType("fp8_e5m2", 11, None, 1)
 fp6_e2m3 = DType("fp6_e2m3", None, None, 0.75)
 fp6_e3m2 = DType("fp6_e3m2", None, None, 0.75)
 fp4_e2m1 = DType("fp4_e2m1", None, None, 0.5)
 
 #: By the runtime's number.
-DTYPES = (fp64, fp32, bf16, fp16, int64, int32, int16, int8, uint8, bool_)
-ALL_DTYPES = DTYPES + (tf32, fp8_e4m3, fp8_e5m2, fp6_e2m3, fp6_e3m2, fp4_e2m1)
+DTYPES = (
+    fp64, fp32, bf16, fp16, int64, int32, int16, int8, uint8, bool_, fp8_e4m3, fp8_e5m2,
+)  # fmt: skip
+ALL_DTYPES = DTYPES + (tf32, fp6_e2m3, fp6_e3m2, fp4_e2m1)
 
-#: Other names of the same types: NumPy's, and PyTorch's and ml_dtypes' for bf16.
+#: PyTorch's and ml_dtypes' names of the types that NumPy itself lacks.
+EXTENSION_NAMES = {bf16: "bfloat16", fp8_e4m3: "float8_e4m3fn", fp8_e5m2: "float8_e5m2"}
+
+#: The language's names, and NumPy's, PyTorch's and ml_dtypes' of the same types.
 BY_NAME = {dtype.name: dtype for dtype in ALL_DTYPES}
 BY_NAME.update({dtype.numpy_name: dtype for dtype in DTYPES if dtype.numpy_name})
-BY_NAME["bfloat16"] = bf16
+BY_NAME.update({name: dtype for dtype, name in EXTENSION_NAMES.items()})
 
 
 def _dtype_named(name: str) -> DType:

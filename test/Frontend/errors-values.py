@@ -46,7 +46,7 @@ def unknown(x):
     g = softmax(x)
     h = print(x)
     i = os.path
-    j = x.to(tsr.fp8_e4m3)
+    j = x.to(tsr.fp6_e2m3)
     return xx
 
 # UNKNOWN: [[#@LINE-12]]:13: error: module 'tessera' has no attribute 'sofmax'; did you mean 'softmax'?
@@ -61,7 +61,7 @@ def unknown(x):
 # UNKNOWN: error: unknown name 'softmax'; write tsr.softmax
 # UNKNOWN: error: Python's 'print' is not available in a @tsr.function
 # UNKNOWN: error: 'os.path' is not known without running the file
-# UNKNOWN: error: type 'fp8_e4m3' is not supported by this compiler
+# UNKNOWN: error: type 'fp6_e2m3' is not supported by this compiler
 # UNKNOWN: error: unknown name 'xx'; did you mean 'x'?
 
 @tsr.function

@@ -46,6 +46,26 @@ double fromHalf(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
+double fromE4M3(uint8_t bits) {
+  int exponent = (bits >> 3) & 15, mantissa = bits & 7;
+  double magnitude = (bits & 127) == 127 ? NAN
+                     : exponent == 0     ? std::ldexp(mantissa, -9)
+                                         : std::ldexp(mantissa + 8, exponent - 10);
+  return bits & 0x80 ? -magnitude : magnitude;
+}
+
+/// e5m2 is the upper half of an fp16.
+double fromE5M2(uint8_t bits) { return fromHalf(uint16_t(bits << 8)); }
+
+/// A byte whose number is nearest to the value; the values here are far from overflow.
+uint8_t toByte(double value, double (*decode)(uint8_t)) {
+  uint8_t sign = value < 0 ? 0x80 : 0, best = 0;
+  for (uint8_t bits = 1; bits < 0x7B; ++bits) // in rising order
+    if (std::fabs(decode(bits) - std::fabs(value)) < std::fabs(decode(best) - std::fabs(value)))
+      best = bits;
+  return sign | best;
+}
+
 template <typename T> void store(void *data, int64_t index, T value) {
   std::memcpy(static_cast<char *>(data) + index * int64_t(sizeof(T)), &value, sizeof value);
 }
@@ -57,7 +77,7 @@ template <typename T> T load(const void *data, int64_t index) {
 
 } // namespace
 
-bool isFloat(int32_t dtype) { return dtype <= TESSERA_RT_FP16; }
+bool isFloat(int32_t dtype) { return dtype <= TESSERA_RT_FP16 || dtype >= TESSERA_RT_FP8_E4M3; }
 
 void fillRandom(void *data, int32_t dtype, int64_t count, uint64_t seed) {
   for (int64_t i = 0; i < count; ++i) {
@@ -67,6 +87,8 @@ void fillRandom(void *data, int32_t dtype, int64_t count, uint64_t seed) {
     case TESSERA_RT_FP32: store(data, i, float(normal(seed, i))); break;
     case TESSERA_RT_BF16: store(data, i, toBfloat(normal(seed, i))); break;
     case TESSERA_RT_FP16: store(data, i, toHalf(normal(seed, i))); break;
+    case TESSERA_RT_FP8_E4M3: store(data, i, toByte(normal(seed, i), fromE4M3)); break;
+    case TESSERA_RT_FP8_E5M2: store(data, i, toByte(normal(seed, i), fromE5M2)); break;
     case TESSERA_RT_INT64: store(data, i, integer); break;
     case TESSERA_RT_INT32: store(data, i, int32_t(integer)); break;
     case TESSERA_RT_INT16: store(data, i, int16_t(integer)); break;
@@ -83,6 +105,8 @@ double elementAt(const void *data, int32_t dtype, int64_t i) {
   case TESSERA_RT_FP32: return load<float>(data, i);
   case TESSERA_RT_BF16: return std::bit_cast<float>(uint32_t(load<uint16_t>(data, i)) << 16);
   case TESSERA_RT_FP16: return fromHalf(load<uint16_t>(data, i));
+  case TESSERA_RT_FP8_E4M3: return fromE4M3(load<uint8_t>(data, i));
+  case TESSERA_RT_FP8_E5M2: return fromE5M2(load<uint8_t>(data, i));
   case TESSERA_RT_INT64: return double(load<int64_t>(data, i));
   case TESSERA_RT_INT32: return load<int32_t>(data, i);
   case TESSERA_RT_INT16: return load<int16_t>(data, i);

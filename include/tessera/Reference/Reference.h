@@ -36,7 +36,21 @@
 
 namespace tessera::reference {
 
-enum class DType : uint8_t { FP64, FP32, BF16, FP16, Int64, Int32, Int16, Int8, UInt8, Bool };
+/// The numbers are those of tessera_rt_dtype.
+enum class DType : uint8_t {
+  FP64,
+  FP32,
+  BF16,
+  FP16,
+  Int64,
+  Int32,
+  Int16,
+  Int8,
+  UInt8,
+  Bool,
+  FP8E4M3,
+  FP8E5M2,
+};
 
 std::optional<DType> dtypeOf(mlir::Type elementType);
 int64_t dtypeBytes(DType dtype);

@@ -1,5 +1,6 @@
 //===- Emitter.cpp - A thin builder of scf and llvm operations ------------===//
 #include "Emitter.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -39,6 +40,8 @@ Type Emitter::withLanes(Type element, int64_t lanes) {
 Type Emitter::valueType(Type element) const {
   if (element.isBF16())
     return i16;
+  if (isFloat8(element))
+    return i8;
   if (auto integer = dyn_cast<IntegerType>(element))
     return IntegerType::get(element.getContext(), integer.getWidth());
   if (isa<IndexType>(element))
@@ -87,7 +90,7 @@ Value Emitter::integerOrReal(int64_t value, Type type) {
 Value Emitter::number(TypedAttr attribute, Type element, int64_t lanes) {
   Type type = withLanes(valueType(element), lanes);
   if (auto floating = dyn_cast<FloatAttr>(attribute)) {
-    if (element.isBF16())
+    if (element.isBF16() || isFloat8(element))
       return integer(floating.getValue().bitcastToAPInt().getSExtValue(), type);
     Attribute value = floating;
     if (auto vector = dyn_cast<VectorType>(type))

@@ -2,8 +2,9 @@
 //
 // Kernels are built from `scf` control flow and `llvm` operations on scalars and one-dimensional
 // vectors. The emitter knows how element types are held (`valueType`) and stored (`storageType`):
-// bool is i1 and one byte, bf16 is carried as its 16 bits, unsigned integers are signless. Index
-// arithmetic folds constants, so that addresses become a run-time part plus a constant.
+// bool is i1 and one byte, bf16 and floats of 8 bits are carried as their bits, unsigned integers
+// are signless. Index arithmetic folds constants, so that addresses become a run-time part plus a
+// constant.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_EMITTER_H
@@ -133,6 +134,8 @@ private:
   /// Rounded to odd: a further rounding to fewer bits gives what one rounding of the f64 would.
   Value oddF32FromF64(Value value);
   Value bf16FromF32(Value value);
+  Value float8ToF32(Value value, Type from);
+  Value float8FromF32(Value value, Type to);
   Value roundedToBf16(Value value);
   Value halfToF32(Value value);
   Value halfFromF32(Value value);

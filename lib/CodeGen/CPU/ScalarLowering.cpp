@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
@@ -321,7 +322,7 @@ Value Emitter::cast(Value value, Type from, Type to) {
     return value;
   int64_t lanes = lanesOf(value.getType());
   Type target = withLanes(valueType(to), lanes);
-  // Sixteen-bit floats go through f32.
+  // Narrow floats go through f32.
   if (from.isBF16()) {
     Type wide = withLanes(i32, lanes);
     Value bits = LLVM::ShlOp::create(b, LLVM::ZExtOp::create(b, wide, value), integer(16, wide));
@@ -329,10 +330,14 @@ Value Emitter::cast(Value value, Type from, Type to) {
   }
   if (from.isF16())
     return cast(halfToF32(value), f32, to);
-  if (to.isBF16() || to.isF16()) {
+  if (isFloat8(from))
+    return cast(float8ToF32(value, from), f32, to);
+  if (to.isBF16() || to.isF16() || isFloat8(to)) {
     // What f32 does not hold is first rounded to odd, so that the second rounding decides alone.
     bool isWider = from.isF64() || (isa<IntegerType>(from) && from.getIntOrFloatBitWidth() >= 32);
     Value single = isWider ? oddF32FromF64(cast(value, from, f64)) : cast(value, from, f32);
+    if (isFloat8(to))
+      return float8FromF32(single, to);
     return to.isBF16() ? bf16FromF32(single) : halfFromF32(single);
   }
 

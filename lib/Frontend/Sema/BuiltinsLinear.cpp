@@ -181,6 +181,12 @@ static Value rmsNorm(Args &args) {
     case DType::BF16:
       eps = 0x1p-7;
       break;
+    case DType::FP8E4M3:
+      eps = 0x1p-3;
+      break;
+    case DType::FP8E5M2:
+      eps = 0x1p-2;
+      break;
     default:
       eps = 0x1p-23;
       break;

@@ -35,6 +35,13 @@ mlir::Location Emitter::loc() const {
 DType Emitter::promote(DType a, DType b) {
   if (a == b)
     return a;
+  // Neither holds the other, as with fp16 and bf16.
+  if (isFloat8(a) && isFloat8(b))
+    return DType::FP32;
+  if (isFloat8(a) || isFloat8(b)) {
+    DType narrow = isFloat8(a) ? a : b, other = isFloat8(a) ? b : a;
+    return isFloat(other) ? other : narrow;
+  }
   if (a > b)
     std::swap(a, b);
   // From here on `a` comes first in the enumeration: wider, and floating point before integers.
@@ -186,22 +193,38 @@ std::optional<Shape> Emitter::broadcastShape(llvm::ArrayRef<Value> operands,
   return result;
 }
 
-/// Arithmetic of a 16-bit tensor with a Python scalar that the type does not hold exactly is done
-/// in fp32 and rounded once, as in PyTorch.
+/// Arithmetic of a tensor of 16 or 8 bits with a Python scalar that the type does not hold exactly is
+/// done in fp32 and rounded once, as in PyTorch.
 static bool needsWideScalar(const ScalarOpInfo &info, llvm::ArrayRef<Value> operands, DType dtype) {
   bool arithmetic = info.arity == 2 && info.op != ScalarOp::Maximum &&
                     info.op != ScalarOp::Minimum &&
                     (info.rule == TypeRule::Same || info.rule == TypeRule::Number ||
                      info.rule == TypeRule::Float);
-  if (!arithmetic || (dtype != DType::FP16 && dtype != DType::BF16))
+  const llvm::fltSemantics *semantics = nullptr;
+  switch (dtype) {
+  case DType::FP16:
+    semantics = &llvm::APFloat::IEEEhalf();
+    break;
+  case DType::BF16:
+    semantics = &llvm::APFloat::BFloat();
+    break;
+  case DType::FP8E4M3:
+    semantics = &llvm::APFloat::Float8E4M3FN();
+    break;
+  case DType::FP8E5M2:
+    semantics = &llvm::APFloat::Float8E5M2();
+    break;
+  default:
+    break;
+  }
+  if (!arithmetic || !semantics)
     return false;
   return llvm::any_of(operands, [&](const Value &operand) {
     if (!operand.isStaticNumber())
       return operand.is(Value::Int) || (operand.isTensor() && operand.weak);
     llvm::APFloat number(operand.asDouble());
     bool inexact = false;
-    number.convert(dtype == DType::FP16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
-                   llvm::APFloat::rmNearestTiesToEven, &inexact);
+    number.convert(*semantics, llvm::APFloat::rmNearestTiesToEven, &inexact);
     return inexact;
   });
 }

@@ -60,7 +60,8 @@ public:
   }
 
   // Types.
-  static bool isFloat(DType type) { return type <= DType::FP16; }
+  static bool isFloat8(DType type) { return type >= DType::FP8E4M3; }
+  static bool isFloat(DType type) { return type <= DType::FP16 || isFloat8(type); }
   static DType promote(DType a, DType b);
   /// The common type of operands as PyTorch has it, and whether all of them are Python scalars.
   struct Common {

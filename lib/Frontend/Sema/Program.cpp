@@ -17,8 +17,7 @@ Scope::~Scope() = default;
 // Names of the language
 //===------------------------------------------------------------------------------------------===//
 
-static constexpr std::string_view laterTypes[] = {"tf32",     "fp8_e4m3", "fp8_e5m2",
-                                                  "fp6_e2m3", "fp6_e3m2", "fp4_e2m1"};
+static constexpr std::string_view laterTypes[] = {"tf32", "fp6_e2m3", "fp6_e3m2", "fp4_e2m1"};
 
 bool sema::isLaterType(std::string_view name) { return llvm::is_contained(laterTypes, name); }
 
@@ -54,7 +53,7 @@ std::vector<std::string_view> sema::languageNames(std::string_view module) {
     names.push_back(name);
   if (module == "tessera") {
     names.push_back("Tensor");
-    for (unsigned i = 0; i <= unsigned(DType::Bool); ++i)
+    for (unsigned i = 0; i < numDTypes; ++i)
       names.push_back(dtypeName(DType(i)));
   }
   return names;
@@ -75,8 +74,9 @@ FileScope::FileScope(Program &program, const Module &module, bool predeclared) :
     import("tessera", "tessera");
     import("math", "math");
     import("Tensor", "tessera.Tensor");
-    for (unsigned i = 0; i < unsigned(DType::Bool); ++i)
-      import(dtypeName(DType(i)), "tessera." + std::string(dtypeName(DType(i))));
+    for (unsigned i = 0; i < numDTypes; ++i)
+      if (DType(i) != DType::Bool) // which is Python's own
+        import(dtypeName(DType(i)), "tessera." + std::string(dtypeName(DType(i))));
     for (std::string_view name : laterTypes)
       import(name, "tessera." + std::string(name));
   }

@@ -15,13 +15,14 @@ Resolver::~Resolver() = default;
 //===------------------------------------------------------------------------------------------===//
 
 std::string_view tessera::dtypeName(DType type) {
-  static constexpr std::string_view names[] = {"fp64",  "fp32",  "bf16", "fp16",  "int64",
-                                               "int32", "int16", "int8", "uint8", "bool"};
+  static constexpr std::string_view names[numDTypes] = {
+      "fp64",  "fp32", "bf16",  "fp16", "int64",    "int32",
+      "int16", "int8", "uint8", "bool", "fp8_e4m3", "fp8_e5m2"};
   return names[unsigned(type)];
 }
 
 std::optional<DType> tessera::dtypeByName(std::string_view name) {
-  for (unsigned i = 0; i <= unsigned(DType::Bool); ++i)
+  for (unsigned i = 0; i < numDTypes; ++i)
     if (dtypeName(DType(i)) == name)
       return DType(i);
   if (name == "float64" || name == "double")
@@ -32,6 +33,10 @@ std::optional<DType> tessera::dtypeByName(std::string_view name) {
     return DType::FP16;
   if (name == "bfloat16")
     return DType::BF16;
+  if (name == "float8_e4m3fn")
+    return DType::FP8E4M3;
+  if (name == "float8_e5m2")
+    return DType::FP8E5M2;
   if (name == "bool_")
     return DType::Bool;
   return std::nullopt;
@@ -59,12 +64,16 @@ mlir::Type tessera::dtypeToMlir(DType type, mlir::MLIRContext *context) {
     return mlir::IntegerType::get(context, 8, mlir::IntegerType::Unsigned);
   case DType::Bool:
     return mlir::IntegerType::get(context, 1);
+  case DType::FP8E4M3:
+    return mlir::Float8E4M3FNType::get(context);
+  case DType::FP8E5M2:
+    return mlir::Float8E5M2Type::get(context);
   }
   return {};
 }
 
 std::optional<DType> tessera::dtypeFromMlir(mlir::Type type) {
-  for (unsigned i = 0; i <= unsigned(DType::Bool); ++i)
+  for (unsigned i = 0; i < numDTypes; ++i)
     if (dtypeToMlir(DType(i), type.getContext()) == type)
       return DType(i);
   return std::nullopt;

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, got 'i7'}}
+// expected-error @+1 {{expected an element type among f64 f32 bf16 f16 f8E4M3FN f8E5M2 i64 i32 i16 i8 ui8 i1, got 'i7'}}
 func.func @element(%x: !tile.view<4xi7, strides = [1]>)
 
 // -----

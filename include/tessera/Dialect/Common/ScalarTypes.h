@@ -16,9 +16,18 @@
 
 namespace tessera {
 
-/// Element types of tensors and tiles: f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1.
+/// Element types of tensors and tiles, as messages name them.
+inline constexpr llvm::StringLiteral kElementTypes =
+    "f64 f32 bf16 f16 f8E4M3FN f8E5M2 i64 i32 i16 i8 ui8 i1";
+
+/// Types that numbers are only stored in: whatever is computed with them is computed in f32.
+inline bool isFloat8(mlir::Type type) {
+  return llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type);
+}
+
 inline bool isElementType(mlir::Type type) {
-  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16() || type.isUnsignedInteger(8))
+  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16() || isFloat8(type) ||
+      type.isUnsignedInteger(8))
     return true;
   return llvm::any_of(llvm::ArrayRef<unsigned>{1, 8, 16, 32, 64},
                       [&](unsigned width) { return type.isSignlessInteger(width); });

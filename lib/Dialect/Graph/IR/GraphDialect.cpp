@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -64,14 +65,9 @@ SymExpr gir::TensorType::getNumElements() const {
 
 LogicalResult gir::TensorType::verify(function_ref<InFlightDiagnostic()> emitError,
                                       ArrayRef<SymExpr> shape, Type elementType) {
-  bool isElement = elementType.isF64() || elementType.isF32() || elementType.isBF16() ||
-                   elementType.isF16() || elementType.isUnsignedInteger(8);
-  for (unsigned width : {1, 8, 16, 32, 64})
-    isElement |= elementType.isSignlessInteger(width);
-  if (!isElement)
-    return emitError()
-           << "expected an element type among f64 f32 bf16 f16 i64 i32 i16 i8 ui8 i1, got "
-           << elementType;
+  if (!isElementType(elementType))
+    return emitError() << "expected an element type among " << kElementTypes << ", got "
+                       << elementType;
   for (SymExpr size : shape)
     if (size.isConstant() && size.constantValue() < 0)
       return emitError() << "expected sizes of at least 0, got " << size.constantValue();

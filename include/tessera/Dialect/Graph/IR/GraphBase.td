@@ -42,8 +42,8 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
   let description = [{
     `!gir.tensor<B, S, 64, f32>`: dimensions, then the element type. A dimension is an integer, a
     name that begins with a capital letter, or any other size expression in quotes:
-    `!gir.tensor<"S + T", "x.0", f32>`. Element types are f64 f32 bf16 f16 i64 i32 i16 i8 ui8 and
-    i1 (bool).
+    `!gir.tensor<"S + T", "x.0", f32>`. Element types are f64 f32 bf16 f16 i64 i32 i16 i8 ui8,
+    i1 (bool), and f8E4M3FN and f8E5M2, which are only stored: they are computed with in f32.
   }];
   let parameters = (ins ArrayRefParameter<"::tessera::SymExpr">:$shape,
                         "::mlir::Type":$elementType);
