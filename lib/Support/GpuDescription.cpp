@@ -7,16 +7,17 @@ namespace {
 struct Entry {
   const char *chip;
   int64_t multiprocessors, l2Megabytes;
+  bool hasFloat8;
 };
 
 constexpr Entry entries[] = {
-    {"sm_80", 108, 40},   // A100
-    {"sm_86", 84, 6},     // A40
-    {"sm_89", 142, 96},   // L40S
-    {"sm_90", 132, 50},   // H100, H200
-    {"sm_100", 148, 126}, // B200
-    {"sm_103", 148, 126}, // B300
-    {"sm_120", 188, 128}, // RTX PRO 6000
+    {"sm_80", 108, 40, false},  // A100
+    {"sm_86", 84, 6, false},    // A40
+    {"sm_89", 142, 96, false},  // L40S
+    {"sm_90", 132, 50, true},   // H100, H200
+    {"sm_100", 148, 126, true}, // B200
+    {"sm_103", 148, 126, true}, // B300
+    {"sm_120", 188, 128, true}, // RTX PRO 6000
 };
 } // namespace
 
@@ -25,7 +26,8 @@ std::optional<GpuDescription> GpuDescription::from(std::string_view name) {
     name.remove_suffix(1);
   for (const Entry &entry : entries)
     if (name == entry.chip)
-      return GpuDescription{entry.chip, entry.multiprocessors, entry.l2Megabytes << 20};
+      return GpuDescription{entry.chip, entry.multiprocessors, entry.l2Megabytes << 20,
+                            entry.hasFloat8};
   return std::nullopt;
 }
 

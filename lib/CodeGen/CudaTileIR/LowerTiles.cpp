@@ -1,5 +1,6 @@
 //===- LowerTiles.cpp - Shapes, reductions and products -------------------===//
 #include "KernelLowering.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <limits>
 
@@ -135,7 +136,13 @@ LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
   if (!isFloat && elementOf(lhs).getIntOrFloatBitWidth() != 8)
     return mma.emitError("expected products of floating point numbers or bytes, got ")
            << elementOf(lhs);
-  set(mma, b.mma(get(lhs), get(rhs), get(mma.getAcc()), signednessOf(elementOf(lhs)),
+  auto factor = [&](mlir::Value value) {
+    mlir::Type element = elementOf(value);
+    return isFloat8(element) && !options.hasFloat8
+               ? b.convert(fromFloat8(get(value), element), TypeKind::F16)
+               : get(value);
+  };
+  set(mma, b.mma(factor(lhs), factor(rhs), get(mma.getAcc()), signednessOf(elementOf(lhs)),
                  signednessOf(elementOf(rhs))));
   return success();
 }

@@ -192,6 +192,8 @@ Value Builder::mma(Value lhs, Value rhs, Value acc, Signedness lhsSign, Signedne
 //===----------------------------------------------------------------------===//
 
 Value Builder::assumeDivisible(Value value, uint64_t divisor) {
+  // Only powers of two can be said.
+  divisor &= -divisor;
   if (divisor <= 1)
     return value;
   Attribute fact;

@@ -1,8 +1,9 @@
-//===- NarrowProducts.cpp - Operands of products in 16 bits ---------------===//
+//===- NarrowProducts.cpp - Operands of products in narrow types ----------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -24,16 +25,29 @@ static Value narrowed(OpBuilder &builder, Value operand, Type narrow) {
   return CastOp::create(builder, operand.getLoc(), type.clone(narrow), operand);
 }
 
+/// The type that the products of a function may have their operands rounded to; null: none.
+static Type productType(func::FuncOp function) {
+  if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
+    return type.getValue();
+  auto numerics = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr);
+  auto policy = numerics ? numerics.getAs<StringAttr>("matmul") : StringAttr();
+  MLIRContext *context = function.getContext();
+  return llvm::StringSwitch<Type>(policy ? policy.getValue() : "")
+      .Case("tf32", FloatTF32Type::get(context))
+      .Case("bf16", BFloat16Type::get(context))
+      .Default(Type());
+}
+
 namespace {
 struct TileNarrowProducts : tile::impl::TileNarrowProductsBase<TileNarrowProducts> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr);
+      Type type = productType(function);
       if (!type)
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
-          narrow(kernel, type.getValue());
+          narrow(kernel, type);
       });
     }
   }

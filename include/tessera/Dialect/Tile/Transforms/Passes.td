@@ -88,12 +88,12 @@ def TileHoist : Pass<"tile-hoist"> {
 }
 
 def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
-  let summary = "round the operands of products to the program's 16-bit type";
+  let summary = "round the operands of products to the program's narrow type, or to the policy's";
   let description = [{
-    A kernel may carry a value in f32 that the program rounds to bf16 or f16 before a product. Tensor cores take 16-bit
-    operands at many times the speed of wider ones, so on machines that have them the rounding is put back. Only
-    kernels are changed whose function says by `gir.product_type` that all of its products have operands of one such
-    type.
+    A kernel may carry a value in f32 that the program rounds to bf16, f16 or a type of 8 bits before a product. Tensor
+    cores take narrow operands at many times the speed of wider ones, so on machines that have them the rounding is put
+    back. Only kernels are changed whose function says by `gir.product_type` that all of its products have operands of
+    one such type, or whose numerics policy is `matmul = "tf32"` or `"bf16"`.
 
     Before, in a function with `gir.product_type = bf16`:
     ```mlir
@@ -104,6 +104,57 @@ def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
     ```mlir
     %n = tile.cast %p : tensor<64x64xf32> -> tensor<64x64xbf16>
     %d = tile.mma %n, %v, %c : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileSplitProducts : Pass<"tile-split-products"> {
+  let summary = "make products of f32 from products of tf32";
+  let description = [{
+    Tensor cores multiply tf32 (f32 with 10 bits after the point) at eight times and more the speed that f32 has
+    elsewhere. A number is the sum of two tf32: its first 11 digits, and what is left. Three products of such parts,
+    summed in f32, are off by less than 12 units of f32's roundoff for each term, which is inside the bound of f32
+    sums. Where an infinity takes part, the product of the first parts alone decides.
+
+    Numbers below 2^-115 lose digits of their second part. Operands that were widened from 16 bits or fewer have no
+    second part, and no products with it.
+
+    Before:
+    ```mlir
+    %d = tile.mma %a, %b, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+    After, `%ah` and `%al` being the parts of `%a` in tf32:
+    ```mlir
+    %s0 = tile.mma %al, %bh, %zero : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %s1 = tile.mma %ah, %bl, %s0 : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %l = tile.mma %ah, %bh, %c : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %d = …  // %l + %s1, or %l where that is not finite
+    ```
+    In a loop that only sums products, the small ones are summed beside the large ones and added behind the loop.
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
+  let summary = "make products of integers from products of f64";
+  let description = [{
+    Tensor cores multiply bytes and floats, no wider integers. An integer is cut into limbs of 16 bits, which f64 holds
+    exactly with their products and sums; the products of limbs are put together modulo the integer's size. int16 takes
+    one product, int32 three, int64 ten.
+
+    Before:
+    ```mlir
+    %d = tile.mma %a, %b, %c : (tensor<64x32xi16>, tensor<32x64xi16>, tensor<64x64xi32>) -> tensor<64x64xi32>
+    ```
+    After:
+    ```mlir
+    %0 = tile.cast %a : tensor<64x32xi16> -> tensor<64x32xf64>
+    %1 = tile.cast %b : tensor<32x64xi16> -> tensor<32x64xf64>
+    %2 = tile.mma %0, %1, %zero : (tensor<64x32xf64>, tensor<32x64xf64>, tensor<64x64xf64>) -> tensor<64x64xf64>
+    %3 = tile.cast %2 : tensor<64x64xf64> -> tensor<64x64xi64>
+    %4 = tile.cast %3 : tensor<64x64xi64> -> tensor<64x64xi32>
+    %d = tile.map add(%c, %4) : (tensor<64x64xi32>, tensor<64x64xi32>) -> tensor<64x64xi32>
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
