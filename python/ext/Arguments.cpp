@@ -57,40 +57,48 @@ tessera_rt_value *Arguments::next(int32_t kind) {
   tessera_rt_value *value = &runtime[runtimeCount++];
   value->kind = kind;
   value->reserved = 0;
-  tensors += kind == TESSERA_RT_TENSOR;
   return value;
 }
 
-Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind parameter,
-                                        PyTypeObject *arrayType) {
+void Arguments::addTensor(const tessera_rt_tensor &tensor) {
+  next(TESSERA_RT_TENSOR)->as.tensor = tensor;
+  if (tensors++ == 0)
+    place = tensor.device;
+  else if (tensor.device != place)
+    place = -1;
+  if (tensor.device != TESSERA_RT_DEVICE_CPU)
+    aligned = aligned && reinterpret_cast<uintptr_t>(tensor.data) % gpuAlignment == 0;
+}
+
+/// A NumPy array through the buffer protocol; false where the Python half must look at it.
+bool Arguments::addBuffer(PyObject *object, bool writable) {
+  Py_buffer &buffer = buffers[bufferCount];
+  int flags = PyBUF_STRIDED_RO | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+  if (PyObject_GetBuffer(object, &buffer, flags) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  ++bufferCount;
+  int32_t dtype = dtypeOf(buffer.format, buffer.itemsize);
+  int64_t *sizes = reserve(buffer.ndim);
+  auto address = reinterpret_cast<uintptr_t>(buffer.buf);
+  if (dtype < 0 || !sizes || address % static_cast<uintptr_t>(buffer.itemsize) != 0)
+    return false;
+  int64_t *strides = sizes + buffer.ndim;
+  for (int d = 0; d < buffer.ndim; ++d) {
+    sizes[d] = buffer.shape[d];
+    strides[d] = buffer.strides[d] / buffer.itemsize;
+    if (strides[d] * buffer.itemsize != buffer.strides[d])
+      return false;
+  }
+  addTensor({buffer.buf, dtype, buffer.ndim, sizes, strides, TESSERA_RT_DEVICE_CPU, 0});
+  return true;
+}
+
+Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind parameter, bool writable) {
   if (entryCount == maxArguments)
     return Outcome::Unsuitable;
   bool any = parameter == ParameterKind::Any;
-  if (Py_TYPE(object) == arrayType) {
-    if (!any && parameter != ParameterKind::Tensor)
-      return Outcome::Unsuitable;
-    Py_buffer &buffer = buffers[bufferCount];
-    if (PyObject_GetBuffer(object, &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
-      PyErr_Clear();
-      return Outcome::Unsuitable;
-    }
-    ++bufferCount;
-    int32_t dtype = dtypeOf(buffer.format, buffer.itemsize);
-    int64_t *sizes = reserve(buffer.ndim);
-    auto address = reinterpret_cast<uintptr_t>(buffer.buf);
-    if (dtype < 0 || !sizes || address % static_cast<uintptr_t>(buffer.itemsize) != 0)
-      return Outcome::Unsuitable;
-    int64_t *strides = sizes + buffer.ndim;
-    for (int d = 0; d < buffer.ndim; ++d) {
-      sizes[d] = buffer.shape[d];
-      strides[d] = buffer.strides[d] / buffer.itemsize;
-      if (strides[d] * buffer.itemsize != buffer.strides[d])
-        return Outcome::Unsuitable;
-    }
-    next(TESSERA_RT_TENSOR)->as.tensor = {
-        buffer.buf, dtype, buffer.ndim, sizes, strides, TESSERA_RT_DEVICE_CPU, 0};
-    return Outcome::Done;
-  }
   if (PyFloat_CheckExact(object) && (any || parameter == ParameterKind::Float)) {
     next(TESSERA_RT_FLOAT)->as.real = PyFloat_AsDouble(object);
     return Outcome::Done;
@@ -107,7 +115,24 @@ Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind paramete
     next(TESSERA_RT_INT)->as.integer = number;
     return Outcome::Done;
   }
-  return Outcome::Unsuitable;
+  if (!any && parameter != ParameterKind::Tensor)
+    return Outcome::Unsuitable;
+  const ArrayType *type = arrayTypeOf(object);
+  if (type->kind == ArrayType::None)
+    return Outcome::Unsuitable;
+  if (type->kind == ArrayType::NumPy) {
+    if (!addBuffer(object, writable))
+      return Outcome::Unsuitable;
+  } else {
+    tessera_rt_tensor tensor;
+    if (!readTensor(*type, object, tensor) ||
+        reinterpret_cast<intptr_t>(tensor.data) % elementBytes(tensor.dtype) != 0)
+      return Outcome::Unsuitable;
+    addTensor(tensor);
+  }
+  if (tensors == 1)
+    firstType = type;
+  return Outcome::Done;
 }
 
 static bool readTuple(PyObject *tuple, int64_t *numbers, Py_ssize_t length) {
@@ -163,20 +188,15 @@ bool Arguments::addSpecification(PyObject *item) {
     return false;
   }
   Py_ssize_t ndim = PyTuple_Check(sizes) ? PyTuple_Size(sizes) : -1;
-  int64_t *place = reserve(ndim);
-  if (!place) {
+  int64_t *sizesAt = reserve(ndim);
+  if (!sizesAt) {
     PyErr_SetString(errors.argument, "the arguments have too many dimensions");
     return false;
   }
-  if (!readTuple(sizes, place, ndim) || !readTuple(strides, place + ndim, ndim))
+  if (!readTuple(sizes, sizesAt, ndim) || !readTuple(strides, sizesAt + ndim, ndim))
     return false;
-  next(TESSERA_RT_TENSOR)->as.tensor = {reinterpret_cast<void *>(address),
-                                        dtype,
-                                        static_cast<int32_t>(ndim),
-                                        place,
-                                        place + ndim,
-                                        device,
-                                        0};
+  addTensor({reinterpret_cast<void *>(address), dtype, static_cast<int32_t>(ndim), sizesAt,
+             sizesAt + ndim, device, 0});
   return true;
 }
 
@@ -204,6 +224,9 @@ Arguments::Layout Arguments::layoutOf(const tessera_rt_tensor &tensor) {
 
 std::string_view Arguments::key(unsigned missing) {
   keyText.clear();
+  int32_t ordinal = place == TESSERA_RT_DEVICE_CPU ? -1 : place - TESSERA_RT_DEVICE_CUDA(0);
+  for (int32_t part : {ordinal & 0xff, ordinal >> 8, int32_t(aligned)})
+    keyText.push_back(static_cast<char>(part));
   for (unsigned i = 0; i < entryCount; ++i) {
     const Entry &entry = entries[i];
     keyText.push_back(static_cast<char>(entry.kind));

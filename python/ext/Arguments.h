@@ -1,16 +1,16 @@
 //===- Arguments.h - The arguments of a call and their class --------------===//
 //
 // Sizes are run-time values, but code is compiled for a class of them: 0 and 1 exactly, else by
-// what divides the size and by how large it is. Two calls whose arguments have the same key (types,
-// ranks, classes, layouts) share a specialisation. The table of classes is
-// tessera_rt_classify_size, and is nowhere else.
+// what divides the size and by how large it is. Two calls whose arguments have the same key (device,
+// types, ranks, classes, layouts; on a GPU whether addresses are aligned) share a specialisation. The
+// table of classes is tessera_rt_classify_size, and is nowhere else.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TESSERA_PYTHON_ARGUMENTS_H
 #define TESSERA_PYTHON_ARGUMENTS_H
 
-#include "Extension.h"
+#include "Libraries.h"
 
 #include <string>
 #include <string_view>
@@ -34,9 +34,10 @@ public:
 
   enum class Outcome { Done, Unsuitable, Failed };
 
-  /// Adds a NumPy array through the buffer protocol, or a Python number. Unsuitable: something that
-  /// the Python half must look at; no exception is set then.
-  Outcome addObject(PyObject *object, ParameterKind parameter, PyTypeObject *arrayType);
+  /// Adds an array of a library that is known here, or a Python number. Unsuitable: something that
+  /// the Python half must look at; no exception is set then. Numbers and sizes may belong to the
+  /// object, which must stay as it is while they are used.
+  Outcome addObject(PyObject *object, ParameterKind parameter, bool writable = false);
 
   /// Adds what the Python half has taken apart: (address, dtype, sizes, strides, device; the CPU's
   /// may be left out), a number, or JSON text. False with an exception set.
@@ -55,6 +56,15 @@ public:
   int32_t count() const { return static_cast<int32_t>(runtimeCount); }
   bool hasTensor() const { return tensors > 0; }
 
+  /// The device of the tensors; -1 where they are on several.
+  int32_t device() const { return place; }
+  /// How the first tensor is read; null where the Python half took it apart.
+  const ArrayType *library() const { return firstType; }
+
+  /// What the addresses on a GPU must be a multiple of, for code that is as quick as it can be.
+  static constexpr uintptr_t gpuAlignment = 16;
+  bool isAligned() const { return aligned; }
+
 private:
   struct Layout {
     int32_t unitDim;
@@ -64,6 +74,8 @@ private:
 
   int64_t *reserve(int64_t ndim);
   tessera_rt_value *next(int32_t kind);
+  void addTensor(const tessera_rt_tensor &tensor);
+  bool addBuffer(PyObject *object, bool writable);
 
   struct Entry {
     int32_t kind;
@@ -75,6 +87,9 @@ private:
   Py_buffer buffers[maxArguments];
   int64_t dimensions[maxDimensions];
   unsigned entryCount = 0, runtimeCount = 0, bufferCount = 0, dimensionCount = 0, tensors = 0;
+  int32_t place = TESSERA_RT_DEVICE_CPU;
+  bool aligned = true;
+  const ArrayType *firstType = nullptr;
   std::string keyText;
 };
 

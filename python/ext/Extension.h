@@ -55,6 +55,7 @@ PyObject *raise(tessera_rt_status status);
 bool addTable(PyObject *module);
 bool addFunction(PyObject *module);
 bool addCompiler(PyObject *module);
+bool addLibraries(PyObject *module);
 
 } // namespace tessera::python
 

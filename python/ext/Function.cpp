@@ -1,15 +1,15 @@
 //===- Function.cpp - The quick path of a call ----------------------------===//
 //
-// A call with NumPy arrays and Python numbers only, whose class was seen before, never enters
-// Python code. Whatever else happens (keywords, other libraries, a new class, a captured constant
-// that has changed) goes to the method `_slow` of the Python half with the arguments as they came.
+// A call with arrays of libraries that are known here and Python numbers only, whose class was seen
+// before, never enters Python code. Whatever else happens (other keywords than out= and stream=,
+// other libraries, a new class, a captured constant that has changed) goes to the method `_slow` of
+// the Python half with the arguments as they came.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Table.h"
+#include "Results.h"
 
 #include <cstddef>
-#include <unistd.h>
 
 namespace tessera::python {
 
@@ -28,39 +28,29 @@ struct FunctionObject {
   Py_ssize_t required;     // parameters without a default
 };
 
-/// NumPy, once it has been seen in a call.
-struct NumPy {
-  PyTypeObject *array = nullptr;
-  PyObject *empty = nullptr;
-  PyObject *dtypes[10] = {};
-} numpy;
+PyObject *slowName = nullptr, *outName = nullptr, *streamName = nullptr;
+PyObject *handleName = nullptr; // of PyTorch's streams
 
-PyObject *slowName = nullptr;
+/// The keywords of a call that are not arguments of the function; borrowed.
+struct Keywords {
+  PyObject *out = nullptr, *stream = nullptr;
+
+  /// False where there are others.
+  bool read(PyObject *kwargs);
+};
 
 } // namespace
 
-/// Fails with an exception only when NumPy is there but broken.
-static bool findNumPy() {
-  if (numpy.array)
-    return true;
-  // Arrays only exist where NumPy was imported already.
-  PyObject *modules = PySys_GetObject("modules");
-  PyObject *module = modules ? PyDict_GetItemString(modules, "numpy") : nullptr;
-  if (!module)
-    return true;
-  static constexpr const char *names[10] = {"float64", "float32", nullptr, "float16", "int64",
-                                            "int32",   "int16",   "int8",  "uint8",   "bool"};
-  Ref makeDtype(PyObject_GetAttrString(module, "dtype"));
-  Ref array(PyObject_GetAttrString(module, "ndarray"));
-  numpy.empty = PyObject_GetAttrString(module, "empty");
-  if (!makeDtype || !array || !numpy.empty) {
-    PyErr_Clear(); // a half-imported NumPy: try again at the next call
-    return true;
-  }
-  for (int i = 0; i < 10; ++i)
-    if (names[i] && !(numpy.dtypes[i] = PyObject_CallFunction(makeDtype.get(), "s", names[i])))
+bool Keywords::read(PyObject *kwargs) {
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
+    if (key == outName || PyUnicode_Compare(key, outName) == 0)
+      out = value == Py_None ? nullptr : value;
+    else if (key == streamName || PyUnicode_Compare(key, streamName) == 0)
+      stream = value == Py_None ? nullptr : value;
+    else
       return false;
-  numpy.array = reinterpret_cast<PyTypeObject *>(array.release());
+  }
   return true;
 }
 
@@ -88,101 +78,81 @@ static PyObject *callSlow(PyObject *self, PyObject *args, PyObject *kwargs) {
   return PyObject_CallMethodObjArgs(self, slowName, args, keywords.get(), nullptr);
 }
 
-/// Whether this machine could hold the tensor. Some systems promise any amount of memory, and end the
-/// process that writes to it.
-static bool fitsMemory(const tessera_rt_tensor &tensor) {
-  static const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                             static_cast<double>(sysconf(_SC_PAGESIZE));
-  static constexpr double itemBytes[10] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1};
-  double bytes = itemBytes[tensor.dtype];
-  for (int32_t d = 0; d < tensor.ndim; ++d)
-    bytes *= static_cast<double>(tensor.sizes[d]);
-  return bytes <= memory;
+/// The stream that a call on a GPU goes to: the one that is given, an int or PyTorch's, else the
+/// library's. Unsuitable: another library's object.
+static Results::Outcome findStream(const Arguments &arguments, PyObject *given, void *&stream) {
+  if (!given)
+    return currentStream(*arguments.library(), arguments.device(), stream)
+               ? Results::Outcome::Done
+               : Results::Outcome::Failed;
+  Ref handle(PyLong_Check(given) ? Py_NewRef(given) : PyObject_GetAttr(given, handleName));
+  if (handle)
+    stream = PyLong_AsVoidPtr(handle.get());
+  if (!PyErr_Occurred())
+    return Results::Outcome::Done;
+  PyErr_Clear();
+  return Results::Outcome::Unsuitable;
 }
 
-/// numpy.empty for a result, with the address of its memory.
-static PyObject *allocate(const tessera_rt_tensor &tensor, void **address) {
-  Ref shape(shapeOf(tensor));
-  if (!shape)
-    return nullptr;
-  if (!fitsMemory(tensor)) {
-    PyErr_Format(errors.memory, "out of memory: a result has the shape %R", shape.get());
-    return nullptr;
+/// One call. Unsuitable: it must take the slow path, and nothing has happened yet.
+static Results::Outcome callQuickly(FunctionObject *self, PyObject *args, const Keywords &keywords,
+                                    PyObject *&result) {
+  using Outcome = Results::Outcome;
+  Py_ssize_t given = PyTuple_Size(args);
+  Arguments arguments;
+  for (Py_ssize_t i = 0; i < given; ++i) {
+    auto kind = static_cast<ParameterKind>((*self->parameters)[static_cast<size_t>(i)]);
+    auto outcome = arguments.addObject(PyTuple_GetItem(args, i), kind);
+    if (outcome != Outcome::Done)
+      return outcome;
   }
-  Ref array(
-      PyObject_CallFunctionObjArgs(numpy.empty, shape.get(), numpy.dtypes[tensor.dtype], nullptr));
-  if (!array) {
-    // NumPy says "array is too big" as a ValueError, and MemoryError where the system refuses.
-    if (PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_ValueError)) {
-      PyErr_Clear();
-      PyErr_Format(errors.memory, "out of memory: a result has the shape %R", shape.get());
+  bool isGpu = arguments.device() != TESSERA_RT_DEVICE_CPU;
+  // New arrays for another stream than the library's must be made there: see arrays.py.
+  if (!arguments.hasTensor() || arguments.device() < 0 ||
+      (keywords.stream && (!isGpu || !keywords.out)))
+    return Outcome::Unsuitable;
+  void *stream = nullptr;
+  if (isGpu)
+    if (auto outcome = findStream(arguments, keywords.stream, stream); outcome != Outcome::Done)
+      return outcome;
+
+  // Another thread may put another table in place while this one runs.
+  Ref keep(Py_NewRef(reinterpret_cast<PyObject *>(self->table)));
+  BoundCall call;
+  auto missing = static_cast<unsigned>(self->parameters->size() - static_cast<size_t>(given));
+  tessera_rt_status status = bind(self->table, arguments, missing, /*isQuick=*/true, call);
+  if (status == TESSERA_RT_MISMATCH)
+    return Outcome::Unsuitable;
+  if (status == TESSERA_RT_OK) {
+    Results results(call, arguments);
+    auto outcome = keywords.out ? results.use(keywords.out) : results.make();
+    if (outcome != Outcome::Done)
+      return outcome;
+    status = execute(call, results.addresses(), stream);
+    if (status == TESSERA_RT_OK) {
+      result = results.take();
+      return Outcome::Done;
     }
-    return nullptr;
   }
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(array.get(), &buffer, PyBUF_SIMPLE | PyBUF_WRITABLE) != 0)
-    return nullptr;
-  *address = buffer.buf;
-  PyBuffer_Release(&buffer);
-  return array.release();
-}
-
-/// The results of a bound call.
-static PyObject *finish(tessera_rt_frame *frame, const Specialisation &found) {
-  int32_t count = tessera_rt_function_result_count(found.function);
-  void *addresses[64];
-  Ref tuple;
-  if (found.tuple && !(tuple = Ref(PyTuple_New(count))))
-    return nullptr;
-  Ref single;
-  for (int32_t i = 0; i < count; ++i) {
-    tessera_rt_tensor tensor;
-    tessera_rt_frame_result(frame, i, &tensor);
-    Ref array(allocate(tensor, &addresses[i]));
-    if (!array)
-      return nullptr;
-    if (!found.tuple)
-      single = std::move(array);
-    else if (PyTuple_SetItem(tuple.get(), i, array.release()) != 0)
-      return nullptr;
-  }
-  tessera_rt_status status = execute(frame, addresses);
-  if (status != TESSERA_RT_OK)
-    return raise(status);
-  return found.tuple ? tuple.release() : single.release();
+  raise(status);
+  return Outcome::Failed;
 }
 
 static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs) {
   auto *self = reinterpret_cast<FunctionObject *>(object);
   Py_ssize_t given = PyTuple_Size(args);
-  auto parameters = static_cast<Py_ssize_t>(self->parameters->size());
-  if (!self->table || (kwargs && PyDict_Size(kwargs) > 0) || given > parameters ||
-      given < self->required || !unchanged(*self->watches))
+  Keywords keywords;
+  if (!self->table || given > static_cast<Py_ssize_t>(self->parameters->size()) ||
+      given < self->required || !keywords.read(kwargs) || !unchanged(*self->watches))
     return callSlow(object, args, kwargs);
-  if (!findNumPy())
+  PyObject *result = nullptr;
+  switch (callQuickly(self, args, keywords, result)) {
+  case Results::Outcome::Done:
+    return result;
+  case Results::Outcome::Failed:
     return nullptr;
-  if (!numpy.array)
-    return callSlow(object, args, kwargs);
-  {
-    Arguments arguments;
-    for (Py_ssize_t i = 0; i < given; ++i) {
-      auto kind = static_cast<ParameterKind>((*self->parameters)[static_cast<size_t>(i)]);
-      auto outcome = arguments.addObject(PyTuple_GetItem(args, i), kind, numpy.array);
-      if (outcome == Arguments::Outcome::Failed)
-        return nullptr;
-      if (outcome == Arguments::Outcome::Unsuitable)
-        return callSlow(object, args, kwargs);
-    }
-    Frame frame;
-    Specialisation *found = nullptr;
-    tessera_rt_status status = TESSERA_RT_MISMATCH;
-    if (arguments.hasTensor())
-      status = bind(self->table, arguments, static_cast<unsigned>(parameters - given), &frame.frame,
-                    &found);
-    if (status == TESSERA_RT_OK && found->numpyOnly)
-      return finish(frame.frame, *found);
-    if (status != TESSERA_RT_OK && status != TESSERA_RT_MISMATCH)
-      return raise(status);
+  case Results::Outcome::Unsuitable:
+    break;
   }
   return callSlow(object, args, kwargs);
 }
@@ -297,6 +267,9 @@ static PyMethodDef functionMethods[] = {
 
 bool addFunction(PyObject *module) {
   slowName = PyUnicode_InternFromString("_slow");
+  outName = PyUnicode_InternFromString("out");
+  streamName = PyUnicode_InternFromString("stream");
+  handleName = PyUnicode_InternFromString("cuda_stream");
   PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(newFunction)},
                          {Py_tp_dealloc, reinterpret_cast<void *>(freeFunction)},
                          {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
@@ -307,7 +280,7 @@ bool addFunction(PyObject *module) {
   PyType_Spec spec = {"tessera._tessera.Function", sizeof(FunctionObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
-  return slowName && type && PyModule_AddType(module, type) == 0;
+  return slowName && outName && streamName && handleName && type && PyModule_AddType(module, type) == 0;
 }
 
 } // namespace tessera::python

@@ -1,6 +1,7 @@
 //===- Module.cpp - The extension module: cache, threads, metrics ---------===//
 
 #include "Extension.h"
+#include "tessera_rt/device.h"
 
 #include <cstring>
 #include <elf.h>
@@ -137,6 +138,31 @@ static PyObject *hostTarget(PyObject *, PyObject *) {
   return PyUnicode_FromString(tessera_rt_host_target());
 }
 
+/// device_target(device): the target of a GPU, "sm_90"
+static PyObject *deviceTarget(PyObject *, PyObject *args) {
+  int device;
+  if (!PyArg_ParseTuple(args, "i", &device))
+    return nullptr;
+  tessera_rt_device_info info = {};
+  info.struct_bytes = sizeof(info);
+  tessera_rt_status status = tessera_rt_device_get_info(device, &info);
+  return status == TESSERA_RT_OK ? PyUnicode_FromString(info.target) : raise(status);
+}
+
+/// copy(device, stream, target, source, bytes): between addresses, in the order of the stream
+static PyObject *copy(PyObject *, PyObject *args) {
+  int device;
+  unsigned long long stream, target, source, bytes;
+  if (!PyArg_ParseTuple(args, "iKKKK", &device, &stream, &target, &source, &bytes))
+    return nullptr;
+  tessera_rt_status status =
+      tessera_rt_copy({device, 0, reinterpret_cast<void *>(stream)},
+                      reinterpret_cast<void *>(target), reinterpret_cast<void *>(source), bytes);
+  if (status != TESSERA_RT_OK)
+    return raise(status);
+  Py_RETURN_NONE;
+}
+
 static PyObject *getNumThreads(PyObject *, PyObject *) {
   return PyLong_FromLong(tessera_rt_get_num_threads());
 }
@@ -223,6 +249,8 @@ static PyMethodDef moduleFunctions[] = {
     {"cache_folder", cacheFolder, METH_NOARGS, "the folder of the cache"},
     {"build_id", buildId, METH_VARARGS, "build_id(path): what identifies a library"},
     {"host_target", hostTarget, METH_NOARGS, "this machine's target string"},
+    {"device_target", deviceTarget, METH_VARARGS, "device_target(device): the target of a GPU"},
+    {"copy", copy, METH_VARARGS, "copy(device, stream, target, source, bytes)"},
     {"get_num_threads", getNumThreads, METH_NOARGS, "threads that one launch may use"},
     {"set_num_threads", setNumThreads, METH_VARARGS, "set_num_threads(count)"},
     {"metrics", metrics, METH_NOARGS, "the runtime's counters"},
@@ -247,7 +275,7 @@ PyMODINIT_FUNC PyInit__tessera(void) {
   PyObject *module = PyModule_Create(&definition);
   if (!module)
     return nullptr;
-  if (!addTable(module) || !addFunction(module) || !addCompiler(module) ||
+  if (!addTable(module) || !addFunction(module) || !addCompiler(module) || !addLibraries(module) ||
       PyModule_AddStringConstant(module, "version", tessera_rt_version()) != 0) {
     Py_DECREF(module);
     return nullptr;

@@ -8,24 +8,52 @@ namespace tessera::python {
 
 /// Work below this is done before another Python thread could make use of the lock.
 static constexpr int64_t keepLockBelow = 20'000;
-static constexpr int maxResults = 64;
 
 static PyTypeObject *tableType = nullptr;
 static constexpr const char *moduleCapsule = "tessera_rt_module";
 
 bool isTable(PyObject *object) { return Py_TYPE(object) == tableType; }
 
-tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing,
-                       tessera_rt_frame **frame, Specialisation **found) {
+BoundCall::~BoundCall() {
+  if (!frame)
+    return;
+  if (isQuick) {
+    std::swap(frame, table->kept);
+    table->keptFor = found;
+  }
+  if (frame)
+    tessera_rt_frame_release(frame);
+}
+
+/// A program calls one function with the same shapes again and again.
+static bool bindAgain(TableObject *table, const Arguments &arguments, BoundCall &call) {
+  if (!table->kept)
+    return false;
+  call.frame = std::exchange(table->kept, nullptr);
+  call.found = table->keptFor;
+  if (tessera_rt_rebind(call.frame, arguments.values(), arguments.count()) == TESSERA_RT_OK) {
+    table->last = call.found->index;
+    return true;
+  }
+  tessera_rt_frame_release(std::exchange(call.frame, nullptr));
+  return false;
+}
+
+tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing, bool isQuick,
+                       BoundCall &call) {
+  call.table = table;
+  call.isQuick = isQuick;
+  if (isQuick && bindAgain(table, arguments, call))
+    return TESSERA_RT_OK;
   std::string_view key = arguments.key(missing);
   auto &entries = *table->entries;
   auto attempt = [&](Specialisation *entry) {
-    if (!entry->anyClass && entry->key != key)
+    if (entry->device != arguments.device() || (!entry->anyClass && entry->key != key))
       return TESSERA_RT_MISMATCH;
-    *found = entry;
-    return tessera_rt_prepare(entry->function, arguments.values(), arguments.count(), frame);
+    call.found = entry;
+    return tessera_rt_prepare(entry->function, arguments.values(), arguments.count(), &call.frame);
   };
-  // A program calls one function with the same class again and again.
+  // Also with the same class.
   if (table->last >= 0) {
     tessera_rt_status status = attempt(entries[static_cast<size_t>(table->last)].get());
     if (status != TESSERA_RT_MISMATCH)
@@ -42,26 +70,15 @@ tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missin
   return TESSERA_RT_MISMATCH;
 }
 
-tessera_rt_status execute(tessera_rt_frame *frame, void *const *results) {
-  int64_t work = tessera_rt_frame_work(frame);
+tessera_rt_status execute(const BoundCall &call, void *const *results, void *stream) {
+  int64_t work = tessera_rt_frame_work(call.frame);
+  tessera_rt_stream on = {call.found->device, 0, stream};
   if (work >= 0 && work < keepLockBelow)
-    return tessera_rt_execute(frame, results);
+    return tessera_rt_execute_on(call.frame, results, on);
   PyThreadState *state = PyEval_SaveThread();
-  tessera_rt_status status = tessera_rt_execute(frame, results);
+  tessera_rt_status status = tessera_rt_execute_on(call.frame, results, on);
   PyEval_RestoreThread(state);
   return status;
-}
-
-PyObject *shapeOf(const tessera_rt_tensor &tensor) {
-  Ref shape(PyTuple_New(tensor.ndim));
-  if (!shape)
-    return nullptr;
-  for (int32_t d = 0; d < tensor.ndim; ++d) {
-    PyObject *size = PyLong_FromLongLong(tensor.sizes[d]);
-    if (!size || PyTuple_SetItem(shape.get(), d, size) != 0)
-      return nullptr;
-  }
-  return shape.release();
 }
 
 static PyObject *newTable(PyTypeObject *type, PyObject *, PyObject *) {
@@ -70,12 +87,17 @@ static PyObject *newTable(PyTypeObject *type, PyObject *, PyObject *) {
     return nullptr;
   self->entries = new std::vector<std::unique_ptr<Specialisation>>;
   self->last = -1;
+  self->kept = nullptr;
+  self->keptFor = nullptr;
   return reinterpret_cast<PyObject *>(self);
 }
 
 static void freeTable(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
-  delete reinterpret_cast<TableObject *>(object)->entries;
+  auto *self = reinterpret_cast<TableObject *>(object);
+  if (self->kept)
+    tessera_rt_frame_release(self->kept);
+  delete self->entries;
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(type);
 }
@@ -114,7 +136,7 @@ static PyObject *add(PyObject *object, PyObject *args) {
     PyErr_Format(errors.tessera, "expected at most %d results", maxResults);
     return nullptr;
   }
-  entry->numpyOnly = !tessera_rt_function_returns(entry->function, TESSERA_RT_BF16);
+  entry->device = device;
   entry->tuple = tuple || tessera_rt_function_result_count(entry->function) != 1;
   entry->index = static_cast<Py_ssize_t>(self->entries->size());
   entry->owner = Ref(Py_NewRef(owner));
@@ -147,20 +169,19 @@ static PyObject *run(PyObject *object, PyObject *args) {
   Arguments arguments;
   if (!read(arguments, specifications))
     return nullptr;
-  Frame frame;
-  Specialisation *found = nullptr;
-  tessera_rt_status status = bind(self, arguments, missing, &frame.frame, &found);
+  BoundCall call;
+  tessera_rt_status status = bind(self, arguments, missing, /*isQuick=*/false, call);
   if (status == TESSERA_RT_MISMATCH)
     Py_RETURN_NONE;
   if (status != TESSERA_RT_OK)
     return raise(status);
 
-  int32_t count = tessera_rt_function_result_count(found->function);
+  int32_t count = tessera_rt_function_result_count(call.found->function);
   void *addresses[maxResults] = {};
   Ref results(PyList_New(0));
   for (int32_t i = 0; i < count && results; ++i) {
     tessera_rt_tensor tensor;
-    tessera_rt_frame_result(frame.frame, i, &tensor);
+    tessera_rt_frame_result(call.frame, i, &tensor);
     Ref shape(shapeOf(tensor));
     if (!shape)
       return nullptr;
@@ -174,15 +195,10 @@ static PyObject *run(PyObject *object, PyObject *args) {
   }
   if (!results)
     return nullptr;
-  int32_t device = tessera_rt_function_device(found->function);
-  if (device == TESSERA_RT_DEVICE_CPU)
-    status = execute(frame.frame, addresses);
-  else
-    status = tessera_rt_execute_on(frame.frame, addresses,
-                                   {device, 0, reinterpret_cast<void *>(stream)});
+  status = execute(call, addresses, reinterpret_cast<void *>(stream));
   if (status != TESSERA_RT_OK)
     return raise(status);
-  return Py_BuildValue("(OO)", results.get(), found->tuple ? Py_True : Py_False);
+  return Py_BuildValue("(OO)", results.get(), call.found->tuple ? Py_True : Py_False);
 }
 
 /// last_error(): why the runtime refused the last call of this thread

@@ -8,68 +8,66 @@ import os
 from typing import Any
 
 from . import _tessera
-from .arrays import NumPyLibrary, adapt, is_array
+from .arrays import is_array
+from .calls import Call
 from .capture import constant
 from .errors import ArgumentError, TesseraError
 from .parameters import Bound
-from .results import Destination
+
+_MOST_ARGUMENTS = 64  # of a call
 
 
-class BundleFunction:
+class BundleFunction(_tessera.Function):
     """One function of a bundle; a call takes the first specialisation that accepts it."""
 
     def __init__(self, name: str, module: Any, is_tuple: bool):
         self.__name__ = name
         self._module = module
         self._is_tuple = is_tuple
-        self._tables: dict[int, Any] = {}
+        self._table = _tessera.Table()
+        self._devices: set[int] = set()  # that its specialisations are loaded for
 
-    def _table(self, device: int) -> Any:
-        """The specialisations for a device, loaded at the first call there."""
-        table = self._tables.get(device)
-        if table is not None:
-            return table
-        table = _tessera.Table()
+    def _load(self, device: int) -> None:
+        """Adds the specialisations for a device, at the first call there."""
         try:
             for index in itertools.count():
-                table.add(self._module, self.__name__, index, None, self._is_tuple, device)
+                self._table.add(self._module, self.__name__, index, None, self._is_tuple, device)
         except KeyError:
             pass
-        self._tables[device] = table
-        return table
+        self._devices.add(device)
+        # From now on the extension tries them itself, with whatever it is given.
+        self._configure("a" * _MOST_ARGUMENTS, 1)
+        self._activate(self._table, [])
 
-    def __call__(self, *args: Any, out: Any = None, stream: Any = None) -> Any:
+    def _slow(self, args: tuple, kwargs: dict) -> Any:
+        out, stream = kwargs.pop("out", None), kwargs.pop("stream", None)
+        if kwargs:
+            raise ArgumentError(
+                f"function '{self.__name__}': expected arguments by position, and out= or stream=, "
+                f"found '{next(iter(kwargs))}'"
+            )
         bound = Bound()
         for position, value in enumerate(args):
             name = str(position)
             if is_array(value):
-                specification, owner, library = adapt(name, value)
-                bound.specifications.append(specification)
-                bound.keep.append(owner)
-                bound.library = bound.library or library
+                bound.add_array(name, value)
             elif isinstance(value, (bool, int, float)) and constant(value):
                 bound.specifications.append(value)
             else:
                 raise ArgumentError(
-                    f"argument {name}: expected an array or a number, found {type(value).__name__}"
+                    f"argument '{name}': expected an array or a number, found {type(value).__name__}"
                 )
-        library = bound.library = bound.library or NumPyLibrary()
-        destination = Destination(bound, out)
-        table = self._table(library.device)
-        if library.device:
-            if stream is None:
-                stream = library.current_stream()
-            handle = int(getattr(stream, "cuda_stream", stream))
-            result = table.run(bound.specifications, 0, destination.allocate, handle)
-        else:
-            result = table.run(bound.specifications, 0, destination.allocate)
+        call = Call(bound, out, stream)
+        if bound.device not in self._devices:
+            self._load(bound.device)
+        result = call.run(self._table)
         if result is None:
             reason = _tessera.last_error()
             raise ArgumentError(
                 f"function '{self.__name__}': the bundle has no code for these arguments"
                 + (f" ({reason})" if reason else "")
             )
-        return destination.finish(*result)
+        return result[0]
 
     def __repr__(self) -> str:
         return f"<function {self.__name__} of a tessera bundle>"

@@ -203,7 +203,7 @@ class Resolver:
         dtype = _foreign_dtype(value)
         if dtype is not None:
             return {"kind": "dtype", "value": dtype.name}
-        if isinstance(value, _tessera.Function):
+        if isinstance(value, _tessera.Function) and hasattr(value, "__wrapped__"):
             return self._function(value.__wrapped__, scope, name)
         if isinstance(value, types.FunctionType) and value.__name__ != "<lambda>":
             return self._function(value, scope, name)

@@ -58,6 +58,18 @@ class Unit:
         self.options = options
         self.resolver = resolver
 
+    def for_target(self, target: str) -> Unit:
+        """The same for another target."""
+        return Unit(
+            self.name,
+            self.source,
+            self.names,
+            self.description,
+            target,
+            self.options,
+            self.resolver,
+        )
+
     def request(self, stages: list[str] | None = None, no_code: bool = False) -> dict:
         return {
             "source": self.source.text.encode("utf-8", "surrogateescape"),

@@ -13,16 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _tessera
-from .arrays import NumPyLibrary
+from .calls import Call
 from .capture import Resolver, source_of
-from .compiler import Artifact, Unit, specialise
-from .errors import ArgumentError, CompileError, DeviceError, TesseraError
+from .compiled import STAGES, Compiled, check_stage, stage_text
+from .compiler import Unit, specialise
+from .errors import TesseraError
 from .options import merge
 from .parameters import Bound, Parameters
-from .results import Destination
-from .specialization import Specialization, arguments_text, reason_for
+from .specialization import Specialization, reason_for
+from .targets import call_options, is_gpu, target_for, target_of_call
 
-STAGES = ("graph", "sched", "tile", "target", "llvm", "asm", "explain", "ptx", "sass")
+__all__ = ["STAGES", "Compiled", "Function", "function"]
 
 
 class Function(_tessera.Function):
@@ -45,11 +46,12 @@ class Function(_tessera.Function):
         self._names: list[tuple[str, str]] = []
         self._tables: dict[str, tuple[Any, list[Specialization]]] = {}
         self._active: tuple[Any, list[Specialization]] = (None, [])
-        required = self._parameters.required
-        # A bound method's first argument is no array: such calls are bound here.
+        names = self._parameters.names
+        # A bound method's first argument is no array: such calls are bound here, as are those of
+        # functions that use the keywords of every call for arguments.
+        quick = self._self is None and "out" not in names and "stream" not in names
         self._configure(
-            self._parameters.kinds,
-            required if self._self is None else len(self._parameters.names) + 1,
+            self._parameters.kinds, self._parameters.required if quick else len(names) + 1
         )
 
     def __repr__(self) -> str:
@@ -80,39 +82,38 @@ class Function(_tessera.Function):
             args = (self._self, *args)
         names = self._parameters.names
         out = kwargs.pop("out", None) if "out" not in names else None
-        if "stream" not in names and kwargs.pop("stream", None) is not None:
-            raise DeviceError("stream= is for CUDA arrays; the arguments are on the cpu")
-        given = self._parameters.assign(args, kwargs)
-        bound = self._parameters.bind(given)
-        if bound.library is None:
-            bound.library = NumPyLibrary()
-        if self._target not in (None, "cpu"):
-            raise DeviceError(
-                f"target '{self._target}' cannot run here; arrays on the cpu run on target 'cpu'"
-            )
-        destination = Destination(bound, out)
+        stream = kwargs.pop("stream", None) if "stream" not in names else None
+        bound = self._parameters.bind(self._parameters.assign(args, kwargs))
+        call = Call(bound, out, stream)
+        target = target_of_call(self._target, bound)
 
-        def attempt() -> Any:
-            return self._table(bound).run(bound.specifications, bound.missing, destination.allocate)
-
-        result = attempt()
-        if result is None:
+        result = call.run(self._table(bound))
+        for options, fresh in self._attempts(bound, target):
+            if result is not None:
+                return result[0]
             with self._lock:
-                result = attempt()  # another thread may have compiled it by now
+                result = call.run(self._table(bound))  # another thread may have compiled it by now
                 if result is None:
                     self._parameters.check(bound)
-                    self._specialise(bound)
-            result = result or attempt()
+                    self._specialise(bound, target, options, fresh)
+            result = result or call.run(self._table(bound))
         if result is None:
-            # Code from the cache whose guards another call made: this call gets its own.
-            with self._lock:
-                self._specialise(bound, fresh=True)
-            result = attempt()
-        if result is None:
+            reason = _tessera.last_error()
             raise TesseraError(
                 f"function '{self.__name__}': the compiled code does not accept its own call"
+                + (f" ({reason})" if reason else "")
             )
-        return destination.finish(*result)
+        return result[0]
+
+    @staticmethod
+    def _attempts(bound: Bound, target: str) -> list[tuple[dict[str, str], bool]]:
+        """With which options to compile, and whether to leave the cache aside, until a call is
+        accepted: results may be larger than the arguments let expect, and code from the cache may
+        have guards that another call made."""
+        if not is_gpu(target):
+            return [({}, False), ({}, True)]
+        usual, wide = call_options(bound), call_options(bound, is_wide=True)
+        return [(usual, False), *([(wide, False)] if wide != usual else []), (wide, True)]
 
     def _table(self, bound: Bound) -> Any:
         """The table for the captured constants' present values, which becomes the active one."""
@@ -136,7 +137,7 @@ class Function(_tessera.Function):
         return Resolver(self.__wrapped__, objects)
 
     def _unit(
-        self, bound: Bound, target: str | None = None, options: dict[str, str] | None = None
+        self, bound: Bound, target: str, options: dict[str, str] | None = None
     ) -> tuple[bytes, Unit]:
         key, description = _tessera.describe(bound.specifications, bound.missing)
         names = list(bound.names)
@@ -148,17 +149,18 @@ class Function(_tessera.Function):
         for scope, name in self._names:
             resolver.resolve(scope, name)
         source = source_of(self.__wrapped__)
-        chosen = target or self._target or "cpu"
         return key, Unit(
-            self.__name__, source, names, description, chosen, sorted(merged.items()), resolver
+            self.__name__, source, names, description, target, sorted(merged.items()), resolver
         )
 
-    def _specialise(self, bound: Bound, fresh: bool = False) -> None:
+    def _specialise(
+        self, bound: Bound, target: str, options: dict[str, str], fresh: bool
+    ) -> None:
         table, records = self._active
-        key, unit = self._unit(bound)
+        key, unit = self._unit(bound, target, options)
         artifact = specialise(unit, fresh)
         record = Specialization(unit, artifact, reason_for(unit, [one.unit for one in records]))
-        table.add(artifact.module, self.__name__, 0, key, artifact.meta["tuple"])
+        table.add(artifact.module, self.__name__, 0, key, artifact.meta["tuple"], bound.device)
         records.append(record)
         names = unit.resolver.names()
         if names != self._names:
@@ -177,23 +179,15 @@ class Function(_tessera.Function):
 
     def inspect_ir(self, stage: str, *args: Any, target: str | None = None, **kwargs: Any) -> str:
         """The text of a stage: of the last call, or for these arguments without running."""
-        if stage not in STAGES:
-            raise ArgumentError(f"expected a stage of {' '.join(STAGES)}, found {stage!r}")
+        check_stage(stage)
         if args or kwargs:
-            unit = self._unit(self._bind_types(args, kwargs), target)[1]
+            bound = self._bind_types(args, kwargs)
+            unit = self._unit(bound, target_for(target or self._target, bound))[1]
         else:
             unit = self._last_unit()
             if target is not None:
-                unit = Unit(
-                    unit.name,
-                    unit.source,
-                    unit.names,
-                    unit.description,
-                    target,
-                    unit.options,
-                    unit.resolver,
-                )
-        return _stage_text(unit, stage)
+                unit = unit.for_target(target_for(target, Bound()))
+        return stage_text(unit, stage)
 
     def _last_unit(self) -> Unit:
         table, records = self._active
@@ -215,8 +209,10 @@ class Function(_tessera.Function):
         given = {name: value for name, value in keywords.items() if name in self._parameters.names}
         options = {name: value for name, value in keywords.items() if name not in given}
         bound = self._bind_types(args, given)
-        unit = self._unit(bound, target, merge({}, options))[1]
-        return Compiled(self, unit, specialise(unit))
+        chosen = target_for(target or self._target, bound)
+        more = call_options(bound) if is_gpu(chosen) else {}
+        unit = self._unit(bound, chosen, {**more, **merge({}, options)})[1]
+        return Compiled(self._parameters, self._self, unit, specialise(unit))
 
     def reference(self, *args: Any, bounds: bool = False, **kwargs: Any) -> Any:
         """The function evaluated in float64; with `bounds`, as Reference objects."""
@@ -226,64 +222,11 @@ class Function(_tessera.Function):
             args = (self._self, *args)
         bound = self._parameters.bind(self._parameters.assign(args, kwargs))
         self._parameters.check(bound)
-        return evaluate(self._unit(bound)[1], bound, bounds)
-
-
-class Compiled:
-    """What f.compile returns: one specialisation, for one target."""
-
-    def __init__(self, function: Function, unit: Unit, artifact: Artifact):
-        self._function = function
-        self._unit = unit
-        self._artifact = artifact
-        self._table: Any = None  # loaded when it is called: it may be for another machine
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None)
-        parameters = self._function._parameters
-        if self._function._self is not None:
-            args = (self._function._self, *args)
-        bound = parameters.bind(parameters.assign(args, kwargs))
-        if bound.library is None:
-            bound.library = NumPyLibrary()
-        parameters.check(bound)
-        if self._table is None:
-            self._table = _tessera.Table()
-            meta = self._artifact.meta
-            self._table.add(self._artifact.module, self._unit.name, 0, None, meta["tuple"])
-        destination = Destination(bound, out)
-        result = self._table.run(bound.specifications, bound.missing, destination.allocate)
-        if result is None:
-            arguments = ", ".join(arguments_text(self._unit))
-            raise ArgumentError(
-                "these arguments are not of the class that was compiled: "
-                f"{self._unit.name}({arguments})"
-            )
-        return destination.finish(*result)
-
-    def inspect_ir(self, stage: str) -> str:
-        if stage not in STAGES:
-            raise ArgumentError(f"expected a stage of {' '.join(STAGES)}, found {stage!r}")
-        return _stage_text(self._unit, stage)
-
-    def report(self) -> dict:
-        return json.loads(self._artifact.meta["report"] or "{}")
-
-    def save(self, path: Any) -> None:
-        """Writes the bundle; tessera.load reads it."""
-        with open(path, "wb") as file:
-            file.write(self._artifact.bundle)
+        return evaluate(self._unit(bound, "cpu")[1], bound, bounds)
 
 
 def _fingerprint(resolver: Resolver) -> str:
     return json.dumps(resolver.material(), sort_keys=True)
-
-
-def _stage_text(unit: Unit, stage: str) -> str:
-    result = unit.compile([stage], no_code=True)
-    if stage not in result["ir"]:
-        raise CompileError(f"target '{unit.target}' has no stage '{stage}'")
-    return result["ir"][stage]
 
 
 def function(

@@ -17,6 +17,8 @@ _KNOWN: dict[str, tuple] = {
     "batch_invariant": (True,),
     "accum": (DType,),
     "via": ("auto", "tileir", "ptx"),
+    "alignment": ("default", "element"),  # of addresses on a GPU: 16 bytes, or one element
+    "indices": ("default", "64"),  # the bits of indices on a GPU
 }
 
 

@@ -7,9 +7,9 @@ import sys
 import types
 from typing import Any
 
-from .arrays import adapt, is_array
+from .arrays import adapt, device_text, is_array
 from .capture import constant
-from .errors import ArgumentError, DeviceError, did_you_mean
+from .errors import ArgumentError, did_you_mean
 from .types import DTYPES, Tensor, TensorType
 
 _SCALARS = {int: "i", float: "f", bool: "b", "int": "i", "float": "f", "bool": "b"}
@@ -36,7 +36,24 @@ class Bound:
         self.missing = 0  # parameters at the end that take their defaults
         self.keep: list[Any] = []
         self.library: Any = None
+        self.first = ""  # the name of the first array, whose library and device count
         self.objects: dict[str, Any] = {}
+
+    def add_array(self, name: str, value: Any) -> None:
+        specification, owner, library = adapt(name, value)
+        if self.library is None:
+            self.library, self.first = library, name
+        elif library.device != self.library.device:
+            raise ArgumentError(
+                f"argument '{name}': expected an array on {device_text(self.library.device)} as "
+                f"argument '{self.first}', found one on {device_text(library.device)}"
+            )
+        self.specifications.append(specification)
+        self.keep.append(owner)
+
+    @property
+    def device(self) -> int:
+        return self.library.device if self.library is not None else 0
 
 
 class Parameters:
@@ -121,15 +138,7 @@ class Parameters:
                 raise ArgumentError(
                     f"argument '{name}': expected {_KIND_NAMES[kind]}, found an array"
                 )
-            specification, owner, library = adapt(name, value)
-            if library.device:
-                raise DeviceError(
-                    f"argument '{name}': memory of a GPU can be used by functions of a bundle "
-                    "(tsr.load), expected the cpu"
-                )
-            bound.specifications.append(specification)
-            bound.keep.append(owner)
-            bound.library = bound.library or library
+            bound.add_array(name, value)
             return
         if kind == "t":
             raise ArgumentError(

@@ -6,10 +6,14 @@ import math
 import os
 from typing import Any
 
-from .arrays import NumPyLibrary, adapt, is_dense, overlap
+from . import _tessera
+from .arrays import NumPyLibrary, adapt, device_text, is_dense, overlap
 from .errors import ArgumentError, OutOfMemoryError
 from .parameters import Bound
 from .types import DTYPES, DType
+
+#: What code for GPUs takes the addresses of results to be multiples of.
+_GPU_ALIGNMENT = 16
 
 _MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -24,12 +28,13 @@ def _new_array(library: Any, dtype: DType, shape: tuple) -> tuple[int, Any]:
 class Destination:
     """Where results go: new arrays of the arguments' library, or what `out=` names."""
 
-    def __init__(self, bound: Bound, out: Any):
+    def __init__(self, bound: Bound, out: Any, stream: int = 0):
         self.bound = bound
         self.library = bound.library
+        self.stream = stream
         self.is_tuple = isinstance(out, (tuple, list))
         self.outs = None if out is None else list(out) if self.is_tuple else [out]
-        self.copies: list[tuple[Any, Any]] = []
+        self.copies: list[tuple[Any, int, tuple, int]] = []  # library, index, target, source
         self.keep: list[Any] = []
         self.specifications: list[tuple] = []
 
@@ -47,7 +52,10 @@ class Destination:
                 f"{name}: expected an array that can be written, found a read-only one"
             )
         if library.device != self.library.device:
-            raise ArgumentError(f"{name}: expected an array on the device of the arguments")
+            raise ArgumentError(
+                f"{name}: expected an array on the device of the arguments, "
+                f"{device_text(self.library.device)}, found one on {device_text(library.device)}"
+            )
         if (specification[1], tuple(specification[2])) != (code, shape):
             found = f"{DTYPES[specification[1]].name}{list(specification[2])}"
             raise ArgumentError(f"{name}: expected {dtype.name}{list(shape)}, found {found}")
@@ -57,6 +65,8 @@ class Destination:
             or library is not NumPyLibrary
             and is_dense(specification)
         )
+        if library.device and specification[0] % _GPU_ALIGNMENT:
+            direct = False
         for other in [one for one in self.bound.specifications if isinstance(one, tuple)]:
             shared = overlap(specification, other)
             if shared == "partly":
@@ -72,8 +82,15 @@ class Destination:
         if direct:
             return specification[0], target
         address, array = _new_array(library, dtype, shape)
-        self.copies.append((library, index))
+        self.copies.append((library, index, specification, address))
         return address, array
+
+    def _copy(self, library: Any, index: int, target: tuple, source: int, result: Any) -> None:
+        if library.device and is_dense(target):
+            size = math.prod(target[2]) * DTYPES[target[1]].itemsize
+            _tessera.copy(library.device, self.stream, target[0], source, size)
+        else:
+            library.copy(self.outs[index], result)
 
     def finish(self, results: list, as_tuple: bool) -> Any:
         if self.outs is None:
@@ -84,7 +101,7 @@ class Destination:
                 raise ArgumentError(
                     f"out: expected {len(results)} array{plural}, found {len(self.outs)}"
                 )
-            for library, index in self.copies:
-                library.copy(self.outs[index], results[index])
+            for library, index, target, source in self.copies:
+                self._copy(library, index, target, source, results[index])
             results = self.outs
         return tuple(results) if as_tuple else results[0]

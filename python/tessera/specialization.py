@@ -26,7 +26,8 @@ class Specialization:
         how = "from the cache" if self.cached else "compiled"
         milliseconds = f"{self.seconds * 1e3:.1f} ms"
         arguments = ", ".join(self.arguments)
-        return f"<{self.unit.name}({arguments}): {self.reason}, {how} in {milliseconds}>"
+        place = "" if self.unit.target == "cpu" else f" for {self.unit.target}"
+        return f"<{self.unit.name}({arguments}){place}: {self.reason}, {how} in {milliseconds}>"
 
 
 def arguments_text(unit: Unit) -> tuple[str, ...]:
@@ -60,6 +61,11 @@ def reason_for(unit: Unit, earlier: list[Unit]) -> str:
     if not earlier:
         return "first call"
     classes = unit.classes()
+    alike = [other for other in earlier if other.classes() == classes]
+    if alike and all(other.target != unit.target for other in alike):
+        return "the arrays are on another device"
+    if alike and all(other.options != unit.options for other in alike):
+        return _reason_of_options(unit)
     for other in earlier:
         if other.classes() == classes:
             return "a size or number that the program needs to know has another value"
@@ -74,3 +80,12 @@ def reason_for(unit: Unit, earlier: list[Unit]) -> str:
         dim = next(d for d in range(len(new[3])) if old[3][d] != new[3][d])
         return f"argument '{name}': dimension {dim} is of another size class"
     return "other arguments are given"
+
+
+def _reason_of_options(unit: Unit) -> str:
+    options = dict(unit.options)
+    if options.get("indices") == "64":
+        return "a tensor reaches over more than 2^31 elements"
+    if options.get("alignment") == "element":
+        return "an address is no multiple of 16 bytes"
+    return "other options are given"

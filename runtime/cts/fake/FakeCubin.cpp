@@ -1,8 +1,8 @@
 //===- FakeCubin.cpp - The entries of a cubin -----------------------------===//
 //
-// As much of the format as is needed to know the kernels and their visible parameters: a global
-// function symbol per kernel, and a section ".nv.info.NAME" of records, of which those with the
-// number 0x17 describe one parameter each.
+// As much of the format as is needed to know the kernels and their visible parameters: for each
+// kernel a section ".nv.info.NAME" of records, of which those with the number 0x17 or 0x45 describe
+// one parameter each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ template <typename T> static T read(const char *from) {
 
 /// The sizes of a kernel's parameters in their order.
 static std::vector<size_t> parametersOf(const char *records, size_t bytes) {
-  constexpr uint8_t withData = 4, isParameter = 0x17;
+  constexpr uint8_t withData = 4, isParameter = 0x17, isLaterParameter = 0x45;
   std::vector<size_t> sizes;
   for (size_t at = 0; at + 4 <= bytes;) {
     auto format = read<uint8_t>(records + at), number = read<uint8_t>(records + at + 1);
@@ -29,10 +29,11 @@ static std::vector<size_t> parametersOf(const char *records, size_t bytes) {
     at += 4;
     if (format != withData)
       continue; // the value stands in place of the length
-    if (number == isParameter && length >= 12) {
+    if ((number == isParameter || number == isLaterParameter) && length >= 12) {
       auto ordinal = read<uint16_t>(records + at + 4);
       sizes.resize(std::max<size_t>(sizes.size(), ordinal + 1u));
-      sizes[ordinal] = read<uint32_t>(records + at + 8) >> 18;
+      sizes[ordinal] = number == isParameter ? read<uint32_t>(records + at + 8) >> 18
+                                             : read<uint16_t>(records + at + 8);
     }
     at += length;
   }

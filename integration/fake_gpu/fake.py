@@ -1,0 +1,79 @@
+"""The stand-in for libcuda as the tests see it, and arrays that say they are on its devices."""
+
+from __future__ import annotations
+
+import ctypes
+
+from exchange import CUDA, LIBRARIES, array
+
+
+class Counts(ctypes.Structure):
+    """What is alive in the stand-in, and what was asked of it (runtime/cts/fake/FakeCuda.h)."""
+
+    _fields_ = [
+        (name, ctypes.c_int64)
+        for name in (
+            "streams events libraries graphs graph_execs allocations host_allocations "
+            "contexts_on_stack launches misuses"
+        ).split()
+    ]
+
+
+class _Control(ctypes.Structure):
+    _fields_ = [
+        ("counts", ctypes.CFUNCTYPE(Counts)),
+        ("fail_next", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_int)),
+        ("last_launch", ctypes.c_void_p),
+        ("entry_points", ctypes.c_void_p),
+        ("revive", ctypes.CFUNCTYPE(None)),
+        (
+            "last_arguments",
+            ctypes.CFUNCTYPE(
+                ctypes.c_int64,
+                ctypes.POINTER(ctypes.c_void_p),
+                ctypes.POINTER(ctypes.c_uint64),
+                ctypes.c_int64,
+            ),
+        ),
+    ]
+
+
+_library = ctypes.CDLL(str(LIBRARIES / "libfake_cuda.so"))
+_library.fake_cuda_control.restype = ctypes.POINTER(_Control)
+_control = _library.fake_cuda_control().contents
+
+
+def counts() -> Counts:
+    return _control.counts()
+
+
+def launches() -> int:
+    return counts().launches
+
+
+def fail_next(name: str, result: int, after: int = 0) -> None:
+    _control.fail_next(name.encode(), result, after)
+
+
+def last_launch() -> tuple[int, list[int]]:
+    """The stream and the arguments of the last launch."""
+    stream, words = ctypes.c_void_p(), (ctypes.c_uint64 * 64)()
+    count = _control.last_arguments(ctypes.byref(stream), words, 64)
+    return stream.value or 0, list(words[:count])
+
+
+class _Stream(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_int32), ("reserved", ctypes.c_int32), ("handle", ctypes.c_void_p)]
+
+
+def new_stream(ordinal: int = 0) -> int:
+    """A stream's handle."""
+    runtime = ctypes.CDLL(str(LIBRARIES / "libtessera_rt.so"))
+    stream = _Stream()
+    assert runtime.tessera_rt_stream_create(0x10000 + ordinal, 0, ctypes.byref(stream)) == 0
+    return stream.handle
+
+
+def gpu(*shape: int, ordinal: int = 0, **more):
+    """A new array on a GPU of the stand-in."""
+    return array(*shape, device=(CUDA, ordinal), **more)

@@ -1,0 +1,50 @@
+//===- Libraries.h - Array libraries that need no Python code -------------===//
+//
+// NumPy is read through the buffer protocol; PyTorch (2.10 and later) and others through DLPack's C
+// exchange interface. What is known of a type is looked up once. Arrays of other types are left to
+// the Python half (arrays.py).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_PYTHON_LIBRARIES_H
+#define TESSERA_PYTHON_LIBRARIES_H
+
+#include "DLPack.h"
+#include "Extension.h"
+
+namespace tessera::python {
+
+/// How arrays of one type are read and made.
+struct ArrayType {
+  enum Kind { None, NumPy, Exchange, Torch };
+  PyTypeObject *type = nullptr; // kept alive
+  Kind kind = None;
+  const dlpack::ExchangeApi *api = nullptr; // of Exchange and Torch
+};
+
+/// What is known of the object's type. Lives as long as the process.
+const ArrayType *arrayTypeOf(PyObject *object);
+
+/// Reads an array of kind Exchange or Torch; sizes and strides belong to the object. False, without
+/// an exception, where the Python half must look at it.
+bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tensor);
+
+/// The stream that the library works on now; false with an exception set.
+bool currentStream(const ArrayType &type, int32_t device, void *&stream);
+
+/// A new dense array and the address of its memory; null with an exception set.
+PyObject *makeArray(const ArrayType &type, const tessera_rt_tensor &tensor, int32_t device,
+                    void **address);
+
+/// Whether the library has arrays of this element type.
+bool hasElementType(const ArrayType &type, int32_t dtype);
+
+/// The shape of a tensor as a tuple.
+PyObject *shapeOf(const tessera_rt_tensor &tensor);
+
+/// The bytes of an element.
+int64_t elementBytes(int32_t dtype);
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_LIBRARIES_H

@@ -1,0 +1,44 @@
+//===- Results.h - Where the results of a quick call go -------------------===//
+//
+// New arrays of the arguments' library, or the arrays of `out=` where they can be written to as they
+// are: of the right type and shape, dense, aligned, apart from the arguments and from each other.
+// Whatever else `out=` holds is left to the Python half (results.py), which copies or complains.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_PYTHON_RESULTS_H
+#define TESSERA_PYTHON_RESULTS_H
+
+#include "Table.h"
+
+namespace tessera::python {
+
+class Results {
+public:
+  using Outcome = Arguments::Outcome;
+
+  Results(const BoundCall &call, const Arguments &arguments) : call(call), arguments(arguments) {}
+  Results(const Results &) = delete;
+
+  /// The arrays of `out=`.
+  Outcome use(PyObject *out);
+  /// New arrays.
+  Outcome make();
+
+  void *const *addresses() const { return places; }
+  /// What the call returns: an array, or a tuple.
+  PyObject *take();
+
+private:
+  Outcome useOne(PyObject *array, int32_t index);
+
+  const BoundCall &call;
+  const Arguments &arguments;
+  Arguments given; // the arrays of `out=`
+  Ref single, tuple;
+  void *places[maxResults];
+};
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_RESULTS_H
