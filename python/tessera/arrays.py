@@ -1,21 +1,18 @@
 """Arrays of other libraries: taking them apart for the runtime, and making results.
 
 A tensor is handed to the runtime as (address, element type, sizes, strides in elements), and its
-device where that is a GPU; a library makes results on the device it stands for. NumPy's and
-PyTorch's arrays and Python numbers usually never come here: the extension reads them itself.
+device where that is a GPU; a library makes results on the device it stands for. NumPy
+arrays and Python numbers usually never come here: the extension reads them itself.
 """
 
 from __future__ import annotations
 
-import contextlib
-import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
-from .exchange import ExchangeLibrary, has_exchange
-from .types import BY_NAME, DTYPES, DType, bf16
+from .types import BY_NAME, DTYPES, EXTENSION_NAMES, DType
 
 _CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has pinned
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda (managed)"}
@@ -26,19 +23,6 @@ def cuda_device(ordinal: int) -> int:
     return 0x10000 + ordinal
 
 
-def device_text(device: int) -> str:
-    return f"cuda:{device - cuda_device(0)}" if device else "the cpu"
-
-
-def _empty_at_line(numpy: Any, shape: tuple, dtype: Any) -> Any:
-    """An empty NumPy array; a large one begins at a cache line, as the extension's do."""
-    size = math.prod(shape) * dtype.itemsize
-    if size < 1 << 16:
-        return numpy.empty(shape, dtype)
-    memory = numpy.empty(size + 63, numpy.uint8)
-    return numpy.ndarray(shape, dtype, memory, -memory.ctypes.data % 64)
-
-
 def root_module(value: Any) -> str:
     return type(value).__module__.partition(".")[0]
 
@@ -46,8 +30,6 @@ def root_module(value: Any) -> str:
 def is_array(value: Any) -> bool:
     """Whether a value is an array of some library (and not a NumPy number)."""
     if hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
-        return True
-    if has_exchange(value):
         return True
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
@@ -98,18 +80,19 @@ class NumPyLibrary:
     def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
         import numpy
 
-        if dtype is bf16:
+        if dtype in EXTENSION_NAMES:
             try:
-                from ml_dtypes import bfloat16 as numpy_type
+                import ml_dtypes
             except ImportError:
                 raise TesseraError(
-                    "a result is bf16, which NumPy has only with the package ml_dtypes; "
+                    f"a result is {dtype.name}, which NumPy has only with the package ml_dtypes; "
                     "install it, or return x.to(fp32)"
                 ) from None
+            numpy_type = getattr(ml_dtypes, EXTENSION_NAMES[dtype])
         else:
             numpy_type = dtype.numpy_name
         try:
-            array = _empty_at_line(numpy, shape, numpy.dtype(numpy_type))
+            array = numpy.empty(shape, numpy_type)
         except (MemoryError, ValueError):
             raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
         return array.__array_interface__["data"][0], array
@@ -131,14 +114,6 @@ class TorchLibrary:
         import torch
 
         return torch.cuda.current_stream(self.ordinal).cuda_stream
-
-    def on_stream(self, handle: int) -> Any:
-        """What is allocated and copied inside belongs to this stream."""
-        import torch
-
-        if not handle:
-            return torch.cuda.stream(torch.cuda.default_stream(self.ordinal))
-        return torch.cuda.stream(torch.cuda.ExternalStream(handle, device=self.place))
 
     @staticmethod
     def finish(tensor: Any) -> Any:
@@ -169,7 +144,7 @@ class TorchLibrary:
     def empty(self, dtype: DType, shape: tuple) -> tuple[int, Any]:
         import torch
 
-        name = dtype.numpy_name or "bfloat16"
+        name = dtype.numpy_name or EXTENSION_NAMES[dtype]
         try:
             tensor = torch.empty(shape, dtype=getattr(torch, name), device=self.place)
         except RuntimeError:
@@ -193,10 +168,6 @@ class CudaArrayLibrary:
     def current_stream(self) -> int:
         get = getattr(getattr(self.namespace, "cuda", None), "get_current_stream", None)
         return int(get().ptr) if get else self.stream
-
-    def on_stream(self, handle: int) -> Any:
-        external = getattr(getattr(self.namespace, "cuda", None), "ExternalStream", None)
-        return external(handle) if external else contextlib.nullcontext()
 
     @staticmethod
     def finish(array: Any) -> Any:
@@ -244,9 +215,7 @@ def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
     if device not in _CPU_DEVICES:
         found = _DEVICE_NAMES.get(device, f"device type {device}")
         raise DeviceError(
-            f"argument '{name}': memory of {found}:{number} cannot be used through __dlpack__ alone, "
-            "expected the cpu; for cuda the array's type must have __cuda_array_interface__ or "
-            "__dlpack_c_exchange_api__"
+            f"argument '{name}': memory of {found}:{number} cannot be used yet, expected the cpu"
         )
     try:
         array = numpy.from_dlpack(value)
@@ -258,26 +227,19 @@ def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
 
 def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:
     """An array as (specification, object that keeps its memory alive, its library)."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    library: Any = NumPyLibrary()
-    if torch and isinstance(value, torch.Tensor):
+    root = root_module(value)
+    if root == "torch":
         where = value.device
         library = TorchLibrary(where.index if where.type == "cuda" else None)
-    elif numpy and isinstance(value, numpy.ndarray):
-        pass
-    elif has_exchange(value):
-        library = ExchangeLibrary(name, value)
-    elif hasattr(value, "__cuda_array_interface__"):
+        return *library.specification(name, value), library
+    if hasattr(value, "__cuda_array_interface__"):
         library = CudaArrayLibrary(value)
-    else:
+        return *library.specification(name, value), library
+    numpy = sys.modules.get("numpy")
+    library = NumPyLibrary()
+    if not (numpy and isinstance(value, numpy.ndarray)):
         value, library = _through_dlpack(name, value)
-    specification, owner = library.specification(name, value)
-    if specification[0] % DTYPES[specification[1]].itemsize:
-        raise ArgumentError(
-            f"argument '{name}': expected an address that is a multiple of the element's size, "
-            f"found {specification[0]:#x}"
-        )
-    return specification, owner, library
+    return *library.specification(name, value), library
 
 
 def byte_range(specification: tuple) -> tuple[int, int]:
