@@ -1,17 +1,20 @@
 """Arrays of other libraries: taking them apart for the runtime, and making results.
 
 A tensor is handed to the runtime as (address, element type, sizes, strides in elements), and its
-device where that is a GPU; a library makes results on the device it stands for. NumPy
-arrays and Python numbers usually never come here: the extension reads them itself.
+device where that is a GPU; a library makes results on the device it stands for. NumPy's and
+PyTorch's arrays and Python numbers usually never come here: the extension reads them itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
+from .exchange import ExchangeLibrary, has_exchange
 from .types import BY_NAME, DTYPES, EXTENSION_NAMES, DType
 
 _CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has pinned
@@ -23,6 +26,19 @@ def cuda_device(ordinal: int) -> int:
     return 0x10000 + ordinal
 
 
+def device_text(device: int) -> str:
+    return f"cuda:{device - cuda_device(0)}" if device else "the cpu"
+
+
+def _empty_at_line(numpy: Any, shape: tuple, dtype: Any) -> Any:
+    """An empty NumPy array; a large one begins at a cache line, as the extension's do."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < 1 << 16:
+        return numpy.empty(shape, dtype)
+    memory = numpy.empty(size + 63, numpy.uint8)
+    return numpy.ndarray(shape, dtype, memory, -memory.ctypes.data % 64)
+
+
 def root_module(value: Any) -> str:
     return type(value).__module__.partition(".")[0]
 
@@ -30,6 +46,8 @@ def root_module(value: Any) -> str:
 def is_array(value: Any) -> bool:
     """Whether a value is an array of some library (and not a NumPy number)."""
     if hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
+        return True
+    if has_exchange(value):
         return True
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
@@ -92,7 +110,7 @@ class NumPyLibrary:
         else:
             numpy_type = dtype.numpy_name
         try:
-            array = numpy.empty(shape, numpy_type)
+            array = _empty_at_line(numpy, shape, numpy.dtype(numpy_type))
         except (MemoryError, ValueError):
             raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
         return array.__array_interface__["data"][0], array
@@ -114,6 +132,14 @@ class TorchLibrary:
         import torch
 
         return torch.cuda.current_stream(self.ordinal).cuda_stream
+
+    def on_stream(self, handle: int) -> Any:
+        """What is allocated and copied inside belongs to this stream."""
+        import torch
+
+        if not handle:
+            return torch.cuda.stream(torch.cuda.default_stream(self.ordinal))
+        return torch.cuda.stream(torch.cuda.ExternalStream(handle, device=self.place))
 
     @staticmethod
     def finish(tensor: Any) -> Any:
@@ -169,6 +195,10 @@ class CudaArrayLibrary:
         get = getattr(getattr(self.namespace, "cuda", None), "get_current_stream", None)
         return int(get().ptr) if get else self.stream
 
+    def on_stream(self, handle: int) -> Any:
+        external = getattr(getattr(self.namespace, "cuda", None), "ExternalStream", None)
+        return external(handle) if external else contextlib.nullcontext()
+
     @staticmethod
     def finish(array: Any) -> Any:
         return array
@@ -215,7 +245,9 @@ def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
     if device not in _CPU_DEVICES:
         found = _DEVICE_NAMES.get(device, f"device type {device}")
         raise DeviceError(
-            f"argument '{name}': memory of {found}:{number} cannot be used yet, expected the cpu"
+            f"argument '{name}': memory of {found}:{number} cannot be used through __dlpack__ alone, "
+            "expected the cpu; for cuda the array's type must have __cuda_array_interface__ or "
+            "__dlpack_c_exchange_api__"
         )
     try:
         array = numpy.from_dlpack(value)
@@ -227,19 +259,26 @@ def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
 
 def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:
     """An array as (specification, object that keeps its memory alive, its library)."""
-    root = root_module(value)
-    if root == "torch":
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    library: Any = NumPyLibrary()
+    if torch and isinstance(value, torch.Tensor):
         where = value.device
         library = TorchLibrary(where.index if where.type == "cuda" else None)
-        return *library.specification(name, value), library
-    if hasattr(value, "__cuda_array_interface__"):
+    elif numpy and isinstance(value, numpy.ndarray):
+        pass
+    elif has_exchange(value):
+        library = ExchangeLibrary(name, value)
+    elif hasattr(value, "__cuda_array_interface__"):
         library = CudaArrayLibrary(value)
-        return *library.specification(name, value), library
-    numpy = sys.modules.get("numpy")
-    library = NumPyLibrary()
-    if not (numpy and isinstance(value, numpy.ndarray)):
+    else:
         value, library = _through_dlpack(name, value)
-    return *library.specification(name, value), library
+    specification, owner = library.specification(name, value)
+    if specification[0] % DTYPES[specification[1]].itemsize:
+        raise ArgumentError(
+            f"argument '{name}': expected an address that is a multiple of the element's size, "
+            f"found {specification[0]:#x}"
+        )
+    return specification, owner, library
 
 
 def byte_range(specification: tuple) -> tuple[int, int]:
