@@ -24,7 +24,12 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 SIZE_LIMIT = 40 << 20
 # The C++ interface: what a program outside the tree includes.
-CXX_HEADERS = ["tessera/Runtime.h", "tessera/RuntimeCall.h"]
+CXX_HEADERS = [
+    "tessera/Runtime.h",
+    "tessera/RuntimeCall.h",
+    "tessera/Compiler.h",
+    "tessera/CompileModule.h",
+]
 TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "python_package"]
 
 

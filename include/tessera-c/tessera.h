@@ -119,12 +119,15 @@ typedef struct tessera_compile_request {
   /// "cpu" (this machine), an architecture with features as in tessera_rt_host_target, or a GPU:
   /// "sm_90", "sm_90:tileir,aarch64" where its host is another machine than this one.
   const char *target;
-  const tessera_option *options; ///< "numerics", "matmul", "fast_math", "deterministic", …
+  /// "numerics", "matmul", "fast_math", "deterministic", …; of code generation
+  /// "optimization_level" (0 to 3), "tensor_cores", "profiling" (true or false; since ABI 1.2).
+  const tessera_option *options;
   uint64_t option_count;
   tessera_resolve_fn resolve; ///< null: the text is a whole file and resolves its names itself
   void *resolve_user;
   /// Stages whose text is wanted: "graph" "sched" "tile" "target" "explain", of a CPU "llvm" "asm",
-  /// of a GPU "tileir" and the bytes of "tileir-bytecode" "cubin".
+  /// of a GPU "tileir", the bytes of "tileir-bytecode" "cubin", "sass", and "launcher": the host side
+  /// as C++ over CUDA's driver interface.
   const char *const *stages;
   uint64_t stage_count;
   int32_t no_code; ///< stop after the last wanted stage: the result has no bundle
@@ -172,9 +175,33 @@ TESSERA_API const char *tessera_result_ir(const tessera_result *result, const ch
 /// The same with its length, for stages that are bytes. Since ABI 1.1.
 TESSERA_API const void *tessera_result_stage(const tessera_result *result, const char *stage,
                                              uint64_t *length);
-/// JSON: {"function", "target", "class": {…}, "guards": ["…"], "kernels": [{…}], "timings": {stage:
-/// milliseconds}}.
+/// JSON: {"function", "target", "class": {…}, "guards": ["…"], "kernels": [{"name", "dims": [{"name",
+/// "role", "size", "tile"}], "notes", "flops", "bytes", "programs", "predicted_us", "bound"}],
+/// "timings": {stage: milliseconds}}. Predictions are at typical sizes.
 TESSERA_API const char *tessera_result_report(const tessera_result *result);
+
+/// One kernel of the report. Since ABI 1.2.
+typedef struct tessera_kernel_dim {
+  const char *name;
+  const char *role; ///< "parallel", "stream", "inner"
+  const char *size; ///< an expression over the sizes of the arguments
+  int64_t tile;
+} tessera_kernel_dim;
+typedef struct tessera_kernel_report {
+  uint64_t struct_bytes; ///< set by the caller to sizeof(tessera_kernel_report)
+  const char *name;
+  double flops;
+  double bytes; ///< every input once, every output once
+  double programs;
+  double predicted_us;
+  const char *bound; ///< "compute", "memory", "launch"
+  const tessera_kernel_dim *dims;
+  uint64_t dim_count;
+} tessera_kernel_report;
+TESSERA_API uint64_t tessera_result_kernel_count(const tessera_result *result);
+/// TESSERA_REQUEST where there is no kernel of that number.
+TESSERA_API tessera_status tessera_result_kernel(const tessera_result *result, uint64_t index,
+                                                 tessera_kernel_report *report);
 
 /// A size (or, with dim -1, a scalar) whose value became a guard.
 typedef struct tessera_guarded {

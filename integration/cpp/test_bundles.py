@@ -36,11 +36,12 @@ MORE = [
 ]
 
 
-def run(*command: object, status: int = 0, **environment: str) -> str:
+def run(*command: object, status: int = 0, cwd: Path | None = None, **environment: str) -> str:
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,
         text=True,
+        cwd=cwd,
         env={**os.environ, **environment},
     )
     assert done.returncode == status, done.stdout + done.stderr

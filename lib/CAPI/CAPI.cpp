@@ -5,6 +5,8 @@
 #include "tessera/Bundle/Bundle.h"
 #include "tessera_rt/bundle.h"
 
+#include <cstring>
+
 using namespace tessera;
 using namespace tessera::capi;
 
@@ -120,6 +122,20 @@ const void *tessera_result_stage(const tessera_result *result, const char *stage
 }
 
 const char *tessera_result_report(const tessera_result *result) { return result->report.c_str(); }
+
+uint64_t tessera_result_kernel_count(const tessera_result *result) {
+  return result->kernels.size();
+}
+
+tessera_status tessera_result_kernel(const tessera_result *result, uint64_t index,
+                                     tessera_kernel_report *report) {
+  if (index >= result->kernels.size())
+    return TESSERA_REQUEST;
+  tessera_kernel_report found = result->kernels[index];
+  found.struct_bytes = report->struct_bytes;
+  std::memcpy(report, &found, std::min<uint64_t>(report->struct_bytes, sizeof found));
+  return TESSERA_OK;
+}
 
 uint64_t tessera_result_guarded_count(const tessera_result *result) {
   return result->compiled.info.guarded.size();

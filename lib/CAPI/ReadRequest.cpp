@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ReadRequest.h"
+#include "CodeOptions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -118,7 +119,10 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
     std::string key = text(given.options[i].key), value = text(given.options[i].value);
     if (key == "input")
       request.isIR = value == "mlir";
-    else
+    else if (isCodeOption(key)) {
+      if (!readCodeOption(key, value, request.codeOptions, error))
+        return false;
+    } else
       program.options.emplace_back(std::move(key), std::move(value));
   }
   if (given.resolve) {
@@ -130,6 +134,8 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
     std::optional<Stage> stage = stageByName(name);
     if (name == "explain")
       request.explain = true;
+    else if (name == "launcher")
+      request.launcher = true;
     else if (stage && *stage != Stage::Bundle)
       request.texts.insert(*stage);
     else

@@ -41,6 +41,22 @@ void tessera_result::addDiagnostic(const Diagnostic &diagnostic) {
     addDiagnostic(note);
 }
 
+void tessera_result::addKernel(const llvm::json::Object &kernel) {
+  auto text = [&](const llvm::json::Object &object, llvm::StringRef key) {
+    return strings.emplace_back(object.getString(key).value_or("").str()).c_str();
+  };
+  auto number = [&](llvm::StringRef key) { return kernel.getNumber(key).value_or(0); };
+  std::vector<tessera_kernel_dim> &dims = kernelDims.emplace_back();
+  if (const llvm::json::Array *list = kernel.getArray("dims"))
+    for (const llvm::json::Value &value : *list)
+      if (const llvm::json::Object *dim = value.getAsObject())
+        dims.push_back({text(*dim, "name"), text(*dim, "role"), text(*dim, "size"),
+                        dim->getInteger("tile").value_or(0)});
+  kernels.push_back({sizeof(tessera_kernel_report), text(kernel, "name"), number("flops"),
+                     number("bytes"), number("programs"), number("predicted_us"),
+                     text(kernel, "bound"), dims.data(), dims.size()});
+}
+
 void tessera_result::finish() {
   status = statusOf(compiled.outcome);
   for (const Diagnostic &diagnostic : compiled.diagnostics.all())
@@ -52,5 +68,11 @@ void tessera_result::finish() {
     stages.emplace(stageName(stage), std::move(ir));
   if (!compiled.explanation.empty())
     stages.emplace("explain", std::move(compiled.explanation));
+  if (const llvm::json::Array *list = compiled.report.getArray("kernels"))
+    for (const llvm::json::Value &value : *list)
+      if (const llvm::json::Object *kernel = value.getAsObject())
+        addKernel(*kernel);
+  if (!compiled.launcher.empty())
+    stages.emplace("launcher", std::move(compiled.launcher));
   llvm::raw_string_ostream(report) << llvm::json::Value(std::move(compiled.report));
 }

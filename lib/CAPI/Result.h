@@ -30,7 +30,9 @@ struct tessera_result {
   std::map<std::string, std::string, std::less<>> stages;
   std::string report;
   std::vector<tessera_diagnostic> diagnostics;
-  std::deque<std::string> strings; // of the diagnostics
+  std::deque<std::string> strings; // of the diagnostics and of the kernels
+  std::vector<tessera_kernel_report> kernels;
+  std::deque<std::vector<tessera_kernel_dim>> kernelDims;
   std::string text[2];             // plain, with colour
   std::vector<tessera::capi::Output> outputs;
 
@@ -39,6 +41,7 @@ struct tessera_result {
 
 private:
   void addDiagnostic(const tessera::Diagnostic &diagnostic);
+  void addKernel(const llvm::json::Object &kernel);
 };
 
 #endif

@@ -2,15 +2,24 @@
 #include "Backend.h"
 
 #include "mlir/IR/Verifier.h"
+#include "tessera/Bundle/Bundle.h"
 #include "tessera/Support/GpuDescription.h"
 
 namespace tessera {
 
 using namespace mlir;
 
-std::unique_ptr<Backend> Backend::forTarget(const std::string &name) {
-  std::unique_ptr<Backend> backend = createCpuBackend(name);
-  return backend ? std::move(backend) : createCudaTileBackend(name);
+std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeOptions &options) {
+  std::unique_ptr<Backend> backend = createCpuBackend(name, options);
+  if (!backend)
+    backend = createCudaTileBackend(name);
+  if (backend)
+    backend->codeOptions = options;
+  return backend;
+}
+
+Ceilings Backend::ceilings() const {
+  return Ceilings::ofChip(llvm::StringRef(name()).split(':').first.str(), codeOptions.tensorCores);
 }
 
 std::string Backend::supportedTargets() {
@@ -28,7 +37,7 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
       return false;
   }
   compilation.keepText();
-  if (last == Stage::Target)
+  if (last == Stage::Target && !compilation.request.launcher)
     return true;
   auto modules = compilation.getModule().getOps<target::ModuleOp>();
   if (modules.empty()) {
@@ -36,6 +45,14 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
     return false;
   }
   target::ModuleOp module = *modules.begin();
+  if (compilation.request.launcher) {
+    FailureOr<std::string> text = makeLauncher(module);
+    if (failed(text))
+      return false;
+    compilation.result.launcher = std::move(*text);
+  }
+  if (last == Stage::Target)
+    return true;
   return compilation.advance(last, [&] { return emit(compilation, module, last); });
 }
 

@@ -10,6 +10,7 @@
 #include "Compilation.h"
 #include "tessera/Analysis/CostModel.h"
 #include "tessera/Dialect/Target/IR/Target.h"
+#include "tessera/Support/Ceilings.h"
 
 #include <memory>
 
@@ -22,7 +23,8 @@ public:
   /// "cpu", a baseline ("x86-64-v3", "aarch64"), an architecture with features
   /// ("x86_64:avx2,fma"), or a GPU ("sm_90", "sm_90:tileir,aarch64" where its host is another
   /// machine than this); null for another name.
-  static std::unique_ptr<Backend> forTarget(const std::string &name);
+  static std::unique_ptr<Backend> forTarget(const std::string &name,
+                                            const CodeOptions &options = {});
   static std::string supportedTargets();
 
   /// The target as the runtime writes it.
@@ -31,6 +33,8 @@ public:
   virtual bool hasStage(Stage stage) const = 0;
   /// What the cost model knows of the machine.
   virtual MachineModel machine() const = 0;
+  /// What the machine can do at most; of a GPU by its name.
+  virtual Ceilings ceilings() const;
 
   /// Goes on from Tile or Target IR to stage `last`. False after an error.
   bool finish(Compilation &compilation, Stage last) const;
@@ -41,10 +45,12 @@ protected:
   /// Keeps the texts that are wanted of the stages after Target IR, and the bundle if that is last.
   virtual mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module,
                                    Stage last) const = 0;
+
+  CodeOptions codeOptions;
 };
 
 /// Null for a name that is none of this kind.
-std::unique_ptr<Backend> createCpuBackend(const std::string &name);
+std::unique_ptr<Backend> createCpuBackend(const std::string &name, const CodeOptions &options);
 std::unique_ptr<Backend> createCudaTileBackend(const std::string &name);
 
 } // namespace tessera

@@ -6,6 +6,7 @@
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CPU/CPU.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "llvm/TargetParser/Triple.h"
 
 #include <thread>
 
@@ -39,6 +40,10 @@ public:
 
   bool hasStage(Stage stage) const override { return stage == Stage::LLVM || stage == Stage::Asm; }
 
+  Ceilings ceilings() const override {
+    return Ceilings::ofCpu(target.describe(), std::max(1u, std::thread::hardware_concurrency()));
+  }
+
   MachineModel machine() const override {
     CpuDescription description = target.describe();
     MachineModel machine;
@@ -57,11 +62,14 @@ protected:
     manager.addPass(createCSEPass());
     if (failed(manager.run(module)))
       return failure();
-    return cpu::lowerTileToCpu(module, target);
+    if (failed(cpu::lowerTileToCpu(module, target)))
+      return failure();
+    for (auto made : module.getOps<target::ModuleOp>())
+      cpu::setCodeOptions(made, codeOptions.optimizationLevel, codeOptions.profiling);
+    return success();
   }
 
-  LogicalResult emit(Compilation &compilation, target::ModuleOp module,
-                     Stage last) const override {
+  LogicalResult emit(Compilation &compilation, target::ModuleOp module, Stage last) const override {
     // The stages below Target IR are text of LLVM's, made only when they are wanted.
     for (auto [stage, form] : {std::pair(Stage::LLVM, cpu::TextForm::OptimizedLLVM),
                                std::pair(Stage::Asm, cpu::TextForm::Assembly)}) {
@@ -87,14 +95,34 @@ private:
 
 } // namespace
 
-std::unique_ptr<Backend> createCpuBackend(const std::string &name) {
+/// The target without the tile unit (AMX), which is to a CPU what tensor cores are to a GPU.
+static cpu::CpuTarget withoutMatrixUnits(cpu::CpuTarget target) {
+  llvm::SmallVector<StringRef> features;
+  StringRef(target.features).split(features, ',', -1, /*KeepEmpty=*/false);
+  std::string kept;
+  for (StringRef feature : features)
+    if (!feature.starts_with("+amx-"))
+      kept += (kept.empty() ? "" : ",") + feature.str();
+  for (const char *feature : {"amx-tile", "amx-bf16", "amx-fp16", "amx-int8"})
+    if (llvm::Triple(target.triple).isX86())
+      kept += (kept.empty() ? "-" : ",-") + std::string(feature);
+  target.features = std::move(kept);
+  return target;
+}
+
+static std::optional<cpu::CpuTarget> targetOf(const std::string &name) {
   if (name == "cpu")
-    return std::make_unique<CpuBackend>(cpu::CpuTarget::host());
+    return cpu::CpuTarget::host();
   if (std::optional<cpu::CpuTarget> baseline = cpu::CpuTarget::baseline(name))
-    return std::make_unique<CpuBackend>(*baseline);
-  if (std::optional<cpu::CpuTarget> given = explicitTarget(name))
-    return std::make_unique<CpuBackend>(*given);
-  return nullptr;
+    return baseline;
+  return explicitTarget(name);
+}
+
+std::unique_ptr<Backend> createCpuBackend(const std::string &name, const CodeOptions &options) {
+  std::optional<cpu::CpuTarget> target = targetOf(name);
+  if (!target)
+    return nullptr;
+  return std::make_unique<CpuBackend>(options.tensorCores ? *target : withoutMatrixUnits(*target));
 }
 
 } // namespace tessera

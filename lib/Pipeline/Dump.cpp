@@ -21,7 +21,7 @@ Dump::Dump(std::string folder, const CompileRequest &request)
     last = std::max(last, *request.texts.rbegin());
   std::unique_ptr<Backend> backend = Backend::forTarget(request.target);
   for (int stage = int(Stage::Graph); stage <= int(last); ++stage)
-    if (Stage(stage) <= Stage::Target || (backend && backend->hasStage(Stage(stage))))
+    if (Stage(stage) <= Stage::Target || (backend && Stage(stage) != Stage::Sass && backend->hasStage(Stage(stage))))
       widened.texts.insert(Stage(stage));
 }
 
@@ -39,6 +39,7 @@ static llvm::StringRef extensionOf(Stage stage) {
   case Stage::Asm:
     return "s";
   case Stage::TileIR:
+  case Stage::Sass:
     return "txt";
   case Stage::TileIRBytecode:
   case Stage::Cubin:

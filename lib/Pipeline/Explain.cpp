@@ -8,8 +8,10 @@
 #include "Explain.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tessera {
@@ -42,7 +44,8 @@ std::string describe(sched::DimAttr dim) {
 
 class KernelWriter {
 public:
-  KernelWriter(sched::KernelOp kernel, llvm::raw_ostream &os) : kernel(kernel), os(os) {}
+  KernelWriter(sched::KernelOp kernel, KernelCost cost, llvm::raw_ostream &os)
+      : kernel(kernel), cost(cost), os(os) {}
 
   void write() {
     os << "kernel " << kernel.getSymName() << "\n";
@@ -53,6 +56,7 @@ public:
         writeStream(stream);
     });
     writeInner();
+    writeCost();
     if (auto notes = kernel->getAttrOfType<ArrayAttr>(kNotes))
       for (Attribute note : notes)
         os << "  - " << cast<StringAttr>(note).getValue() << "\n";
@@ -61,9 +65,48 @@ public:
 private:
   void writeTensors() {
     for (Value input : kernel.getInputs())
-      os << "  reads   " << textOf(input.getType()) << "\n";
+      os << "  reads   " << nameOf(input) << ": " << textOf(input.getType()) << "\n";
     for (Value output : kernel.getOutputs())
-      os << "  writes  " << textOf(output.getType()) << "\n";
+      os << "  writes  " << nameOf(output) << ": " << textOf(output.getType()) << "\n";
+  }
+
+  /// The argument's name, "result", or the kernel that computes what is passed on.
+  static std::string nameOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      if (auto name =
+              function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), gir::kNameAttr))
+        return name.str();
+      return "argument " + std::to_string(argument.getArgNumber());
+    }
+    for (OpOperand &use : value.getUses())
+      if (auto end = dyn_cast<func::ReturnOp>(use.getOwner()))
+        return end.getNumOperands() == 1 ? "result"
+                                         : "result " + std::to_string(use.getOperandNumber());
+    if (auto kernel = value.getDefiningOp<sched::KernelOp>())
+      return "temporary of " + kernel.getSymName().str();
+    return "value";
+  }
+
+  void writeCost() {
+    os << llvm::formatv("  predicted {0:f1} us, bound by {1}: {2} of arithmetic, {3} of memory, "
+                        "{4} programs\n",
+                        cost.microseconds, cost.bound, scaled(cost.flops, 1000, "FLOP"),
+                        scaled(cost.bytes, 1024, "B"), llvm::formatv("{0:f0}", cost.programs));
+  }
+
+  /// "1.5 GFLOP", "64.0 MiB".
+  static std::string scaled(double value, double step, StringRef unit) {
+    const char *prefixes = " KMGTP";
+    size_t power = 0;
+    while (value >= step && power < 5) {
+      value /= step;
+      ++power;
+    }
+    std::string prefix = power ? std::string(1, prefixes[power]) : "";
+    if (power && step == 1024)
+      prefix += "i";
+    return llvm::formatv("{0:f1} {1}{2}", value, prefix, unit).str();
   }
 
   void writeGrid() {
@@ -84,7 +127,8 @@ private:
         os << describe(dim);
     }
     os << "\n    visits " << range(stream.getLive());
-    if (stream.getBody().walk([](sched::MaskOp) { return WalkResult::interrupt(); })
+    if (stream.getBody()
+            .walk([](sched::MaskOp) { return WalkResult::interrupt(); })
             .wasInterrupted())
       os << ", without its masks in " << range(stream.getFull());
     os << "\n";
@@ -106,7 +150,9 @@ private:
     else if (auto accumulate = state.getDefiningOp<sched::AccumulateOp>())
       os << "running " << accumulate.getKind()
          << (accumulate.getValues().size() > 1 ? " of products" : "")
-         << (accumulate.getGauge() ? ", " + onMove(accumulate.getGauge()) + " when the maximum moves" : "");
+         << (accumulate.getGauge()
+                 ? ", " + onMove(accumulate.getGauge()) + " when the maximum moves"
+                 : "");
     else
       os << "value";
     auto type = cast<sched::ValType>(state.getType());
@@ -128,12 +174,13 @@ private:
   }
 
   sched::KernelOp kernel;
+  KernelCost cost;
   llvm::raw_ostream &os;
 };
 
 } // namespace
 
-std::string explainSchedule(ModuleOp module) {
+std::string ScheduleReader::explain(ModuleOp module) const {
   std::string text;
   llvm::raw_string_ostream os(text);
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -142,13 +189,13 @@ std::string explainSchedule(ModuleOp module) {
        << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
     for (sched::KernelOp kernel : kernels) {
       os << "\n";
-      KernelWriter(kernel, os).write();
+      KernelWriter(kernel, estimateCost(kernel, machine, ceilings), os).write();
     }
   }
   return text;
 }
 
-llvm::json::Array reportSchedule(ModuleOp module) {
+llvm::json::Array ScheduleReader::report(ModuleOp module) const {
   llvm::json::Array kernels;
   module.walk([&](sched::KernelOp kernel) {
     llvm::json::Array dims, notes;
@@ -162,9 +209,15 @@ llvm::json::Array reportSchedule(ModuleOp module) {
     if (auto list = kernel->getAttrOfType<ArrayAttr>(kNotes))
       for (Attribute note : list)
         notes.push_back(cast<StringAttr>(note).str());
+    KernelCost cost = estimateCost(kernel, machine, ceilings);
     kernels.push_back(llvm::json::Object{{"name", kernel.getSymName().str()},
                                          {"dims", std::move(dims)},
-                                         {"notes", std::move(notes)}});
+                                         {"notes", std::move(notes)},
+                                         {"flops", cost.flops},
+                                         {"bytes", cost.bytes},
+                                         {"programs", cost.programs},
+                                         {"predicted_us", cost.microseconds},
+                                         {"bound", cost.bound}});
   });
   return kernels;
 }

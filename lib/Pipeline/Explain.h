@@ -2,6 +2,7 @@
 #ifndef TESSERA_LIB_PIPELINE_EXPLAIN_H
 #define TESSERA_LIB_PIPELINE_EXPLAIN_H
 
+#include "Performance.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
@@ -9,11 +10,18 @@
 
 namespace tessera {
 
-/// The decisions in a module of Schedule IR, in words.
-std::string explainSchedule(mlir::ModuleOp module);
+/// Reads schedules for one machine.
+struct ScheduleReader {
+  MachineModel machine;
+  Ceilings ceilings;
 
-/// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […]}.
-llvm::json::Array reportSchedule(mlir::ModuleOp module);
+  /// The decisions in a module of Schedule IR, in words.
+  std::string explain(mlir::ModuleOp module) const;
+
+  /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
+  /// "flops", "bytes", "programs", "predicted_us", "bound"}; the figures are at typical sizes.
+  llvm::json::Array report(mlir::ModuleOp module) const;
+};
 
 } // namespace tessera
 

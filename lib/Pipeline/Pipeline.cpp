@@ -23,7 +23,7 @@ namespace {
 Stage lastStage(const CompileRequest &request) {
   if (request.code)
     return Stage::Bundle;
-  Stage last = request.explain ? Stage::Sched : Stage::Graph;
+  Stage last = request.launcher ? Stage::Target : request.explain ? Stage::Sched : Stage::Graph;
   return request.texts.empty() ? last : std::max(last, *request.texts.rbegin());
 }
 
@@ -72,7 +72,7 @@ void reportProgram(CompileResult &result) {
 bool walk(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
-  std::unique_ptr<Backend> backend = Backend::forTarget(request.target);
+  std::unique_ptr<Backend> backend = Backend::forTarget(request.target, request.codeOptions);
   if (!backend) {
     compilation.fail(Outcome::Unsupported, "target '" + request.target + "' is not supported, " +
                                                Backend::supportedTargets());
@@ -85,6 +85,11 @@ bool walk(Compilation &compilation) {
                                                  "'");
       return false;
     }
+  if (request.launcher && !backend->machine().isGpu) {
+    compilation.fail(Outcome::Unsupported, "stage 'launcher' does not exist for target '" +
+                                               request.target + "', only for GPUs");
+    return false;
+  }
   result.report["target"] = backend->name();
   if (!compilation.start())
     return false;
@@ -97,9 +102,10 @@ bool walk(Compilation &compilation) {
   while (true) {
     Stage at = compilation.stage();
     if (at == Stage::Sched) {
-      result.report["kernels"] = reportSchedule(compilation.getModule());
+      ScheduleReader reader{backend->machine(), backend->ceilings()};
+      result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
-        result.explanation = explainSchedule(compilation.getModule());
+        result.explanation = reader.explain(compilation.getModule());
     }
     compilation.keepText();
     if (at >= last)

@@ -7,6 +7,7 @@
 #include "tessera/Support/Diagnostics.h"
 
 #include <algorithm>
+#include <cctype>
 
 using namespace tessera;
 
@@ -210,6 +211,13 @@ std::string_view tessera::closestName(std::string_view name,
                                       std::span<const std::string_view> candidates) {
   if (name.empty() || name.size() > 64)
     return {};
+  auto sameLetter = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  // A slip of the shift key first: 't' is nearer to 'T' than to 'gt'.
+  for (std::string_view candidate : candidates)
+    if (std::equal(name.begin(), name.end(), candidate.begin(), candidate.end(), sameLetter))
+      return candidate;
   unsigned limit = std::max<unsigned>(1, (name.size() + 1) / 3);
   std::string_view best;
   for (std::string_view candidate : candidates) {

@@ -30,6 +30,9 @@ struct Options {
   std::vector<std::string> architectures;
   std::string header; // FILE
 
+  // devices
+  bool json = false;
+
   // run
   uint64_t seed = 0;
   bool check = false;
@@ -41,7 +44,7 @@ int compile(const Options &options);
 int explain(const Options &options);
 int run(const Options &options);
 int build(const Options &options);
-int devices();
+int devices(const Options &options);
 
 /// Writes "tessera: error: MESSAGE" and returns `Usage`.
 int usageError(const std::string &message);

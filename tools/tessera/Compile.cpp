@@ -1,4 +1,4 @@
-//===- Compile.cpp - `tessera compile`, `tessera explain`, `tessera devices` ===//
+//===- Compile.cpp - `tessera compile` and `tessera explain` --------------===//
 #include "Program.h"
 
 #include <cstdio>
@@ -48,11 +48,6 @@ int explain(const Options &options) {
   if (status != TESSERA_OK)
     return exitStatus(status);
   return emitStage(result.get(), "explain", options);
-}
-
-int devices() {
-  const char *text = tessera_devices();
-  return writeOutput("-", text, std::strlen(text)) ? Success : Failure;
 }
 
 } // namespace tessera::cli

@@ -16,9 +16,9 @@ namespace tessera::cli {
 namespace {
 
 /// What --option knows, as the Python package's options.
-const char *const optionNames[] = {"numerics",        "matmul", "fast_math", "deterministic",
-                                   "batch_invariant", "accum",  "via",       "alignment",
-                                   "indices"};
+const char *const optionNames[] = {
+    "numerics", "matmul",    "fast_math", "deterministic",      "batch_invariant", "accum",
+    "via",      "alignment", "indices",   "optimization_level", "tensor_cores",    "profiling"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
@@ -39,7 +39,8 @@ bool looksLikeIR(std::string_view text) {
                      [&](std::string_view head) { return text.starts_with(head); });
 }
 
-/// A dimension of the class of sizes that share code with this one; a divisor other than 0 is given.
+/// A dimension of the class of sizes that share code with this one; a divisor other than 0 is
+/// given.
 tessera_dim dimOf(int64_t size, int64_t divisor) {
   tessera_rt_size_class sizes = tessera_rt_classify_size(size);
   tessera_dim dim = {};

@@ -23,12 +23,15 @@ const char *const programHelp = "FILE or FILE::FUNCTION; .py and .tsr hold progr
 void addProgramOptions(CLI::App &command, Options &options) {
   command.add_option("program", options.program, programHelp)->required();
   command
-      .add_option("--arg,-a", options.arguments,
-                  "an argument: q=fp16[2,16,1024,64], of any size x=fp32[S,64], a view x=fp32[64,8:-2] "
-                  "(size:step), n=3, scale=0.5, on=true")
+      .add_option(
+          "--arg,-a", options.arguments,
+          "an argument: q=fp16[2,16,1024,64], of any size x=fp32[S,64], a view x=fp32[64,8:-2] "
+          "(size:step), n=3, scale=0.5, on=true")
       ->take_all()
       ->expected(1);
-  command.add_option("--target", options.target, "cpu, an architecture with features, or a GPU such as sm_90")
+  command
+      .add_option("--target", options.target,
+                  "cpu, an architecture with features, or a GPU such as sm_90")
       ->capture_default_str();
   command.add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
       ->take_all()
@@ -46,7 +49,7 @@ CLI::App *addCompile(CLI::App &app, Options &options) {
                    "write this stage as text, or the bundle; default: the bundle if -o names a "
                    "file, else the program is only checked")
       ->check(CLI::IsMember({"graph", "sched", "tile", "target", "llvm", "asm", "bundle", "ptx",
-                             "tileir", "tileir-bytecode", "cubin", "sass"}));
+                             "tileir", "tileir-bytecode", "cubin", "sass", "launcher"}));
   command->add_option("--via", options.via, "the road to NVIDIA's machine code")
       ->check(CLI::IsMember({"auto", "tileir", "ptx"}))
       ->capture_default_str();
@@ -86,9 +89,10 @@ CLI::App *addBuild(CLI::App &app, Options &options) {
       ->take_all()
       ->expected(1);
   command
-      ->add_option("--arch", options.architectures,
-                   "machines: GPUs (sm_80, sm_90, …), x86_64, aarch64; a GPU's code is for hosts of "
-                   "the architectures beside it")
+      ->add_option(
+          "--arch", options.architectures,
+          "machines: GPUs (sm_80, sm_90, …), x86_64, aarch64; a GPU's code is for hosts of "
+          "the architectures beside it")
       ->delimiter(',')
       ->required();
   command->add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
@@ -100,6 +104,12 @@ CLI::App *addBuild(CLI::App &app, Options &options) {
   command->add_option("-o,--output", options.output, "the file to write")->required();
   command->add_option("--header", options.header,
                       "write a C++ header with a typed function for each function of the bundle");
+  return command;
+}
+
+CLI::App *addDevices(CLI::App &app, Options &options) {
+  CLI::App *command = app.add_subcommand("devices", "what this machine has");
+  command->add_flag("--json", options.json, "as JSON, with all that is known");
   return command;
 }
 
@@ -141,7 +151,7 @@ int main(int argc, char **argv) {
   commands[addRun(app, options)] = [&] { return run(options); };
   commands[addExplain(app, options)] = [&] { return explain(options); };
   commands[addBuild(app, options)] = [&] { return build(options); };
-  commands[app.add_subcommand("devices", "what this machine has")] = [] { return devices(); };
+  commands[addDevices(app, options)] = [&] { return devices(options); };
   addPlanned(app, commands);
 
   try {

@@ -110,6 +110,9 @@ TEST(Diagnostics, Utf8) {
 TEST(Diagnostics, ClosestName) {
   std::string_view names[] = {"softmax", "log_softmax", "matmul", "sum", "exp", "exp2"};
   EXPECT_EQ(closestName("sofmax", names), "softmax");
+  const std::string_view letters[] = {"gt", "T", "mT"};
+  EXPECT_EQ(closestName("t", letters), "T");
+  EXPECT_EQ(closestName("mt", letters), "mT");
   EXPECT_EQ(closestName("mutmal", names), "matmul");
   EXPECT_EQ(closestName("exq", names), "exp");
   EXPECT_EQ(closestName("zzz", names), "");

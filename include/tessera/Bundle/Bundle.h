@@ -44,6 +44,10 @@ llvm::json::Array describeSignatures(target::ModuleOp module, const std::string 
 std::optional<std::string> makeHeader(const std::string &manifest, const std::string &name,
                                       std::string &error);
 
+/// The host side of a GPU's programs as C++ over CUDA's driver interface: binds sizes, checks guards,
+/// computes grids and launches. For people to read and for programs that take no runtime of ours.
+mlir::FailureOr<std::string> makeLauncher(target::ModuleOp module);
+
 /// One bundle with the functions of all, in their order. On failure `error` says what is wrong.
 std::optional<std::vector<uint8_t>> mergeBundles(llvm::ArrayRef<llvm::ArrayRef<uint8_t>> bundles,
                                                  std::string &error);

@@ -4,6 +4,7 @@
 //
 //   source → graph → sched → tile → target → llvm → asm → bundle                        CPUs
 //                                         → tileir → tileir-bytecode → cubin → bundle    GPUs
+//                                                                             → sass
 //
 // A request starts from source text, or from the IR text of any stage up to target: a dump that was
 // edited continues from there. The texts of stages are made only when they are asked for. Every
@@ -32,7 +33,19 @@ class DialectRegistry;
 
 namespace tessera {
 
-enum class Stage { Graph, Sched, Tile, Target, LLVM, Asm, TileIR, TileIRBytecode, Cubin, Bundle };
+enum class Stage {
+  Graph,
+  Sched,
+  Tile,
+  Target,
+  LLVM,
+  Asm,
+  TileIR,
+  TileIRBytecode,
+  Cubin,
+  Sass,
+  Bundle,
+};
 
 /// "graph", "sched", …
 std::string_view stageName(Stage stage);
@@ -46,6 +59,13 @@ enum class Outcome {
   Internal,    ///< a fault of the compiler
 };
 
+/// How machine code is made, for any target.
+struct CodeOptions {
+  unsigned optimizationLevel = 3; ///< 0 to 3, of LLVM and of NVIDIA's assembler
+  bool tensorCores = true;        ///< matrix units may be used: tensor cores, a CPU's tile unit
+  bool profiling = false;         ///< code says where it comes from; calls are timed
+};
+
 struct CompileRequest {
   /// Source text, the function, its arguments' types, options.
   Request program;
@@ -53,10 +73,13 @@ struct CompileRequest {
   bool isIR = false;
   /// "cpu" for this machine, an architecture with features: "x86_64:avx2,fma", or a GPU: "sm_90".
   std::string target = "cpu";
+  CodeOptions codeOptions;
   /// Stages whose text is wanted.
   std::set<Stage> texts;
   /// The scheduler's decisions in words are wanted.
   bool explain = false;
+  /// The host side as C++ is wanted, of a GPU.
+  bool launcher = false;
   /// A bundle is wanted; otherwise the walk ends with the last wanted text.
   bool code = true;
 };
@@ -67,6 +90,7 @@ struct CompileResult {
   FrontendInfo info;
   std::map<Stage, std::string> texts; ///< bytes for the stages tileir-bytecode and cubin
   std::string explanation;
+  std::string launcher;
   std::vector<uint8_t> bundle;
   /// {"function", "target", "class", "guards", "kernels", "timings"}, see tessera_result_report.
   llvm::json::Object report;

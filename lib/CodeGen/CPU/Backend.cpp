@@ -39,6 +39,23 @@ void LLVMInitializeAArch64TargetMC();
 void LLVMInitializeAArch64AsmPrinter();
 }
 
+static constexpr StringRef kLevel = "tessera_target.optimization_level";
+static constexpr StringRef kProfiling = "tessera_target.profiling";
+static constexpr unsigned kUsualLevel = 2;
+
+void cpu::setCodeOptions(target::ModuleOp module, unsigned optimizationLevel, bool profiling) {
+  Builder builder(module.getContext());
+  if (optimizationLevel < kUsualLevel)
+    module->setAttr(kLevel, builder.getI64IntegerAttr(optimizationLevel));
+  if (profiling)
+    module->setAttr(kProfiling, builder.getUnitAttr());
+}
+
+static unsigned levelOf(target::ModuleOp module) {
+  auto level = module->getAttrOfType<IntegerAttr>(kLevel);
+  return level ? unsigned(level.getInt()) : kUsualLevel;
+}
+
 std::unique_ptr<llvm::TargetMachine> cpu::createTargetMachine(target::ModuleOp module) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -62,7 +79,7 @@ std::unique_ptr<llvm::TargetMachine> cpu::createTargetMachine(target::ModuleOp m
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, module.getCpu(), module.getFeatures(), options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel(std::min(levelOf(module), kUsualLevel))));
 }
 
 /// Rewrites a loop to its rotated form: a test before the first iteration and one after each.
@@ -174,7 +191,7 @@ std::unique_ptr<llvm::Module> cpu::translateKernels(target::ModuleOp module,
     function.addFnAttr("prefer-vector-width", "512");
     function.addFnAttr("no-builtins");
     function.addFnAttr(llvm::Attribute::NoUnwind);
-    function.addFnAttr("frame-pointer", "none");
+    function.addFnAttr("frame-pointer", module->hasAttr(kProfiling) ? "all" : "none");
     for (unsigned i : {0u, 3u}) {
       function.addParamAttr(i, llvm::Attribute::NoAlias);
       function.addParamAttr(i, llvm::Attribute::ReadOnly);
@@ -184,6 +201,8 @@ std::unique_ptr<llvm::Module> cpu::translateKernels(target::ModuleOp module,
 }
 
 void cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  if (machine.getOptLevel() == llvm::CodeGenOptLevel::None)
+    return;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graph;

@@ -129,7 +129,7 @@ LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
   bool fits = isFloat ? elementOf(lhs) == elementOf(rhs)
                       : elementOf(lhs).getIntOrFloatBitWidth() == 8 &&
                             elementOf(rhs).getIntOrFloatBitWidth() == 8;
-  if (!fits) {
+  if (!fits || !options.tensorCores) {
     lhs = mma.getLhs();
     rhs = mma.getRhs();
   }

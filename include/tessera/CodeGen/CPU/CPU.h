@@ -50,6 +50,10 @@ mlir::LogicalResult lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &targe
 /// Lowers the tile kernels of `module` only; the functions are left alone.
 mlir::FailureOr<target::ModuleOp> lowerKernelsToCpu(mlir::ModuleOp module, const CpuTarget &target);
 
+/// How LLVM is asked for code, kept as attributes of the module: from `optimizationLevel` 0, no
+/// passes, to 2, the usual; `profiling`: frame pointers, so that profilers can walk the stack.
+void setCodeOptions(target::ModuleOp module, unsigned optimizationLevel, bool profiling);
+
 /// Machine code for the kernels of a tessera_target.module.
 mlir::FailureOr<Image> emitImage(target::ModuleOp module);
 

@@ -160,4 +160,25 @@ def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileWidenProducts : Pass<"tile-widen-products"> {
+  let summary = "make products of narrow types from products of f32, which need no tensor cores";
+  let description = [{
+    For compilations that may not use tensor cores. Floats of 16 bits and fewer are exact in f32, so only the order of
+    additions may change. Bytes are exact in f32, too, and so are the sums of a tile that is at most 256 deep (of f64
+    where it is deeper); the accumulator stays an integer.
+
+    Before:
+    ```mlir
+    %d = tile.mma %a, %b, %c : (tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+    After:
+    ```mlir
+    %0 = tile.cast %a : tensor<64x32xbf16> -> tensor<64x32xf32>
+    %1 = tile.cast %b : tensor<32x64xbf16> -> tensor<32x64xf32>
+    %d = tile.mma %0, %1, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 #endif

@@ -1,0 +1,244 @@
+//===- Compiler.h - The compiler in process, from C++ ----------*- C++ -*-===//
+//
+// Compiles source text, or the IR text of any stage, for a CPU or a GPU, and gives back what came
+// of it: a bundle to call or to keep, machine code, the host launcher, the performance report, or
+// diagnostics. Header-only over the C ABI of libtessera (tessera-c/tessera.h); C++17, no LLVM.
+//
+//   tessera::Program program;
+//   program.source = "…";
+//   program.arguments = {tessera::tensor("x", TESSERA_RT_FP32, {tessera::anySize, 1024})};
+//   tessera::TargetLoweringOptions options;
+//   options.platform = tessera::Platform::CUDA;
+//   options.architecture = "sm_90";
+//   tessera::Compilation result = tessera::compile(program, options);
+//   if (!result)
+//     std::fputs(result.text().c_str(), stderr);
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_COMPILER_H
+#define TESSERA_COMPILER_H
+
+#include "tessera-c/tessera.h"
+#include "tessera/Runtime.h"
+
+#include <map>
+
+namespace tessera {
+
+/// \name What is compiled
+/// @{
+enum class Platform { CPU, CUDA };
+
+/// For which machine code is made, and how.
+struct TargetLoweringOptions {
+  Platform platform = Platform::CPU;
+  /// Of a CPU: "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", or an architecture with features,
+  /// "x86_64:avx2,fma"; empty: this machine. Of CUDA: "sm_80", "sm_90", …, with the architecture of
+  /// its host where that is another one, "sm_90:tileir,aarch64"; empty: the GPU of this machine.
+  std::string architecture;
+  /// 0: as quick to compile as can be, no optimisation of machine code; 3: the best code. Passed to
+  /// LLVM (0 none, 1 less, from 2 on its usual) and to NVIDIA's assembler.
+  unsigned optimizationLevel = 3;
+  /// Matrix products may use tensor cores (of a CPU: its tile unit). Without them products of
+  /// narrow types are made from products of fp32.
+  bool tensorCores = true;
+  /// Code for profilers: line tables of GPU code, frame pointers of CPU code; kernels are timed
+  /// when they run (tessera_rt_set_profiling), and Compilation::report says what was expected.
+  bool profiling = false;
+};
+
+/// A size of an argument that is not known when it is compiled.
+inline constexpr int64_t anySize = -1;
+
+/// What is known of one argument.
+struct ArgumentType {
+  std::string name;
+  tessera_argument_kind kind = TESSERA_ARGUMENT_TENSOR;
+  tessera_rt_dtype dtype = TESSERA_RT_FP32;
+  std::vector<int64_t> sizes;    ///< of a tensor; anySize
+  std::vector<int64_t> divisors; ///< of sizes that are any: what divides them; empty: nothing
+  bool dense = true;             ///< row-major without gaps; otherwise any strides
+  bool exact = false;            ///< code for these sizes alone, not for the class of each
+};
+inline ArgumentType tensor(std::string name, tessera_rt_dtype dtype, std::vector<int64_t> sizes) {
+  return {std::move(name), TESSERA_ARGUMENT_TENSOR, dtype, std::move(sizes), {}, true, false};
+}
+/// A number that is given at run time: TESSERA_ARGUMENT_INT, _FLOAT or _BOOL.
+inline ArgumentType scalar(std::string name, tessera_argument_kind kind) {
+  return {std::move(name), kind, TESSERA_RT_FP32, {}, {}, true, false};
+}
+
+/// A text and which function of it is wanted.
+struct Program {
+  std::string source;
+  std::string file = "program.tsr";    ///< for diagnostics
+  std::string function;                ///< empty: the only one of the text
+  bool isModule = false;               ///< the text is MLIR of a stage (gir, sched, tile, target)
+  std::vector<ArgumentType> arguments; ///< a module has its own
+  std::vector<std::pair<std::string, std::string>> options; ///< "numerics", "matmul", …
+};
+/// @}
+
+/// \name What comes of it
+/// @{
+/// What the compiler expects of one kernel, at the sizes that it takes as typical.
+struct KernelReport {
+  std::string name;
+  double flops = 0;
+  double bytes = 0;    ///< every input once, every output once
+  double programs = 0; ///< of the grid
+  double predictedMicroseconds = 0;
+  std::string bound;                    ///< "compute", "memory", "launch"
+  std::map<std::string, int64_t> tiles; ///< by dimension
+};
+
+class Compilation {
+public:
+  struct Diagnostic {
+    tessera_severity severity;
+    std::string file, message;
+    int line, column; ///< from 1; 0: no place
+  };
+
+  explicit Compilation(tessera_result *result, bool profiling = false)
+      : result(result), profiling(profiling) {}
+
+  explicit operator bool() const { return status() == TESSERA_OK; }
+  tessera_status status() const { return tessera_result_status(result.get()); }
+  /// The diagnostics as clang would print them.
+  std::string text() const { return tessera_result_text(result.get(), 0); }
+  std::vector<Diagnostic> diagnostics() const {
+    std::vector<Diagnostic> all;
+    for (uint64_t i = 0, n = tessera_result_diagnostic_count(result.get()); i < n; ++i) {
+      tessera_diagnostic one = tessera_result_diagnostic(result.get(), i);
+      all.push_back({static_cast<tessera_severity>(one.severity), one.file ? one.file : "",
+                     one.message ? one.message : "", one.line, one.column});
+    }
+    return all;
+  }
+
+  /// The bundle: load it with tessera::Module, or write it to a file.
+  std::string bundle() const {
+    uint64_t length = 0;
+    const void *bytes = tessera_result_bundle(result.get(), &length);
+    return std::string(static_cast<const char *>(bytes), bytes ? length : 0);
+  }
+  /// Loaded for calls; they are timed from now on if the compilation was for profiling.
+  Module load(Device device = {}) const {
+    if (profiling)
+      tessera_rt_set_profiling(1);
+    std::string bytes = bundle();
+    return Module(bytes.data(), bytes.size(), device);
+  }
+  /// A stage that was asked for: "graph", …, "cubin", "launcher"; empty where it was not reached.
+  std::string stage(const std::string &name) const {
+    uint64_t length = 0;
+    const void *bytes = tessera_result_stage(result.get(), name.c_str(), &length);
+    return std::string(static_cast<const char *>(bytes), bytes ? length : 0);
+  }
+  /// The performance report as JSON; see tessera_result_report.
+  std::string reportJson() const { return tessera_result_report(result.get()); }
+  std::vector<KernelReport> report() const {
+    std::vector<KernelReport> kernels;
+    for (uint64_t i = 0, n = tessera_result_kernel_count(result.get()); i < n; ++i) {
+      tessera_kernel_report one = {};
+      one.struct_bytes = sizeof(one);
+      tessera_result_kernel(result.get(), i, &one);
+      KernelReport &kernel = kernels.emplace_back();
+      kernel.name = one.name;
+      kernel.flops = one.flops;
+      kernel.bytes = one.bytes;
+      kernel.programs = one.programs;
+      kernel.predictedMicroseconds = one.predicted_us;
+      kernel.bound = one.bound;
+      for (uint64_t d = 0; d < one.dim_count; ++d)
+        kernel.tiles[one.dims[d].name] = one.dims[d].tile;
+    }
+    return kernels;
+  }
+
+private:
+  struct Release {
+    void operator()(tessera_result *result) const { tessera_result_release(result); }
+  };
+  std::unique_ptr<tessera_result, Release> result;
+  bool profiling;
+};
+/// @}
+
+/// The compiler's name for a target. Throws Error where no GPU can be asked for its name.
+inline std::string targetName(const TargetLoweringOptions &options) {
+  if (!options.architecture.empty() || options.platform == Platform::CPU)
+    return options.architecture.empty() ? "cpu" : options.architecture;
+  tessera_rt_device_info info = {};
+  info.struct_bytes = sizeof(info);
+  check(tessera_rt_device_get_info(TESSERA_RT_DEVICE_CUDA(0), &info));
+  return info.target;
+}
+
+/// Compiles one function. `stages` are those whose text or bytes are wanted: "graph" "sched" "tile"
+/// "target" "explain", of CPUs "llvm" "asm", of GPUs "tileir" "tileir-bytecode" "cubin" "sass"
+/// "launcher". Without `code` the compilation ends at the last of them. Threads may compile at
+/// once.
+inline Compilation compile(const Program &program, const TargetLoweringOptions &options = {},
+                           const std::vector<std::string> &stages = {}, bool code = true) {
+  std::vector<std::vector<tessera_dim>> dims;
+  std::vector<tessera_argument> arguments;
+  for (const ArgumentType &type : program.arguments) {
+    dims.emplace_back();
+    for (size_t d = 0; d < type.sizes.size(); ++d) {
+      tessera_rt_size_class sizes = tessera_rt_classify_size(type.sizes[d]);
+      bool isAny = type.sizes[d] == anySize;
+      int64_t divisor = isAny && d < type.divisors.size() ? type.divisors[d] : sizes.divisor;
+      dims.back().push_back(
+          {type.sizes[d], divisor, sizes.bound, sizes.fixed || (type.exact && !isAny), 0});
+    }
+    tessera_argument argument = {};
+    argument.struct_bytes = sizeof(argument);
+    argument.name = type.name.c_str();
+    argument.kind = type.kind;
+    argument.dtype = type.dtype;
+    argument.rank = static_cast<int32_t>(type.sizes.size());
+    argument.unit_stride_dim = type.dense ? argument.rank - 1 : -1;
+    argument.contiguous = type.dense;
+    arguments.push_back(argument);
+  }
+  for (size_t i = 0; i < arguments.size(); ++i)
+    arguments[i].dims = dims[i].data();
+
+  std::string level = std::to_string(options.optimizationLevel);
+  std::vector<tessera_option> settings = {{"optimization_level", level.c_str()},
+                                          {"tensor_cores", options.tensorCores ? "true" : "false"},
+                                          {"profiling", options.profiling ? "true" : "false"}};
+  if (program.isModule)
+    settings.push_back({"input", "mlir"});
+  for (const auto &[key, value] : program.options)
+    settings.push_back({key.c_str(), value.c_str()});
+  std::vector<const char *> wanted;
+  for (const std::string &stage : stages)
+    wanted.push_back(stage.c_str());
+
+  std::string target = targetName(options);
+  tessera_compile_request request = {};
+  request.struct_bytes = sizeof(request);
+  request.source = program.source.data();
+  request.source_bytes = program.source.size();
+  request.file = program.file.c_str();
+  request.first_line = 1;
+  request.function = program.function.empty() ? nullptr : program.function.c_str();
+  request.arguments = arguments.data();
+  request.argument_count = arguments.size();
+  request.target = target.c_str();
+  request.options = settings.data();
+  request.option_count = settings.size();
+  request.stages = wanted.data();
+  request.stage_count = wanted.size();
+  request.no_code = !code;
+  tessera_result *result = nullptr;
+  tessera_compile(&request, &result);
+  return Compilation(result, options.profiling);
+}
+
+} // namespace tessera
+
+#endif // TESSERA_COMPILER_H

@@ -1,0 +1,418 @@
+//===- Launcher.cpp - Host programs as readable CUDA C++ ------------------===//
+//
+// A host program is data that the runtime interprets; here it is written out as a C++ struct: slots
+// are its members, `bind` computes them and checks the guards, `launch` is the list of steps. Sizes
+// are not checked for overflow, and temporaries do not share memory, as the runtime's do.
+//
+//===----------------------------------------------------------------------===//
+#include "Names.h"
+#include "tessera/Bundle/Bundle.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace tessera;
+using llvm::formatv;
+
+namespace {
+
+constexpr StringRef kPreamble = R"cpp(#include <cuda.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+namespace {0} {
+
+/// A tensor on the GPU. Strides count elements.
+template <int Rank> struct Tensor {
+  CUdeviceptr data;
+  int64_t sizes[Rank ? Rank : 1];
+  int64_t strides[Rank ? Rank : 1];
+};
+
+/// Division that rounds down, division that rounds up, and the rest of the former.
+inline int64_t floordiv(int64_t a, int64_t b) {
+  return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : -floordiv(-a, b); }
+inline int64_t mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - floordiv(a, b) * b; }
+
+/// A message about the arguments, for the calling thread.
+inline const char *fail(const char *format, ...) {
+  static thread_local char text[512];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  return text;
+}
+
+/// The bits of a number, as a kernel's parameter.
+template <typename T> uint64_t bitsOf(T value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+inline uint64_t bitsOfBf16(double value) {
+  uint64_t bits = bitsOf(static_cast<float>(value));
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+)cpp";
+
+class LauncherWriter {
+public:
+  explicit LauncherWriter(const rt::Program &program) : program(program), os(text) {}
+
+  std::string write() {
+    for (const rt::Slot &slot : program.slots)
+      slotNames.push_back(slotName(slot));
+    writeCode();
+    os << "/// One call: `bind`, then `launch` with memory for the results.\nstruct Call {\n";
+    for (const std::string &slot : slotNames)
+      os << "  int64_t " << slot << ";\n";
+    for (auto [i, result] : llvm::enumerate(program.results))
+      os << "  int64_t result" << i << "_sizes[" << std::max<size_t>(1, result.sizes.size())
+         << "];\n";
+    os << "  int64_t temporary_bytes;\n\n";
+    writeBind();
+    os << "\n";
+    writeLaunch();
+    os << "};\n\n";
+    return text;
+  }
+
+private:
+  std::string slotName(const rt::Slot &slot) const {
+    std::string argument =
+        slot.arg < program.arguments.size() ? identifier(program.arguments[slot.arg].name) : "";
+    switch (slot.source) {
+    case rt::Slot::ArgSize:
+      return formatv("{0}_size_{1}", argument, slot.dim);
+    case rt::Slot::ArgStride:
+      return formatv("{0}_stride_{1}", argument, slot.dim);
+    case rt::Slot::ArgInt:
+      return argument + "_value";
+    case rt::Slot::ArgAddress:
+      return argument + "_address";
+    case rt::Slot::Device:
+      return slot.dim == uint32_t(rt::DeviceFact::Multiprocessors) ? "multiprocessors" : "l2_bytes";
+    case rt::Slot::Derived:
+      break;
+    }
+    return formatv("derived_{0}", slotNames.size());
+  }
+
+  std::string textOf(const rt::Expr &expr) const;
+
+  void writeCode() {
+    os << "/// The kernels of a cubin.\nstruct Code {\n  CUlibrary library = nullptr;\n"
+       << "  CUkernel kernels[" << std::max<size_t>(1, program.kernels.size()) << "] = {};\n\n"
+       << "  CUresult load(const void *cubin) {\n"
+       << "    CUresult result = cuLibraryLoadData(&library, cubin, nullptr, nullptr, 0, nullptr, "
+          "nullptr, 0);\n";
+    for (auto [i, kernel] : llvm::enumerate(program.kernels))
+      os << "    if (result == CUDA_SUCCESS)\n      result = cuLibraryGetKernel(&kernels[" << i
+         << "], library, \"" << kernel << "\");\n";
+    os << "    return result;\n  }\n  CUresult unload() { return cuLibraryUnload(library); "
+          "}\n};\n\n";
+  }
+
+  /// "const Tensor<2> &q, double scale"; those that the body does not use have no name.
+  std::string parameters(StringRef body) const {
+    std::string list;
+    for (const rt::Argument &argument : program.arguments) {
+      std::string type = argument.kind == rt::Argument::Tensor
+                             ? formatv("const Tensor<{0}> &", argument.rank).str()
+                         : argument.kind == rt::Argument::Float ? "double "
+                         : argument.kind == rt::Argument::Int   ? "int64_t "
+                                                                : "bool ";
+      std::string name = identifier(argument.name);
+      list += (list.empty() ? "" : ", ") + type + (uses(body, name) ? name : "/*" + name + "*/");
+    }
+    return list;
+  }
+
+  static bool uses(StringRef body, StringRef name) {
+    auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    for (size_t at = body.find(name); at != StringRef::npos; at = body.find(name, at + 1)) {
+      StringRef after = body.substr(at + name.size());
+      if ((at == 0 || !isPart(body[at - 1])) && (after.empty() || !isPart(after.front())))
+        return true;
+    }
+    return false;
+  }
+
+  /// What `write` writes, apart from the text so far.
+  std::string bodyOf(llvm::function_ref<void()> write) {
+    std::string before = std::move(text);
+    text.clear();
+    write();
+    std::string body = std::move(text);
+    text = std::move(before);
+    return body;
+  }
+
+  void writeBind() {
+    std::string body = bodyOf([&] {
+      for (auto [i, slot] : llvm::enumerate(program.slots))
+        writeSlot(slot, slotNames[i]);
+      for (const rt::Guard &guard : program.guards)
+        writeGuard(guard);
+      for (auto [i, result] : llvm::enumerate(program.results))
+        for (auto [d, size] : llvm::enumerate(result.sizes))
+          os << "    result" << i << "_sizes[" << d << "] = " << textOf(size) << ";\n";
+      os << "    temporary_bytes = 0;\n";
+      for (const rt::Temporary &temporary : program.temporaries)
+        os << "    temporary_bytes += ceildiv(" << textOf(temporary.bytes) << ", 256) * 256;\n";
+    });
+    os << "  /// Null, or what is wrong with the arguments.\n  const char *bind("
+       << parameters(body) << ") {\n"
+       << body << "    return nullptr;\n  }\n";
+  }
+
+  void writeSlot(const rt::Slot &slot, const std::string &member) {
+    os << "    ";
+    std::string argument =
+        slot.arg < program.arguments.size() ? identifier(program.arguments[slot.arg].name) : "";
+    switch (slot.source) {
+    case rt::Slot::ArgSize:
+      os << member << " = " << argument << ".sizes[" << slot.dim << "];\n";
+      return;
+    case rt::Slot::ArgStride:
+      os << member << " = " << argument << ".strides[" << slot.dim << "];\n";
+      return;
+    case rt::Slot::ArgInt:
+      os << member << " = " << argument << ";\n";
+      return;
+    case rt::Slot::ArgAddress:
+      os << member << " = int64_t(" << argument << ".data);\n";
+      return;
+    case rt::Slot::Derived:
+      os << member << " = " << textOf(slot.expr) << ";\n";
+      return;
+    case rt::Slot::Device:
+      os << "{\n      CUdevice device;\n      int value = 0;\n"
+         << "      if (cuCtxGetDevice(&device) != CUDA_SUCCESS ||\n"
+         << "          cuDeviceGetAttribute(&value, "
+         << (member == "l2_bytes" ? "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE"
+                                  : "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT")
+         << ", device) != CUDA_SUCCESS)\n        return \"no current CUDA context\";\n      "
+         << member << " = value;\n    }\n";
+      return;
+    }
+  }
+
+  void writeGuard(const rt::Guard &guard) {
+    std::string format, values;
+    StringRef rest = guard.message;
+    while (!rest.empty()) {
+      auto [before, after] = rest.split('{');
+      format += llvm::join(llvm::split(before, "%"), "%%");
+      unsigned index = 0;
+      if (before.size() == rest.size())
+        break;
+      if (after.consumeInteger(10, index) || !after.consume_front("}") ||
+          index >= guard.operands.size()) {
+        format += '{';
+      } else {
+        format += "%lld";
+        values += ", (long long)(" + textOf(guard.operands[index]) + ")";
+      }
+      rest = after;
+    }
+    std::string check;
+    llvm::raw_string_ostream stream(check);
+    stream << "    if (!(" << textOf(guard.condition) << "))\n      return fail(\"";
+    llvm::printEscapedString(format, stream);
+    stream << "\"" << values << ");\n";
+    if (guardTexts.insert(check).second)
+      os << check;
+  }
+
+  std::string wordOf(const rt::Word &word) const {
+    auto address = [&](const std::string &base) {
+      bool plain = word.expr.empty() ||
+                   (word.expr.code.size() == 1 && word.expr.code[0].op == rt::ExprOp::Const &&
+                    word.expr.code[0].operand == 0);
+      return "uint64_t(" + base + ")" + (plain ? "" : " + uint64_t(" + textOf(word.expr) + ")");
+    };
+    switch (word.kind) {
+    case rt::Word::ArgAddress:
+      return address(identifier(program.arguments[word.index].name) + ".data");
+    case rt::Word::ResultAddress:
+      return address("result" + std::to_string(word.index));
+    case rt::Word::TempAddress:
+      return address("temporary" + std::to_string(word.index));
+    case rt::Word::Integer:
+      return "uint64_t(" + textOf(word.expr) + ")";
+    case rt::Word::Scalar:
+      break;
+    }
+    std::string argument = identifier(program.arguments[word.index].name);
+    switch (word.dtype) {
+    case rt::DType::FP64:
+      return "bitsOf(double(" + argument + "))";
+    case rt::DType::FP32:
+      return "bitsOf(float(" + argument + "))";
+    case rt::DType::FP16:
+      return "bitsOf(static_cast<_Float16>(" + argument + "))";
+    case rt::DType::BF16:
+      return "bitsOfBf16(double(" + argument + "))";
+    default:
+      return formatv("bitsOf(static_cast<int{0}_t>({1}))", 8 * rt::dtypeBytes(word.dtype),
+                     argument);
+    }
+  }
+
+  void writeLaunch() {
+    std::string body = bodyOf([&] {
+      std::string base = "temporaries";
+      for (auto [i, temporary] : llvm::enumerate(program.temporaries)) {
+        os << "    CUdeviceptr temporary" << i << " = " << base << ";\n";
+        base = formatv("temporary{0} + ceildiv({1}, 256) * 256", i, textOf(temporary.bytes));
+      }
+      for (const rt::Step &step : program.steps)
+        writeStep(step);
+    });
+    os << "  /// Starts the kernels in a stream"
+       << (program.temporaries.empty() ? ".\n" : "; `temporaries`: temporary_bytes of memory.\n")
+       << "  CUresult launch(const Code &code, CUstream stream";
+    if (!program.arguments.empty())
+      os << ", " << parameters(body);
+    for (size_t i = 0; i < program.results.size(); ++i)
+      os << ", CUdeviceptr result" << i;
+    os << (program.temporaries.empty() ? "" : ", CUdeviceptr temporaries")
+       << ") const {\n    CUresult status = CUDA_SUCCESS;\n"
+       << body << "    return status;\n  }\n";
+  }
+
+  void writeStep(const rt::Step &step) {
+    os << "    { // " << program.kernels[step.kernel] << "\n      int64_t grid[3] = {";
+    for (size_t d = 0; d < 3; ++d)
+      os << (d ? ", " : "") << (d < step.grid.size() ? textOf(step.grid[d]) : "1");
+    os << "};\n      uint64_t words[] = {";
+    llvm::interleave(
+        step.words, [&](const rt::Word &word) { os << "\n          " << wordOf(word); },
+        [&] { os << ","; });
+    os << (step.words.empty() ? "0" : "") << "};\n      void *parameters["
+       << std::max<size_t>(1, step.words.size()) << "] = {};\n      for (int i = 0; i < "
+       << step.words.size() << "; ++i)\n        parameters[i] = &words[i];\n"
+       << "      CUlaunchConfig config = {};\n"
+       << "      config.gridDimX = unsigned(grid[0]);\n      config.gridDimY = unsigned(grid[1]);\n"
+       << "      config.gridDimZ = unsigned(grid[2]);\n"
+       << "      config.blockDimX = config.blockDimY = config.blockDimZ = 1; // a tile block\n"
+       << "      config.hStream = stream;\n"
+       << "      if (status == CUDA_SUCCESS && grid[0] > 0 && grid[1] > 0 && grid[2] > 0)\n"
+       << "        status = cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(code.kernels["
+       << step.kernel << "]), parameters, nullptr);\n    }\n";
+  }
+
+  const rt::Program &program;
+  std::vector<std::string> slotNames;
+  std::set<std::string> guardTexts; // one may be asked for several times
+  std::string text;
+  llvm::raw_string_ostream os;
+};
+
+} // namespace
+
+/// Infix, with as few parentheses as a reader needs.
+std::string LauncherWriter::textOf(const rt::Expr &expr) const {
+  struct Part {
+    std::string text;
+    int strength; // 3: a name or call, 2: product, 1: sum, 0: comparison or logic
+    bool isNumber = false;
+  };
+  std::vector<Part> stack;
+  auto wrapped = [](const Part &part, int least) {
+    return part.strength < least ? "(" + part.text + ")" : part.text;
+  };
+  for (const rt::ExprInstr &instr : expr.code) {
+    if (instr.op == rt::ExprOp::Const) {
+      stack.push_back({std::to_string(instr.operand) + (instr.operand > INT32_MAX ? "ll" : ""),
+                       instr.operand < 0 ? 1 : 3, true});
+      continue;
+    }
+    if (instr.op == rt::ExprOp::Slot) {
+      stack.push_back({slotNames[instr.operand], 3});
+      continue;
+    }
+    if (instr.op == rt::ExprOp::Not) {
+      stack.back() = {"!" + wrapped(stack.back(), 3), 3};
+      continue;
+    }
+    Part b = std::move(stack.back());
+    stack.pop_back();
+    Part a = std::move(stack.back());
+    auto infix = [&](StringRef op, int strength, int right) {
+      std::string left = wrapped(a, std::max(strength, 1));
+      stack.back() = {left + " " + op.str() + " " + wrapped(b, right), strength};
+    };
+    auto call = [&](StringRef function) {
+      stack.back() = {function.str() + "(" + a.text + ", " + b.text + ")", 3};
+    };
+    switch (instr.op) {
+    case rt::ExprOp::Add: // of a negative number: a difference
+      if (b.isNumber && b.text.front() == '-') {
+        b.text.erase(0, 1);
+        infix("-", 1, 1);
+      } else {
+        infix("+", 1, 1);
+      }
+      break;
+    case rt::ExprOp::Sub:
+      infix("-", 1, 2);
+      break;
+    case rt::ExprOp::Mul:
+      infix("*", 2, 2);
+      break;
+    case rt::ExprOp::FloorDiv:
+      call("floordiv");
+      break;
+    case rt::ExprOp::CeilDiv:
+      call("ceildiv");
+      break;
+    case rt::ExprOp::Mod:
+      call("mod");
+      break;
+    case rt::ExprOp::Min:
+      call("std::min<int64_t>");
+      break;
+    case rt::ExprOp::Max:
+      call("std::max<int64_t>");
+      break;
+    case rt::ExprOp::Select:
+      stack.pop_back();
+      stack.back() = {"(" + stack.back().text + " ? " + a.text + " : " + b.text + ")", 3};
+      break;
+    default: {
+      static constexpr const char *names[] = {"==", "!=", "<", "<=", ">", ">=", "&&", "||"};
+      infix(names[int(instr.op) - int(rt::ExprOp::Eq)], 0, 1);
+      break;
+    }
+    }
+  }
+  return stack.empty() ? "0" : stack.back().text;
+}
+
+FailureOr<std::string> tessera::makeLauncher(target::ModuleOp module) {
+  std::string text = "// Written by `tessera compile --emit launcher` for " +
+                     module.getCpu().str() +
+                     ": the host side of a function, over CUDA's driver interface.\n";
+  for (auto program : module.getBody().getOps<target::ProgramOp>()) {
+    FailureOr<rt::Program> written = makeProgram(program);
+    if (failed(written))
+      return failure();
+    std::string name = identifier(program.getSymName()), preamble = kPreamble.str();
+    preamble.replace(preamble.find("{0}"), 3, name);
+    text += preamble + LauncherWriter(*written).write() + "} // namespace " + name + "\n";
+  }
+  return text;
+}

@@ -1,0 +1,29 @@
+//===- CodeOptions.cpp - Options of code generation by name ---------------===//
+#include "CodeOptions.h"
+
+namespace tessera::capi {
+
+bool isCodeOption(const std::string &key) {
+  return key == "optimization_level" || key == "tensor_cores" || key == "profiling";
+}
+
+bool readCodeOption(const std::string &key, const std::string &value, CodeOptions &options,
+                    std::string &error) {
+  if (key == "optimization_level") {
+    if (value.size() != 1 || value[0] < '0' || value[0] > '3') {
+      error = "option 'optimization_level': expected 0, 1, 2 or 3, got '" + value + "'";
+      return false;
+    }
+    options.optimizationLevel = unsigned(value[0] - '0');
+    return true;
+  }
+  bool on = value == "true" || value == "True" || value == "1";
+  if (!on && value != "false" && value != "False" && value != "0") {
+    error = "option '" + key + "': expected true or false, got '" + value + "'";
+    return false;
+  }
+  (key == "tensor_cores" ? options.tensorCores : options.profiling) = on;
+  return true;
+}
+
+} // namespace tessera::capi

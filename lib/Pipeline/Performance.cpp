@@ -1,0 +1,183 @@
+//===- Performance.cpp - What a schedule should cost ----------------------===//
+//
+// Work is counted per operation over the dimensions of its value. Blocks that a mask empties are
+// not: a stream counts with the share of its range that is live, averaged over the grid. The time
+// is that of the slower of arithmetic and memory; on a GPU arithmetic fills whole waves of blocks.
+//
+//===----------------------------------------------------------------------===//
+#include "Performance.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tessera;
+using llvm::StringRef;
+
+namespace {
+
+class Counter {
+public:
+  Counter(sched::KernelOp kernel, const Ceilings &ceilings)
+      : kernel(kernel), ceilings(ceilings),
+        facts(kernel->getParentOp()) {
+    if (auto function = kernel->getParentOfType<func::FuncOp>())
+      if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
+        productType = type.getValue();
+  }
+
+  void run() {
+    kernel.getBody().walk([&](Operation *op) { count(op); });
+    llvm::SetVector<Value> inputs(kernel.getInputs().begin(), kernel.getInputs().end());
+    for (Value input : inputs)
+      addBytes(input.getType());
+    for (Type output : kernel.getOutputs().getTypes())
+      addBytes(output);
+    for (Attribute name : kernel.getOrder())
+      if (sched::DimAttr dim = kernel.getDim(cast<StringAttr>(name).getValue()))
+        programs *= std::ceil(double(facts.hint(dim.getSize())) / double(dim.getTile()));
+  }
+
+  double flops = 0, seconds = 0, bytes = 0, programs = 1;
+
+private:
+  void addBytes(Type type) {
+    auto tensor = cast<gir::TensorType>(type);
+    double width = std::max(1u, tensor.getElementType().getIntOrFloatBitWidth() / 8);
+    bytes += width * double(facts.hint(tensor.getNumElements()));
+  }
+
+  /// Points of the union of the values' dimensions.
+  double points(ValueRange values) {
+    llvm::SmallSetVector<StringAttr, 8> dims;
+    for (Value value : values)
+      for (StringAttr dim : cast<sched::ValType>(value.getType()).getDims())
+        dims.insert(dim);
+    double product = 1;
+    for (StringAttr dim : dims)
+      if (sched::DimAttr declared = kernel.getDim(dim.getValue()))
+        product *= double(facts.hint(declared.getSize()));
+    return product;
+  }
+
+  void add(double operations, double rate) {
+    flops += operations;
+    seconds += operations / rate;
+  }
+
+  double productRate(Value operand) {
+    Type type = cast<sched::ValType>(operand.getType()).getElementType();
+    if (type.isF32() && productType)
+      type = productType;
+    switch (type.getIntOrFloatBitWidth()) {
+    case 8:
+      return ceilings.products8;
+    case 16:
+      return ceilings.products16;
+    case 64:
+      return ceilings.products64;
+    default:
+      return ceilings.products32;
+    }
+  }
+
+  /// What an operation costs beside an addition.
+  static double weightOf(StringRef kind) {
+    static const std::set<StringRef> divisions = {"div", "sqrt", "rsqrt", "reciprocal"};
+    static const std::set<StringRef> simple = {"add",     "sub",     "mul",   "neg", "abs",
+                                               "maximum", "minimum", "where", "fma", "square"};
+    return simple.count(kind) ? 1 : divisions.count(kind) ? 4 : 8;
+  }
+
+  void count(Operation *op) {
+    double share = 1;
+    if (auto stream = op->getParentOfType<sched::StreamOp>())
+      share = liveShare(stream);
+    auto values = [&](ValueRange operands) {
+      double work = share * points(operands);
+      if (operands.size() > 1)
+        add(2 * work, productRate(operands.front()));
+      else
+        add(work, ceilings.vectorFlops);
+    };
+    if (auto reduce = dyn_cast<sched::ReduceOp>(op))
+      return values(reduce.getValues());
+    if (auto accumulate = dyn_cast<sched::AccumulateOp>(op))
+      return values(accumulate.getValues());
+    if (auto weigh = dyn_cast<sched::WeighOp>(op))
+      return add(3 * share * points(weigh.getExponent()), ceilings.vectorFlops / 3);
+    if (auto gauge = dyn_cast<sched::GaugeOp>(op))
+      return add(share * points(gauge.getExponent()), ceilings.vectorFlops);
+    auto map = dyn_cast<sched::MapOp>(op);
+    if (map && isa<FloatType>(cast<sched::ValType>(map.getType()).getElementType()))
+      add(share * points(map.getResult()), ceilings.vectorFlops / weightOf(map.getKind()));
+  }
+
+  /// The part of a stream's range that is visited, on the average over the grid.
+  double liveShare(sched::StreamOp stream) {
+    auto [known, isNew] = shares.try_emplace(stream, 1.0);
+    sched::DimAttr dim =
+        kernel.getDim(cast<StringAttr>(stream.getOver()[stream.getOver().size() - 1]).getValue());
+    if (!isNew || !dim || stream.getLive().size() != 2)
+      return known->second;
+    double size = std::max<double>(1, double(facts.hint(dim.getSize()))), sum = 0;
+    constexpr int samples = 32;
+    for (int sample = 0; sample < samples; ++sample) {
+      double at = (sample + 0.5) / samples;
+      std::optional<int64_t> begin = evaluate(stream.getLive()[0], at),
+                             end = evaluate(stream.getLive()[1], at);
+      if (!begin || !end)
+        return 1;
+      double first = std::clamp<double>(double(*begin), 0, size);
+      sum += std::max(0.0, std::min<double>(double(*end), size) - first) / size;
+    }
+    return shares[stream] = sum / samples;
+  }
+
+  /// A bound of a stream at a tile that lies this far along the parallel dimensions.
+  std::optional<int64_t> evaluate(Attribute text, double at) {
+    std::optional<SymExpr> expr = SymExpr::parse(cast<StringAttr>(text).getValue());
+    if (!expr)
+      return std::nullopt;
+    return expr->evaluate([&](const std::string &name) -> std::optional<int64_t> {
+      auto [dim, end] = StringRef(name).rsplit('.');
+      if (end != "lo" && end != "hi")
+        return facts.hint(SymExpr::symbol(name));
+      sched::DimAttr declared = kernel.getDim(dim);
+      if (!declared)
+        return std::nullopt;
+      int64_t size = facts.hint(declared.getSize()), tile = declared.getTile();
+      int64_t first = int64_t(at * double(size)) / tile * tile;
+      return end == "lo" ? first : std::min(first + tile, size) - 1;
+    });
+  }
+
+  sched::KernelOp kernel;
+  const Ceilings &ceilings;
+  SizeFacts facts;
+  Type productType;
+  llvm::DenseMap<Operation *, double> shares;
+};
+
+} // namespace
+
+KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &machine,
+                                 const Ceilings &ceilings) {
+  Counter counter(kernel, ceilings);
+  counter.run();
+  KernelCost cost;
+  cost.flops = counter.flops;
+  cost.bytes = counter.bytes;
+  cost.programs = counter.programs;
+  double compute = counter.seconds, memory = counter.bytes / ceilings.bytesPerSecond;
+  if (double cores = double(machine.cores); machine.isGpu && counter.programs > 0)
+    compute *= std::ceil(counter.programs / cores) * cores / counter.programs;
+  double work = std::max(compute, memory);
+  cost.microseconds = (work + ceilings.launchSeconds) * 1e6;
+  if (work >= ceilings.launchSeconds)
+    cost.bound = compute > memory ? "compute" : "memory";
+  return cost;
+}

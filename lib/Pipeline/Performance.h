@@ -1,0 +1,30 @@
+//===- Performance.h - What a schedule should cost -------------*- C++ -*-===//
+//
+// Arithmetic, traffic and time of each kernel of a module of Schedule IR at its typical sizes,
+// against the ceilings of a machine.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_PIPELINE_PERFORMANCE_H
+#define TESSERA_LIB_PIPELINE_PERFORMANCE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/CostModel.h"
+#include "tessera/Dialect/Schedule/IR/Schedule.h"
+#include "tessera/Support/Ceilings.h"
+
+namespace tessera {
+
+struct KernelCost {
+  double flops = 0;    ///< two for each step of a product, one for any other operation on floats
+  double bytes = 0;    ///< every input once, every output once
+  double programs = 0; ///< of the grid
+  double microseconds = 0;
+  const char *bound = "launch"; ///< "compute", "memory", or "launch" where the kernel is tiny
+};
+
+KernelCost estimateCost(sched::KernelOp kernel, const MachineModel &machine,
+                        const Ceilings &ceilings);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,8 @@
+"""A product alone."""
+
+import tessera as tsr
+
+
+@tsr.function
+def matmul(a, b):
+    return a @ b
