@@ -145,6 +145,11 @@ static void testCuda(const char *bundle) {
     module.scaled(x, 0.5, 3, true, y, nullptr);
   }
   EXPECT(launches() == before + 4);
+  if (tessera_rt_get_profiling()) {
+    char *text = tessera_rt_metrics_text();
+    EXPECT(std::strstr(text, "{function=\"scaled\",kernel=\"scaled_0\",device=\"cuda:0\"} 4\n"));
+    tessera_rt_free(text);
+  }
 #ifndef NDEBUG
   float host[64];
   expectError(TESSERA_RT_ARGUMENT, "expected memory of the function's GPU", [&] {

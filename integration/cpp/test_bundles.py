@@ -164,3 +164,4 @@ def test_cuda_and_cpu_in_one_file(tmp_path):
     program = compile_program(HERE / "calls.cpp", tmp_path)
     run(program, bundle)
     run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA))
+    run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA), TESSERA_PROFILE="1")

@@ -73,6 +73,24 @@ TEST_F(Axpy, Signature) {
   EXPECT_EQ(tessera_rt_function_result(function, -1, &parameter), TESSERA_RT_NOT_FOUND);
 }
 
+TEST_F(Axpy, KernelsAreTimedWhileProfiling) {
+  std::vector<float> x(64, 1), y(64, 2), out(64);
+  void *results[] = {out.data()};
+  ASSERT_EQ(prepare({64, 1}, x.data(), {64, 1}, y.data()), TESSERA_RT_OK);
+  tessera_rt_set_profiling(1);
+  EXPECT_TRUE(tessera_rt_get_profiling());
+  EXPECT_EQ(tessera_rt_execute(frame, results), TESSERA_RT_OK);
+  tessera_rt_set_profiling(0);
+  EXPECT_EQ(tessera_rt_execute(frame, results), TESSERA_RT_OK);
+  char *text = tessera_rt_metrics_text();
+  std::string metrics = text;
+  tessera_rt_free(text);
+  const std::string labels = "{function=\"f\",kernel=\"scale\",device=\"cpu\"} ";
+  EXPECT_NE(metrics.find("tessera_kernel_launches_total" + labels + "1\n"), std::string::npos)
+      << metrics;
+  EXPECT_NE(metrics.find("tessera_kernel_seconds_total" + labels + "0.0"), std::string::npos);
+}
+
 TEST_F(Axpy, EmptyCallLaunchesNothing) {
   ASSERT_EQ(prepare({0, 1}, nullptr, {0, 1}, nullptr), TESSERA_RT_OK);
   void *results[] = {nullptr};

@@ -2,6 +2,7 @@
 
 #include "Frame.h"
 #include "Metrics.h"
+#include "Profile.h"
 
 #include <algorithm>
 #include <cstring>
@@ -44,6 +45,8 @@ public:
       launch.work = static_cast<int64_t>(std::min(stepWork(frame, index), 1e18));
       launch.cost = &function.costs[index];
     }
+    if (profiling.load(std::memory_order_relaxed))
+      return launchTimed(function.name, *function.driver, stream, launch);
     return function.driver->launch(stream, launch);
   }
 

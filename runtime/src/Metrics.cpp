@@ -5,6 +5,7 @@
 #include "../drivers/cpu/Allocator.h"
 #include "../drivers/cpu/ThreadPool.h"
 #include "Driver.h"
+#include "Profile.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -117,6 +118,7 @@ char *tessera_rt_metrics_text(void) {
     text += "# HELP " + name + " " + family.help + "\n# TYPE " + name + " " + family.type + "\n" +
             name + " " + number + "\n";
   }
+  text += profileText();
   return strdup(text.c_str());
 }
 
