@@ -9,6 +9,7 @@
 #include "Emit.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace tessera;
 
@@ -64,7 +65,9 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
   }
   if (programs >= machine.cores || blocks < 8 || elements < 1 << 16)
     return 1;
-  return std::min(blocks / 4, 4 * machine.cores);
+  int64_t parts = std::min(blocks / 4, 4 * machine.cores);
+  // All parts are one tile of the kernel that merges them, and tiles of GPUs are powers of two.
+  return machine.isGpu ? int64_t(std::bit_floor(uint64_t(parts))) : parts;
 }
 
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,

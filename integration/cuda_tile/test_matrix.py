@@ -1,0 +1,112 @@
+"""Every operation with every type, assembled by NVIDIA's tileiras.
+
+The operations are those of ScalarOps.def, so that a new one is covered as soon as it is there. All of one kind
+and type stand in one function with many results: a file is assembled in a second or two. Everything is assembled
+for sm_90, a selection for the other chips.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+OTHERS = ["sm_80", "sm_86", "sm_89", "sm_100", "sm_103", "sm_120"]
+FLOATS = ["fp64", "fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"]
+INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
+TYPES = [*FLOATS, *INTEGERS, "bool"]
+REDUCTIONS = ["sum", "prod", "amax", "amin", "any", "all", "mean", "logsumexp", "softmax"]
+
+installed = os.access(TOP / ".venv/bin/tileiras", os.X_OK) or "TESSERA_TILEIRAS" in os.environ
+pytestmark = pytest.mark.skipif(not installed, reason="tileiras is not installed")
+
+
+def operations() -> list[tuple[str, int, str]]:
+    """(name, number of operands, type rule) of what a program can spell."""
+    text = (TOP / "include/tessera/Support/ScalarOps.def").read_text()
+    found = re.findall(r"^TESSERA_SCALAR_OP\(\w+, (\w+), (\d), (\w+), User,", text, re.M)
+    assert len(found) > 50
+    return [(name, int(arity), rule) for name, arity, rule in found]
+
+
+def assemble(folder: Path, results: list[str], arguments: dict[str, str], chip: str, *flags: str) -> None:
+    body = ",\n            ".join(results)
+    program = folder / "program.py"
+    program.write_text(
+        f"import tessera as tsr\n\n@tsr.function\ndef f({', '.join(arguments)}):\n    return ({body},)\n"
+    )
+    command = [TOP / "build/bin/tessera", "compile", f"{program}::f", "--target", chip, "--emit", "cubin", *flags]
+    command += [word for name, spec in arguments.items() for word in ("--arg", f"{name}={spec}")]
+    done = subprocess.run([*map(str, command), "-o", str(folder / "f.cubin")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "f.cubin").read_bytes().startswith(b"\x7fELF")
+
+
+def elementwise(dtype: str) -> list[str]:
+    is_float, is_bool = dtype in FLOATS, dtype == "bool"
+    texts = []
+    for name, arity, rule in operations():
+        if (rule == "Integer" and is_float) or (rule == "Number" and is_bool):
+            continue
+        if rule in ("Float", "Test") and not is_float:
+            continue
+        texts.append("tsr.where(c, x, y)" if rule == "Select" else f"tsr.{name}({'x, y'[: 3 * arity - 2]})")
+    texts += [f"tsr.{name}(x)" for name in ("gelu", "leaky_relu", "mish", "softplus") if is_float]
+    return texts
+
+
+#: How many results a function has; one kernel computes them all.
+AT_ONCE = 16
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_elementwise(dtype: str, tmp_path: Path) -> None:
+    texts = elementwise(dtype)
+    arguments = {"c": "bool[8,16]", "x": f"{dtype}[8,16]", "y": f"{dtype}[8,16]"}
+    for first in range(0, len(texts), AT_ONCE):
+        assemble(tmp_path, texts[first : first + AT_ONCE], arguments, "sm_90")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_casts(dtype: str, tmp_path: Path) -> None:
+    assemble(tmp_path, [f"x.to(tsr.{to})" for to in TYPES if to != dtype], {"x": f"{dtype}[8,16]"}, "sm_90")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_reductions(dtype: str, tmp_path: Path) -> None:
+    names = REDUCTIONS if dtype in FLOATS else REDUCTIONS[:6]
+    texts = [f"tsr.{name}(x, dim=-1)" for name in names]
+    assemble(tmp_path, texts, {"x": f"{dtype}[4,50]"}, "sm_90")
+    assemble(tmp_path, [text.replace("-1", "0") for text in texts[:4]], {"x": f"{dtype}[4,50]"}, "sm_90")
+
+
+@pytest.mark.parametrize("dtype", TYPES[:-1])
+def test_products(dtype: str, tmp_path: Path) -> None:
+    assemble(tmp_path, ["x @ y"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, "sm_90")
+
+
+@pytest.mark.parametrize("pair", ["bf16 fp16", "fp32 bf16", "fp64 fp32", "fp8_e4m3 fp8_e5m2", "int8 uint8", "fp16 int8"])
+def test_products_of_two_types(pair: str, tmp_path: Path) -> None:
+    x, y = pair.split()
+    assemble(tmp_path, ["x @ y"], {"x": f"{x}[16,32]", "y": f"{y}[32,16]"}, "sm_90")
+
+
+@pytest.mark.parametrize("policy", ["tf32", "bf16", "fp32"])
+def test_policies(policy: str, tmp_path: Path) -> None:
+    arguments = {"x": "fp32[16,32]", "y": "fp32[32,16]"}
+    assemble(tmp_path, ["x @ y"], arguments, "sm_90", "--option", f"matmul={policy}")
+
+
+@pytest.mark.parametrize("chip", OTHERS)
+def test_other_chips(chip: str, tmp_path: Path) -> None:
+    both = {"x": "fp32[8,16]", "y": "fp32[8,16]"}
+    assemble(tmp_path, ["tsr.erf(x) + tsr.sin(y)", "x // y", "tsr.pow(x, y)", "tsr.softmax(x, dim=-1)"], both, chip)
+    assemble(tmp_path, [f"x.to(tsr.{to})" for to in TYPES if to != "fp32"], {"x": "fp32[8,16]"}, chip)
+    for dtype in ("fp8_e4m3", "fp8_e5m2"):
+        assemble(tmp_path, ["x @ y", "tsr.gelu(x).sum(dim=-1)"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, chip)
+    for dtype in ("bf16", "fp32", "fp64", "int8", "int16"):
+        assemble(tmp_path, ["x @ y"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, chip)
