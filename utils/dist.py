@@ -106,8 +106,8 @@ def attention(q, k, v):
 
 
 def try_out(archive: Path, arch: str) -> None:
-    """Unpacks the archive elsewhere, compiles and checks a function with what is in it, and imports
-    the package. For the other architecture, the programs alone, where qemu-user is installed."""
+    """Unpacks the archive elsewhere, compiles and checks a function with what is in it, imports the
+    package, and builds the C++ example. For the other architecture, the programs alone, where qemu-user is installed."""
     emulator = []
     if arch != platform.machine():
         qemu = shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
@@ -137,6 +137,11 @@ def try_out(archive: Path, arch: str) -> None:
             found = call(sys.executable, "-c", "import tessera; print(tessera.__file__)").strip()
             if not found.startswith(folder):
                 sys.exit(f"dist: 'import tessera' found {found}, not the archive's package")
+            if shutil.which("cmake", path=environment["PATH"]):
+                source, build = root / "examples" / "cpp", Path(folder) / "build"
+                call("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={root}")
+                call("cmake", "--build", build)
+                call(build / "layers")
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 //
 //   calls BUNDLE        on the CPU; exit status 1 and a message where something is wrong
 //   calls BUNDLE cuda   calls alone, for a stand-in driver that runs no kernels
+//   calls BUNDLE overhead   what a typed call costs, with the stand-in driver
 //
 //===----------------------------------------------------------------------===//
 #include "functions.h"
@@ -158,7 +159,50 @@ static void testCuda(const char *bundle) {
 #endif
 }
 
+/// Seconds of one of many calls; the least of some rounds, so that a busy machine does not count.
+template <typename Body> static double timeOf(Body body) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int rounds = 20, calls = 2000;
+  double best = 1;
+  for (int round = 0; round < rounds; ++round) {
+    Clock::time_point start = Clock::now();
+    for (int i = 0; i < calls; ++i)
+      body();
+    std::chrono::duration<double> taken = Clock::now() - start;
+    best = std::min(best, taken.count() / calls);
+  }
+  return best;
+}
+
+/// What a typed call costs over running a call that is bound already.
+static void testOverhead(const char *bundle) {
+  Device device = Device::cuda();
+  functions::Module module(bundle, device);
+  tessera::Module loaded(bundle, device);
+  Tensor<float, 2> x({64, 8}, device), y({64, 8}, device);
+  const tessera_rt_function *function = nullptr;
+  tessera::check(tessera_rt_get_function(loaded.handle(), device.number, nullptr, "scaled", 0,
+                                         &function));
+  View<const float, 2> view = x;
+  tessera_rt_value values[] = {tessera::argument(view, device), tessera::argument(0.5, device),
+                               tessera::argument(int64_t(3), device), tessera::argument(true, device)};
+  tessera_rt_frame *frame = nullptr;
+  tessera::check(tessera_rt_prepare(function, values, 4, &frame));
+  void *results[] = {y.data()};
+  tessera_rt_stream stream = {device.number, 0, nullptr};
+  double bound = timeOf([&] { tessera_rt_execute_on(frame, results, stream); });
+  double typed = timeOf([&] { module.scaled(x, 0.5, 3, true, y); });
+  tessera_rt_frame_release(frame);
+  std::printf("a typed call costs %.0f ns over a bound one (%.0f ns)\n", (typed - bound) * 1e9,
+              bound * 1e9);
+  EXPECT(typed - bound < 1e-6);
+}
+
 int main(int argc, char **argv) {
+  if (argc > 2 && std::string(argv[2]) == "overhead") {
+    testOverhead(argv[1]);
+    return 0;
+  }
   if (argc > 2) {
     testCuda(argv[1]);
     return 0;

@@ -165,3 +165,5 @@ def test_cuda_and_cpu_in_one_file(tmp_path):
     run(program, bundle)
     run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA))
     run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA), TESSERA_PROFILE="1")
+    program = compile_program(HERE / "calls.cpp", tmp_path, "-O2", "-DNDEBUG")
+    print(run(program, bundle, "overhead", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA)))

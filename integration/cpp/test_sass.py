@@ -27,3 +27,15 @@ def test_tells_what_it_said(tmp_path):
     program.write_text("#!/bin/sh\necho broken\nexit 3\n")
     program.chmod(0o755)
     assert "failed (status 3): broken" in run(*SASS, TESSERA_NVDISASM=str(program), status=1)
+
+
+def test_profiling_keeps_lines(tmp_path):
+    """Line tables of cubins name the program's lines, where they are asked for."""
+    cubins = []
+    for option in ("true", "false"):
+        cubin = tmp_path / option
+        options = ["--target", "sm_90", "--option", f"profiling={option}"]
+        run(*COMMAND, *options, "--emit", "cubin", "-o", cubin)
+        cubins.append(cubin.read_bytes())
+    assert b".debug_line" in cubins[0] and b"functions.py" in cubins[0]
+    assert b".debug_line" not in cubins[1]
