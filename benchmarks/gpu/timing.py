@@ -3,8 +3,8 @@
 Under load the card's power cap slows a matrix kernel by a fifth, so one number says little. *Burst*:
 about 25 ms of calls after a rest, in rounds, contenders in turns; a ratio is the median over the rounds
 of (peer's time / ours in the same round). *Sustained*: one contender at a time, after it has kept the
-card busy for a while. Kernels of less than 0.3 ms are replayed from a CUDA graph of many calls, ours and
-the peers' alike, so that the time is the kernel's and not that of the host that launches it.
+card busy for a while. Where a contender takes less than 0.3 ms, all of the row are replayed from a CUDA
+graph of many calls, so that the time is the kernel's and not that of the host that launches it.
 """
 
 from __future__ import annotations
@@ -37,33 +37,37 @@ def plan(arithmetic: bool, sustained: bool) -> Plan:
 
 
 class Contender:
-    """A call, warm; as a graph of several calls when one is short."""
+    """A call, warm; `ms` is about what it takes."""
 
     def __init__(self, call: Callable[[], object]):
-        import torch
-
-        self.step, self.calls = call, 1
+        self.call = self.step = call
+        self.calls = 1
         self._run(2)
-        first = self._run(3)
-        self.graphed = first < _GRAPHED_MS and self._capture(call, max(2, min(50, int(3 / first))))
-        if self.graphed:
-            self._run(1)
-        torch.cuda.synchronize()
-        self.ms = self._run(max(1, 3 // self.calls))
+        self.ms = self._run(3)
 
-    def _capture(self, call: Callable[[], object], calls: int) -> bool:
+    @property
+    def graphed(self) -> bool:
+        return self.step is not self.call
+
+    def as_graph(self) -> None:
+        """Several calls become one step, if they can be captured."""
+        if self._capture(max(2, min(50, int(3 / self.ms)))):
+            self._run(1)
+            self.ms = self._run(max(1, 3 // self.calls))
+
+    def _capture(self, calls: int) -> bool:
         import torch
 
         try:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                call()
+                self.call()
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 for _ in range(calls):
-                    call()
+                    self.call()
         except Exception:  # whatever cannot be captured is timed call by call, and the result says so
             torch.cuda.synchronize()
             return False
@@ -107,6 +111,9 @@ def measure(calls: dict[str, Callable[[], object]], plan: Plan, ours: str) -> di
             if name == ours:
                 raise
             results[name] = {"failure": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
+    if min(one.ms for one in contenders.values()) < _GRAPHED_MS:
+        for contender in contenders.values():
+            contender.as_graph()
     rounds: dict[str, list[float]] = {name: [] for name in contenders}
     order = list(contenders)
     for _ in range(plan.rounds):

@@ -135,7 +135,7 @@ class Suite:
         return source if same else None
 
     def check(self, function, *arguments, least: float = 0.5) -> tuple:
-        test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0].rpartition("/")[2]
+        test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0].removeprefix("integration/cpu/")
         number = self.counts[test] = self.counts.get(test, -1) + 1
         sources = [self.source(one) for one in arguments]
         expected = self.archive.add(f"{test}#{number}", function, list(arguments), sources)

@@ -117,6 +117,16 @@ def test_measure(fake_torch):
     assert "of slow" in bench.line("row", result)
 
 
+def test_short_calls_are_all_captured(fake_torch, monkeypatch):
+    captured = []
+    monkeypatch.setattr(timing.Contender, "as_graph", lambda self: captured.append(self.ms))
+    calls = {"tessera": lambda: time.sleep(1e-3), "quick": lambda: None}
+    timing.measure(calls, timing.Plan(1, 0.0, 0.0), "tessera")
+    assert len(captured) == 2
+    timing.measure({"tessera": calls["tessera"]}, timing.Plan(1, 0.0, 0.0), "tessera")
+    assert len(captured) == 2
+
+
 def test_rows_are_large_enough():
     """Rows bound by memory do not fit into the cache of 50 MB four times over."""
     size = {"fp32": 4, "bf16": 2, "fp16": 2, "int32": 4}
