@@ -10,6 +10,7 @@
 #include "Results.h"
 
 #include <cstddef>
+#include <structmember.h>
 
 namespace tessera::python {
 
@@ -21,11 +22,19 @@ struct Watch {
   bool item;
 };
 
+/// How the interpreter calls an object without a tuple and a dictionary. The limited API declares it
+/// from 3.12 on; the ABI is that of 3.9.
+using VectorCall = PyObject *(*)(PyObject *object, PyObject *const *args, size_t flags,
+                                 PyObject *names);
+constexpr unsigned long hasVectorCall = 1ul << 11; // Py_TPFLAGS_HAVE_VECTORCALL
+constexpr size_t argumentsOffset = size_t(1) << (8 * sizeof(size_t) - 1); // of `flags`
+
 struct FunctionObject {
-  PyObject_HEAD TableObject *table;
+  PyObject_HEAD VectorCall entry;
+  TableObject *table;
   std::vector<Watch> *watches;
   std::string *parameters; // a ParameterKind for each
-  Py_ssize_t required;     // parameters without a default
+  size_t required;         // parameters without a default
 };
 
 PyObject *slowName = nullptr, *outName = nullptr, *streamName = nullptr;
@@ -35,22 +44,27 @@ PyObject *handleName = nullptr; // of PyTorch's streams
 struct Keywords {
   PyObject *out = nullptr, *stream = nullptr;
 
-  /// False where there are others.
-  bool read(PyObject *kwargs);
+  /// False where it is another.
+  bool add(PyObject *name, PyObject *value);
+};
+
+/// The arguments of a call by position.
+struct Positional {
+  PyObject *const *args;
+  size_t count;
 };
 
 } // namespace
 
-bool Keywords::read(PyObject *kwargs) {
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
-    if (key == outName || PyUnicode_Compare(key, outName) == 0)
-      out = value == Py_None ? nullptr : value;
-    else if (key == streamName || PyUnicode_Compare(key, streamName) == 0)
-      stream = value == Py_None ? nullptr : value;
-    else
-      return false;
-  }
+bool Keywords::add(PyObject *name, PyObject *value) {
+  if (value == Py_None)
+    value = nullptr;
+  if (name == outName || PyUnicode_Compare(name, outName) == 0)
+    out = value;
+  else if (name == streamName || PyUnicode_Compare(name, streamName) == 0)
+    stream = value;
+  else
+    return false;
   return true;
 }
 
@@ -95,14 +109,16 @@ static Results::Outcome findStream(const Arguments &arguments, PyObject *given, 
 }
 
 /// One call. Unsuitable: it must take the slow path, and nothing has happened yet.
-static Results::Outcome callQuickly(FunctionObject *self, PyObject *args, const Keywords &keywords,
-                                    PyObject *&result) {
+static Results::Outcome callQuickly(FunctionObject *self, Positional given,
+                                    const Keywords &keywords, PyObject *&result) {
   using Outcome = Results::Outcome;
-  Py_ssize_t given = PyTuple_Size(args);
+  if (!self->table || given.count > self->parameters->size() || given.count < self->required ||
+      !unchanged(*self->watches))
+    return Outcome::Unsuitable;
   Arguments arguments;
-  for (Py_ssize_t i = 0; i < given; ++i) {
-    auto kind = static_cast<ParameterKind>((*self->parameters)[static_cast<size_t>(i)]);
-    auto outcome = arguments.addObject(PyTuple_GetItem(args, i), kind);
+  for (size_t i = 0; i < given.count; ++i) {
+    auto outcome =
+        arguments.addObject(given.args[i], static_cast<ParameterKind>((*self->parameters)[i]));
     if (outcome != Outcome::Done)
       return outcome;
   }
@@ -119,7 +135,7 @@ static Results::Outcome callQuickly(FunctionObject *self, PyObject *args, const 
   // Another thread may put another table in place while this one runs.
   Ref keep(Py_NewRef(reinterpret_cast<PyObject *>(self->table)));
   BoundCall call;
-  auto missing = static_cast<unsigned>(self->parameters->size() - static_cast<size_t>(given));
+  auto missing = static_cast<unsigned>(self->parameters->size() - given.count);
   tessera_rt_status status = bind(self->table, arguments, missing, /*isQuick=*/true, call);
   if (status == TESSERA_RT_MISMATCH)
     return Outcome::Unsuitable;
@@ -138,23 +154,49 @@ static Results::Outcome callQuickly(FunctionObject *self, PyObject *args, const 
   return Outcome::Failed;
 }
 
+/// With a tuple and a dictionary.
 static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs) {
-  auto *self = reinterpret_cast<FunctionObject *>(object);
-  Py_ssize_t given = PyTuple_Size(args);
+  PyObject *items[Arguments::maxArguments], *name, *value, *result = nullptr;
+  auto count = static_cast<size_t>(PyTuple_Size(args));
   Keywords keywords;
-  if (!self->table || given > static_cast<Py_ssize_t>(self->parameters->size()) ||
-      given < self->required || !keywords.read(kwargs) || !unchanged(*self->watches))
-    return callSlow(object, args, kwargs);
+  bool isQuick = count <= Arguments::maxArguments;
+  for (size_t i = 0; isQuick && i < count; ++i)
+    items[i] = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i));
+  for (Py_ssize_t at = 0; isQuick && kwargs && PyDict_Next(kwargs, &at, &name, &value);)
+    isQuick = keywords.add(name, value);
+  auto outcome = Results::Outcome::Unsuitable;
+  if (isQuick)
+    outcome = callQuickly(reinterpret_cast<FunctionObject *>(object), {items, count}, keywords,
+                          result);
+  return outcome == Results::Outcome::Unsuitable ? callSlow(object, args, kwargs) : result;
+}
+
+/// The values of keywords stand behind those by position.
+static PyObject *callVector(PyObject *object, PyObject *const *args, size_t flags,
+                            PyObject *names) {
+  Positional given = {args, flags & ~argumentsOffset};
   PyObject *result = nullptr;
-  switch (callQuickly(self, args, keywords, result)) {
-  case Results::Outcome::Done:
-    return result;
-  case Results::Outcome::Failed:
-    return nullptr;
-  case Results::Outcome::Unsuitable:
-    break;
+  Keywords keywords;
+  Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+  bool isQuick = true;
+  for (Py_ssize_t i = 0; isQuick && i < named; ++i)
+    isQuick = keywords.add(PyTuple_GetItem(names, i), args[given.count + static_cast<size_t>(i)]);
+  if (isQuick) {
+    auto outcome =
+        callQuickly(reinterpret_cast<FunctionObject *>(object), given, keywords, result);
+    if (outcome != Results::Outcome::Unsuitable)
+      return result;
   }
-  return callSlow(object, args, kwargs);
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(given.count))), dictionary(PyDict_New());
+  if (!tuple || !dictionary)
+    return nullptr;
+  for (size_t i = 0; i < given.count; ++i)
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
+  for (Py_ssize_t i = 0; i < named; ++i)
+    if (PyDict_SetItem(dictionary.get(), PyTuple_GetItem(names, i),
+                       args[given.count + static_cast<size_t>(i)]) != 0)
+      return nullptr;
+  return callSlow(object, tuple.get(), dictionary.get());
 }
 
 static void clearWatches(std::vector<Watch> &watches) {
@@ -174,6 +216,7 @@ static PyObject *newFunction(PyTypeObject *type, PyObject *, PyObject *) {
   if (!object)
     return nullptr;
   auto *self = reinterpret_cast<FunctionObject *>(object);
+  self->entry = callVector;
   self->table = nullptr;
   self->watches = new std::vector<Watch>;
   self->parameters = new std::string;
@@ -221,7 +264,7 @@ static PyObject *configure(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "s#n", &kinds, &length, &required))
     return nullptr;
   self->parameters->assign(kinds, static_cast<size_t>(length));
-  self->required = required;
+  self->required = static_cast<size_t>(required);
   Py_RETURN_NONE;
 }
 
@@ -266,6 +309,9 @@ static PyMethodDef functionMethods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 bool addFunction(PyObject *module) {
+  static PyMemberDef members[] = {
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, entry), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr}};
   slowName = PyUnicode_InternFromString("_slow");
   outName = PyUnicode_InternFromString("out");
   streamName = PyUnicode_InternFromString("stream");
@@ -276,9 +322,11 @@ bool addFunction(PyObject *module) {
                          {Py_tp_clear, reinterpret_cast<void *>(clear)},
                          {Py_tp_call, reinterpret_cast<void *>(call)},
                          {Py_tp_methods, functionMethods},
+                         {Py_tp_members, members},
                          {0, nullptr}};
-  PyType_Spec spec = {"tessera._tessera.Function", sizeof(FunctionObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  PyType_Spec spec = {
+      "tessera._tessera.Function", sizeof(FunctionObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | hasVectorCall, slots};
   auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
   return slowName && outName && streamName && handleName && type && PyModule_AddType(module, type) == 0;
 }

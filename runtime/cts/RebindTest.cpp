@@ -94,9 +94,8 @@ TEST(RebindAddress, GuardsOfAddressesAreCheckedAgain) {
   tessera_rt_module_release(module);
 }
 
-TEST(RebindAddress, ProgramsWhoseGridDependsOnAnAddressAreBoundAnew) {
-  Program program = aligned();
-  program.steps[0].grid = {Expr::slot(1)};
+/// Programs in which more than a guard depends on an address.
+void expectNoRebinding(const Program &program) {
   tessera_rt_module *module = load(program, {{"k", nothingKernel, 0}});
   const tessera_rt_function *function = tessera_rt_find_function(module, "f", 0);
   alignas(16) float data[4];
@@ -106,6 +105,17 @@ TEST(RebindAddress, ProgramsWhoseGridDependsOnAnAddressAreBoundAnew) {
   EXPECT_EQ(tessera_rt_rebind(frame, args, 1), TESSERA_RT_MISMATCH);
   tessera_rt_frame_release(frame);
   tessera_rt_module_release(module);
+}
+
+TEST(RebindAddress, WhatElseDependsOnAnAddressIsFoundAnew) {
+  Program program = aligned();
+  program.steps[0].grid = {Expr::slot(1)};
+  expectNoRebinding(program);
+  program = aligned();
+  Word word;
+  word.expr = Expr::slot(0);
+  program.steps[0].words = {word};
+  expectNoRebinding(program);
 }
 
 } // namespace

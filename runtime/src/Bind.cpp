@@ -12,7 +12,7 @@ static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   const Plan &plan = function->plan;
   size_t args = plan.source.arguments.size(), sizes = plan.resultSizes.size();
   size_t words = plan.slots.size() + 2 * args + 2 * sizes + plan.temporaries.size() +
-                 3 * plan.steps.size() + plan.shapeWords;
+                 3 * plan.steps.size() + plan.shapeWords + plan.words.size();
   void *memory = std::malloc(sizeof(tessera_rt_frame) + words * 8);
   if (!memory)
     return nullptr;
@@ -26,6 +26,8 @@ static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   frame->temporaries = frame->strides + sizes;
   frame->grids = frame->temporaries + plan.temporaries.size();
   frame->shapes = frame->grids + 3 * plan.steps.size();
+  frame->words = frame->shapes + plan.shapeWords;
+  frame->hasWords = false;
   frame->temporaryBytes = 0;
   frame->work = 0;
   return frame;

@@ -24,7 +24,6 @@ public:
     const int64_t *grid = frame->grids + 3 * index;
     if (grid[0] == 0)
       return TESSERA_RT_OK;
-    bool overflow = false;
     int64_t small[64];
     std::vector<int64_t> large;
     int64_t *words = small;
@@ -32,12 +31,9 @@ public:
       large.resize(step.wordCount);
       words = large.data();
     }
-    for (uint32_t i = 0; i < step.wordCount; ++i)
-      words[i] = word(plan.words[step.firstWord + i], overflow);
-    if (overflow)
-      return fail(TESSERA_RT_OUT_OF_MEMORY,
-                  "function '" + frame->function->name +
-                      "': the sizes of this call do not fit into 64 bits");
+    std::copy_n(frame->words + step.firstWord, step.wordCount, words);
+    for (uint32_t i = step.firstPatch; i < step.firstPatch + step.patchCount; ++i)
+      patch(words[plan.patches[i]], plan.words[step.firstWord + plan.patches[i]]);
     const tessera_rt_function &function = *frame->function;
     const BoundKernel &bound = function.kernels[step.kernel];
     Launch launch = {bound.kernel, &bound.shape, grid, words, step.wordCount, step.grain};
@@ -51,30 +47,29 @@ public:
   }
 
 private:
-  int64_t word(const PlanWord &w, bool &overflow) const {
-    auto address = [&](const void *base) {
-      return static_cast<int64_t>(
-          reinterpret_cast<uintptr_t>(base) +
-          static_cast<uint64_t>(plan.evaluate(w.expr, frame->slots, overflow)));
+  /// Adds the address to an offset, or puts in a scalar argument.
+  void patch(int64_t &value, const PlanWord &w) const {
+    auto add = [&](const void *base) {
+      value = static_cast<int64_t>(reinterpret_cast<uintptr_t>(base) + static_cast<uint64_t>(value));
     };
     switch (w.kind) {
     case Word::ArgAddress:
-      return address(frame->addresses[w.index]);
+      return add(frame->addresses[w.index]);
     case Word::ResultAddress:
-      return address(results[w.index]);
+      return add(results[w.index]);
     case Word::TempAddress:
-      return address(temporaries + frame->temporaries[w.index]);
+      return add(temporaries + frame->temporaries[w.index]);
     case Word::Integer:
-      return plan.evaluate(w.expr, frame->slots, overflow);
+      return;
     case Word::Scalar:
       break;
     }
     int64_t bits = frame->scalars[w.index];
-    if (plan.source.arguments[w.index].kind != Argument::Float)
-      return static_cast<int64_t>(scalarBits(bits, w.dtype));
     double real;
     std::memcpy(&real, &bits, 8);
-    return static_cast<int64_t>(scalarBits(real, w.dtype));
+    value = static_cast<int64_t>(plan.source.arguments[w.index].kind == Argument::Float
+                                     ? scalarBits(real, w.dtype)
+                                     : scalarBits(bits, w.dtype));
   }
 
   tessera_rt_frame *frame;
@@ -86,6 +81,22 @@ private:
 
 } // namespace
 
+/// What the words of all steps are before addresses are added; the same for every call with these
+/// shapes. False on overflow.
+static bool findWords(tessera_rt_frame *frame) {
+  const Plan &plan = frame->function->plan;
+  bool overflow = false;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep &step = plan.steps[i];
+    if (frame->grids[3 * i] == 0) // its sizes may be anything
+      continue;
+    for (uint32_t w = step.firstWord; w < step.firstWord + step.wordCount; ++w)
+      frame->words[w] = plan.evaluate(plan.words[w].expr, frame->slots, overflow);
+  }
+  frame->hasWords = !overflow;
+  return !overflow;
+}
+
 tessera_rt_status tessera_rt_execute_on(tessera_rt_frame *frame, void *const *results,
                                         tessera_rt_stream stream) {
   count(metrics.calls);
@@ -94,6 +105,9 @@ tessera_rt_status tessera_rt_execute_on(tessera_rt_frame *frame, void *const *re
     return fail(TESSERA_RT_ARGUMENT, "function '" + function.name + "' is for " +
                                          deviceName(function.device) + ", the stream is of " +
                                          deviceName(stream.device));
+  if (!frame->hasWords && !findWords(frame))
+    return fail(TESSERA_RT_OUT_OF_MEMORY, "function '" + function.name +
+                                              "': the sizes of this call do not fit into 64 bits");
   void *block = nullptr;
   auto bytes = static_cast<uint64_t>(frame->temporaryBytes);
   if (bytes)

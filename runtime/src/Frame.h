@@ -20,6 +20,8 @@ struct tessera_rt_frame {
   int64_t *temporaries; // byte offsets into the block
   int64_t *grids;       // three sizes for each step; the first is 0 where the grid is empty
   int64_t *shapes;      // sizes, then strides of each tensor argument
+  int64_t *words;       // of all steps, byte offsets in place of addresses
+  bool hasWords;        // they are found when the call first runs
   int64_t temporaryBytes;
   int64_t work; // negative: unknown
 };

@@ -44,6 +44,7 @@ struct PlanStep {
   PlanExpr grid[3];
   PlanExpr work;
   uint32_t firstWord, wordCount;
+  uint32_t firstPatch, patchCount; // into Plan::patches
 };
 
 struct PlanResult {
@@ -72,6 +73,7 @@ struct Plan {
   std::vector<PlanTemporary> temporaries;
   std::vector<PlanStep> steps;
   std::vector<PlanWord> words;
+  std::vector<uint32_t> patches; // of each step, the words that are not integers
   uint32_t mostWords = 0;  // of any step
   uint32_t shapeWords = 0; // sizes and strides of all arguments
 
