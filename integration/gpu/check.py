@@ -59,8 +59,8 @@ def run_step(step: steps.Step, options: argparse.Namespace, deadline: float, rep
     rest = [name for name in chosen if name not in report.of(step.name)]
     print(f"\n{step.name}: {step.title}: {len(rest)} of {len(known)}", flush=True)
     start = time.monotonic()
-    if rest:
-        step.prepare(rest, deadline)
+    if rest and step.prepare(rest, deadline):
+        print(f"{step.name}: prepared in {time.monotonic() - start:.0f} s", flush=True)
 
     def add(name: str, result: dict) -> None:
         report.add(step.name, name, result)

@@ -78,11 +78,13 @@ def work(job: Path, log: Path, item: Callable[[str], dict]) -> None:
     with log.open("a") as file:
         for name in json.loads(job.read_text()):
             print(json.dumps({"name": name}), file=file, flush=True)
+            start = time.monotonic()
             try:
                 result = item(name)
             except Exception as error:  # whatever it is, the other items go on
                 failure = f"{type(error).__name__}: {error}"
                 result = {"good": False, "failure": failure}
+            result["seconds"] = round(time.monotonic() - start, 3)
             print(json.dumps({"name": name, "result": result}), file=file, flush=True)
             if "failure" in result:
                 sys.exit(0)

@@ -36,8 +36,9 @@ class Step:
     def names(self) -> list[str]:
         raise NotImplementedError
 
-    def prepare(self, names: list[str], deadline: float) -> None:
-        """What is done once before the items, outside the process that runs them."""
+    def prepare(self, names: list[str], deadline: float) -> bool:
+        """What is done once before the items, outside the process that runs them: was there any?"""
+        return False
 
     def run(self, name: str, sustained: bool) -> dict:
         raise NotImplementedError
@@ -186,7 +187,7 @@ class Bench(Step):
 
         return [row.name for row in [*ROWS, *EXTRA] if (HERE / self.name / row.bundle).exists()]
 
-    def prepare(self, names: list[str], deadline: float) -> None:
+    def prepare(self, names: list[str], deadline: float) -> bool:
         """Lets PyTorch compile its forms in several processes; the cache on disk keeps them."""
         from rows import ROWS
 
@@ -207,6 +208,7 @@ class Bench(Step):
                 worker.wait(max(1.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 worker.kill()
+        return bool(workers)
 
     def run(self, name: str, sustained: bool) -> dict:
         import bench
@@ -238,8 +240,8 @@ class Tune(Bench):
     def names(self) -> list[str]:
         return list(self.candidates)
 
-    def prepare(self, names: list[str], deadline: float) -> None:
-        pass
+    def prepare(self, names: list[str], deadline: float) -> bool:
+        return False
 
     def run(self, name: str, sustained: bool) -> dict:
         import bench
