@@ -63,6 +63,8 @@ static void testResults(const functions::Module &module) {
   EXPECT(std::fabs(squares.data()[0] - 17.5f) < 1e-5f);
   auto [sum, difference] = module.register_(view, view);
   EXPECT(sum.data()[5] == 10 && difference.data()[5] == 0);
+  View<const float, 1> row(x.data(), {8});
+  EXPECT(module.awkward(row, row, 3, 0.5, 0.5).data()[4] == 7);
 }
 
 static void testOverloads(const functions::Module &module) {

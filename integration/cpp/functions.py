@@ -21,5 +21,10 @@ def register(new: Tensor["M", "N"], stream: Tensor["M", "N"]):
 
 
 @tsr.function
+def awkward(code: Tensor["M"], grid: Tensor["M"], mod: int, result0: float, größe: float):
+    return code * result0 + grid * größe + mod
+
+
+@tsr.function
 def doubled(x):
     return x + x

@@ -31,6 +31,11 @@ MORE = [
     "moments.x=fp32[M,8]",
     "register.new=fp32[M,8]",
     "register.stream=fp32[M,8]",
+    "awkward.code=fp32[M]",
+    "awkward.grid=fp32[M]",
+    "awkward.mod=3",
+    "awkward.result0=0.5",
+    "awkward.größe=0.5",
     "doubled.x=fp16[M,16]",
     "doubled.x=int32[N]",
 ]

@@ -34,6 +34,7 @@ def test_launches(tmp_path):
 
 
 ATTENTION = [f"{name}=bf16[B,H,{size},64]" for name, size in zip("qkv", "STT")]
+AWKWARD = ["code=fp32[M]", "grid=fp32[M]", "mod=3", "result0=0.5", "größe=0.5"]
 MLP = ["x=bf16[N,D]", "w1=bf16[D,F]", "b1=bf16[F]", "w2=bf16[F,D]", "b2=bf16[D]"]
 
 
@@ -43,8 +44,9 @@ MLP = ["x=bf16[N,D]", "w1=bf16[D,F]", "b1=bf16[F]", "w2=bf16[F,D]", "b2=bf16[D]"
     [
         ("attention.py::windowed_attention", [*ATTENTION, "window=64"]),
         ("mlp.py::mlp", MLP),  # two kernels with a temporary between them
+        ("../integration/cpp/functions.py::awkward", AWKWARD),
     ],
-    ids=["attention", "mlp"],
+    ids=["attention", "mlp", "names"],
 )
 def test_compiles(program, arguments, tmp_path):
     source = tmp_path / "launcher.cpp"

@@ -8,6 +8,7 @@
 #include "Names.h"
 #include "tessera/Bundle/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -89,9 +90,22 @@ public:
   }
 
 private:
+  /// Apart from the names that the text around it uses.
+  static std::string nameOf(const rt::Argument &argument) {
+    static const llvm::StringSet<> taken = {
+        "code", "status",   "grid",    "words",  "parameters", "config",     "temporaries",
+        "fail", "floordiv", "ceildiv", "bitsOf", "mod",        "bitsOfBf16", "i",
+        "Code", "Call",     "Tensor",  "value",  "bind",       "launch",     "temporary_bytes"};
+    std::string name = identifier(argument.name);
+    StringRef digits = name;
+    bool isNumbered = digits.consume_front("result") || digits.consume_front("temporary");
+    return taken.contains(name) || (isNumbered && llvm::all_of(digits, llvm::isDigit)) ? name + "_"
+                                                                                       : name;
+  }
+
   std::string slotName(const rt::Slot &slot) const {
     std::string argument =
-        slot.arg < program.arguments.size() ? identifier(program.arguments[slot.arg].name) : "";
+        slot.arg < program.arguments.size() ? nameOf(program.arguments[slot.arg]) : "";
     switch (slot.source) {
     case rt::Slot::ArgSize:
       return formatv("{0}_size_{1}", argument, slot.dim);
@@ -133,7 +147,7 @@ private:
                          : argument.kind == rt::Argument::Float ? "double "
                          : argument.kind == rt::Argument::Int   ? "int64_t "
                                                                 : "bool ";
-      std::string name = identifier(argument.name);
+      std::string name = nameOf(argument);
       list += (list.empty() ? "" : ", ") + type + (uses(body, name) ? name : "/*" + name + "*/");
     }
     return list;
@@ -180,7 +194,7 @@ private:
   void writeSlot(const rt::Slot &slot, const std::string &member) {
     os << "    ";
     std::string argument =
-        slot.arg < program.arguments.size() ? identifier(program.arguments[slot.arg].name) : "";
+        slot.arg < program.arguments.size() ? nameOf(program.arguments[slot.arg]) : "";
     switch (slot.source) {
     case rt::Slot::ArgSize:
       os << member << " = " << argument << ".sizes[" << slot.dim << "];\n";
@@ -245,7 +259,7 @@ private:
     };
     switch (word.kind) {
     case rt::Word::ArgAddress:
-      return address(identifier(program.arguments[word.index].name) + ".data");
+      return address(nameOf(program.arguments[word.index]) + ".data");
     case rt::Word::ResultAddress:
       return address("result" + std::to_string(word.index));
     case rt::Word::TempAddress:
@@ -255,7 +269,7 @@ private:
     case rt::Word::Scalar:
       break;
     }
-    std::string argument = identifier(program.arguments[word.index].name);
+    std::string argument = nameOf(program.arguments[word.index]);
     switch (word.dtype) {
     case rt::DType::FP64:
       return "bitsOf(double(" + argument + "))";

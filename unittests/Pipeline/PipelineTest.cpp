@@ -15,7 +15,7 @@ TEST(Pipeline, StageNames) {
     ASSERT_TRUE(stage) << name;
     EXPECT_EQ(stageName(*stage), name);
   }
-  EXPECT_FALSE(stageByName("sass"));
+  EXPECT_FALSE(stageByName("ptx"));
 }
 
 TEST(Pipeline, FaultsComeBack) {
