@@ -6,7 +6,7 @@
 It holds the Python package with the runtime and without the compiler, check.py with its steps, and parts: the
 benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls with what their results
 may be, the runtime's conformance suite. What the compiler refuses is listed, travels as a failed case, and
-makes the exit status 1. The compiler's cache makes a second run quick.
+makes the exit status 1. Bytecode is assembled once (build/cubins), so a second run is quick.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -35,7 +34,27 @@ import fixed
 from rows import EXTRA, FIXED, ROWS, Row
 
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
-ASSEMBLY_SECONDS = 60  # of processor time for one module of the suite
+
+
+def environment(target: str) -> dict[str, str]:
+    """One in which modules for GPUs are assembled for a limited time, and each one once."""
+    if not target.startswith("sm_"):
+        return dict(os.environ)
+    kept = TOP / "build/cubins"
+    kept.mkdir(exist_ok=True)
+    real = os.environ.get("TESSERA_TILEIRAS") or str(TOP / ".venv/bin/tileiras")
+    return os.environ | {
+        "TESSERA_TILEIRAS": str(HERE / "assemble.sh"),
+        "REAL_TILEIRAS": real,
+        "KEPT_CUBINS": str(kept),
+        "ASSEMBLY_SECONDS": "60",
+    }
+
+
+def run(command: list, target: str, text: str | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, env=environment(target)
+    )
 
 
 def compile_row(row: Row, out: Path, target: str, is_fixed: bool = False) -> str | None:
@@ -48,7 +67,7 @@ def compile_row(row: Row, out: Path, target: str, is_fixed: bool = False) -> str
         program.write_text(text)
     command = [TESSERA, "compile", f"{program}::{row.function}", *row.flags(), "--target", target]
     start = time.perf_counter()
-    done = subprocess.run([*command, "-o", file], capture_output=True, text=True)
+    done = run([*command, "-o", file], target)
     seconds = time.perf_counter() - start
     if is_fixed:
         program.unlink()
@@ -74,14 +93,13 @@ def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict[str,
     """Bundles of a row's candidates by their choice, the cost model's first."""
     program = f"{BENCH / 'programs.py'}::{row.function}"
     command = [TESSERA, "compile", program, *row.flags(), "--target", options.target]
-    done = subprocess.run([*command, "--emit", "sched", "-o", "-"], capture_output=True, text=True)
+    done = run([*command, "--emit", "sched", "-o", "-"], options.target)
     files: dict[str, str] = {}
     for choice in candidates.variants(done.stdout, row.group, options.candidates):
         text = candidates.write(done.stdout, choice)
         file = f"{row.name}@{re.sub(r'[^0-9a-z]+', '_', str(choice))}.tsb"
         command = [TESSERA, "compile", "-", "--target", options.target, "-o", out / file]
-        made = subprocess.run(command, input=text, capture_output=True, text=True)
-        if made.returncode == 0:
+        if run(command, options.target, text).returncode == 0:
             files[str(choice)] = file
     print(f"{row.name:44} {len(files):3} candidates", flush=True)
     return files
@@ -98,32 +116,19 @@ def build_tune(out: Path, options: argparse.Namespace) -> list[str]:
     return []
 
 
-def assembler() -> str:
-    """A program that runs tileiras for a limited time: one module must not hold up all others."""
-    real = os.environ.get("TESSERA_TILEIRAS") or str(TOP / ".venv/bin/tileiras")
-    path = TOP / "build/limited-tileiras"
-    text = f'#!/bin/sh\nulimit -t {ASSEMBLY_SECONDS}\nexec {shlex.quote(real)} "$@"\n'
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-        path.chmod(0o755)
-    return str(path)
-
-
 def record(out: Path, options: argparse.Namespace, command: list[str], **more) -> list[str]:
     """Runs record.py in several processes, each with its part; returns what was refused."""
     search = [TOP / "build/python", HERE, TOP / "integration/cpu", TOP / "integration/random"]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, search)))
-    if options.target.startswith("sm_"):
-        environment["TESSERA_TILEIRAS"] = assembler()
+    told_to = environment(options.target) | {"PYTHONPATH": os.pathsep.join(map(str, search))}
     for file in out.glob("*.zip"):
         file.unlink()
     workers = []
     for part in range(options.jobs):
         told = {"out": str(out / f"{part}.zip"), "target": options.target, "part": part}
         told |= {"parts": options.jobs, "names": options.names, **more}
-        environment["TESSERA_RECORD"] = json.dumps(told)
+        told_to["TESSERA_RECORD"] = json.dumps(told)
         log = (out / f"{part}.log").open("w")
-        workers.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+        workers.append(subprocess.Popen(command, env=told_to, stdout=log, stderr=log))
     statuses = [worker.wait() for worker in workers]
     failures = []
     for part, status in enumerate(statuses):

@@ -12,7 +12,17 @@ import numpy as np
 ANY = np.uint64(2**64 - 1)  # the reference cannot tell
 NAN = np.uint64(2**64 - 2)  # the reference says nan
 
-_BITS = {"fp64": np.int64, "fp32": np.int32, "bf16": np.int16, "fp16": np.int16}
+# Floating types: NumPy's (or ml_dtypes') name, the bits, and the position of the largest that is a number.
+KINDS = {
+    "fp64": "float64",
+    "fp32": "float32",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp8_e4m3": "float8_e4m3fn",
+    "fp8_e5m2": "float8_e5m2",
+}
+_BITS = dict(zip(KINDS, (np.int64, np.int32, np.int16, np.int16, np.int8, np.int8)))
+_LAST = dict(zip(KINDS, (0x7FF << 52, 0xFF << 23, 0xFF << 7, 0x1F << 10, 0x7E, 0x1F << 2)))
 _PLAIN = {"int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "u1"}
 
 
@@ -30,27 +40,24 @@ def positions(raw: np.ndarray, dtype: str) -> np.ndarray:
     return np.where(bits < 0, least - bits, bits)
 
 
-def _narrow(values: np.ndarray, dtype: str) -> np.ndarray:
-    if dtype == "bf16":
-        import ml_dtypes
+def _type(dtype: str) -> np.dtype:
+    if KINDS[dtype] in ("float64", "float32", "float16"):
+        return np.dtype(KINDS[dtype])
+    import ml_dtypes
 
-        return values.astype(ml_dtypes.bfloat16)
-    return values.astype({"fp64": "f8", "fp32": "f4", "fp16": "f2"}[dtype])
+    return np.dtype(getattr(ml_dtypes, KINDS[dtype]))
 
 
 def _widen(where: np.ndarray, dtype: str) -> np.ndarray:
     """The numbers at positions, in float64."""
     least = np.iinfo(where.dtype).min
     bits = np.where(where < 0, least - where, where).astype(where.dtype)
-    kinds = {"fp64": "f8", "fp32": "f4", "fp16": "f2"}
-    if dtype != "bf16":
-        return bits.view(kinds[dtype]).astype(np.float64)
-    return (bits.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return bits.view(_type(dtype)).astype(np.float64)
 
 
 def _edge(limits: np.ndarray, dtype: str, inwards: int) -> np.ndarray:
     """The position of the number nearest to each limit that is not beyond it."""
-    nearest = _narrow(limits, dtype)
+    nearest = limits.astype(_type(dtype))
     where = positions(nearest.view(np.uint8), dtype).reshape(limits.shape)
     beyond = (_widen(where, dtype) - limits) * inwards < 0
     return where + (beyond * inwards).astype(where.dtype)
@@ -73,7 +80,7 @@ def allowed(value: np.ndarray, bound: np.ndarray, excluded: np.ndarray, dtype: s
         high = np.where(exact, value, value + bound)
         first, last = _edge(low, dtype, 1), _edge(high, dtype, -1)
         # Where the bound is finer than the type, the number nearest to the value is right.
-        near = positions(_narrow(value, dtype).view(np.uint8), dtype)
+        near = positions(value.astype(_type(dtype)).view(np.uint8), dtype)
         first, last = np.where(last < first, near, first), np.where(last < first, near, last)
         count = _distance(first, last)
     count[np.isnan(value)] = NAN
@@ -86,7 +93,6 @@ def wrong(raw: np.ndarray, dtype: str, first: np.ndarray, count: np.ndarray) -> 
     found = positions(raw, dtype)
     good = (_distance(first, found) <= count) & (found >= first)
     if dtype in _BITS:
-        infinity = positions(_narrow(np.array([np.inf]), dtype).view(np.uint8), dtype)[0]
-        isnan = abs(found.astype(np.int64)) > int(infinity)
+        isnan = abs(found.astype(np.int64)) > _LAST[dtype]
         good = np.where(count == NAN, isnan, good & ~isnan)
     return np.flatnonzero(~(good | (count == ANY)))

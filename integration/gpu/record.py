@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import json
 import os
 import sys
@@ -32,10 +33,10 @@ def base(array: np.ndarray) -> np.ndarray:
 
 
 def layout(array: np.ndarray) -> dict:
-    name = "bf16" if array.dtype.name == "bfloat16" else array.dtype.name
-    short = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}.get(name, name)
+    short = {kind: name for name, kind in ranges.KINDS.items()}
+    name = short.get(array.dtype.name, array.dtype.name)
     strides = [stride // array.itemsize for stride in array.strides]
-    return {"dtype": short, "shape": list(array.shape), "strides": strides}
+    return {"dtype": name, "shape": list(array.shape), "strides": strides}
 
 
 class Archive:
@@ -97,6 +98,17 @@ class Archive:
         self.file.close()
 
 
+def module_of(text: str):
+    """The module that a program text makes; functions look into its file for their source."""
+    path = TOP / f"build/recorded/program_{zlib.crc32(text.encode()):08x}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @functools.cache
 def options() -> dict:
     return json.loads(os.environ["TESSERA_RECORD"])
@@ -113,11 +125,17 @@ class Suite:
         import harness
 
         self.archive = Archive(Path(options()["out"]), options()["target"])
+        self.header = harness._HEADER
         self.random = harness.random
         self.numpy_dtype = harness.numpy_dtype
         self.made: dict[int, tuple[np.ndarray, list]] = {}
         self.counts: dict[str, int] = {}
-        harness.random, harness.check = self.draw, self.check
+        harness.define, harness.random, harness.check = self.define, self.draw, self.check
+
+    def define(self, text: str, name: str = "f"):
+        """As the harness does, in a file whose name depends on the text alone: names of files are
+        part of bytecode, and what is the same is assembled once (assemble.sh)."""
+        return getattr(module_of(self.header + "\n@tsr.function\n" + text), name)
 
     def draw(self, shape, dtype="fp32", layout="dense", low=None, high=None, seed=0) -> np.ndarray:
         source = [list(shape), dtype, layout, low, high, seed]
@@ -170,21 +188,18 @@ def pytest_unconfigure(config) -> None:
 
 def record_random() -> None:
     """Every seed is one program, called with two sets of sizes, as integration/random does."""
-    import tempfile
-
     sys.path.insert(0, str(TOP / "integration/random"))
-    from generate import generate
-    from worker import VARIANTS, load
+    from generate import generate, module_source
+    from worker import VARIANTS
 
     archive = Archive(Path(options()["out"]), options()["target"])
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(*options()["seeds"])[options()["part"] :: options()["parts"]]:
-            program = generate(seed)
-            function = getattr(load([program], Path(folder)), program.name)
-            for variant in range(VARIANTS):
-                arguments = program.arguments(variant)
-                sources = [["seed", seed, variant, i] for i in range(len(arguments))]
-                archive.add(f"seed_{seed}#{variant}", function, arguments, sources)
+    for seed in range(*options()["seeds"])[options()["part"] :: options()["parts"]]:
+        program = generate(seed)
+        function = getattr(module_of(module_source([program])), program.name)
+        for variant in range(VARIANTS):
+            arguments = program.arguments(variant)
+            sources = [["seed", seed, variant, i] for i in range(len(arguments))]
+            archive.add(f"seed_{seed}#{variant}", function, arguments, sources)
     archive.close()
 
 

@@ -20,7 +20,6 @@ import ranges
 
 HERE = Path(__file__).resolve().parent
 CPU, GPU = 0, 0x10000  # the runtime's numbers of devices
-_CODES = ("fp64", "fp32", "bf16", "fp16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
 class Archive:
@@ -59,6 +58,14 @@ class HostMemory:
 
 def memory_on(device: int, data: np.ndarray) -> HostMemory | driver.Memory:
     return driver.Memory(data) if device else HostMemory(data)
+
+
+@functools.cache
+def codes() -> list[str]:
+    """Names of element types by the runtime's numbers."""
+    from tessera.types import DTYPES
+
+    return [dtype.name for dtype in DTYPES]
 
 
 def size_of(dtype: str) -> int:
@@ -108,7 +115,7 @@ def place(device: int, argument: dict, data: np.ndarray) -> tuple[tuple, object]
         view[...] = data.view(f"V{size}").reshape(shape)
     memory = memory_on(device, buffer)
     first = memory.address + lead + before * size
-    specification = (first, _CODES.index(argument["dtype"]), tuple(shape), tuple(strides))
+    specification = (first, codes().index(argument["dtype"]), tuple(shape), tuple(strides))
     return specification + ((device,) if device else ()), memory
 
 
@@ -128,9 +135,9 @@ def run(archive: Archive, name: str, device: int = GPU) -> dict:
         keep.append(memory)
 
     def allocate(index: int, code: int, shape: tuple) -> tuple[int, object]:
-        count = max(math.prod(shape), 1) * size_of(_CODES[code])
+        count = max(math.prod(shape), 1) * size_of(codes()[code])
         memory = memory_on(device, np.full(count, 0xFF, np.uint8))
-        outs.append((_CODES[code], shape, memory))
+        outs.append((codes()[code], shape, memory))
         return memory.address, memory
 
     done = table.run(specifications, 0, allocate)  # on the default stream

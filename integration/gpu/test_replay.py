@@ -20,7 +20,7 @@ import harness  # noqa: E402
 import tessera as tsr  # noqa: E402
 
 has_bf16 = importlib.util.find_spec("ml_dtypes") is not None
-FLOATS = [t for t in ("fp64", "fp32", "fp16", "bf16") if t != "bf16" or has_bf16]
+FLOATS = [t for t in ranges.KINDS if has_bf16 or t in ("fp64", "fp32", "fp16")]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -28,7 +28,7 @@ FLOATS = [t for t in ("fp64", "fp32", "fp16", "bf16") if t != "bf16" or has_bf16
 def test_ranges_are_the_bounds(dtype, scale):
     """In the type's order or in float64: the same elements are right."""
     rng = np.random.default_rng(0)
-    special = [0, -0.0, np.inf, -np.inf, np.nan, 1e-300, -1e-310, 1e308, 65504, 1e-7]
+    special = [0, -0.0, np.inf, -np.inf, np.nan, 1e-300, -1e-310, 1e308, 400, 1e-7]
     value = np.concatenate([rng.standard_normal(2000), special])
     kind = harness.numpy_dtype(dtype)
     with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def recorded(tmp_path: Path, text: str, *arguments, sources=None, target: str = 
 
 
 @pytest.mark.parametrize("layout", harness.LAYOUTS)
-@pytest.mark.parametrize("dtype", [*FLOATS, "int32", "bool"])
+@pytest.mark.parametrize("dtype", [t for t in (*FLOATS, "int32", "bool") if "fp8" not in t])
 def test_every_layout(tmp_path, layout, dtype):
     x = harness.random((5, 7, 6), dtype, layout)
     archive = recorded(tmp_path, "def f(x):\n    return x.transpose(0, 1) + x[:, :1, 0], x[1:]\n", x)
