@@ -9,6 +9,7 @@ import sys
 import time
 import types
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -58,7 +59,7 @@ def test_failures_do_not_stop_others():
 
 
 def test_time_cuts():
-    results, left = isolated(["a", "sleeps", "b"], seconds=1.5)
+    results, left = isolated(["a", "sleeps", "b"], seconds=5.0)
     assert list(results) == ["a"] and left == ["sleeps", "b"]
 
 
@@ -78,34 +79,57 @@ def test_results_continue_by_commit(tmp_path):
     assert check.Report(path, {"commit": "two"}).of("bench") == {}
 
 
-class FakeEvent:
-    def __init__(self, enable_timing: bool):
-        assert enable_timing
+class Clock:
+    """Time that passes only when someone says so."""
 
-    def record(self) -> None:
-        self.at = time.perf_counter()
+    def __init__(self) -> None:
+        self.now = 0.0
 
-    def synchronize(self) -> None:
-        pass
+    def passing(self, seconds: float) -> Callable[[], None]:
+        """A call that takes this long."""
 
-    def elapsed_time(self, other: FakeEvent) -> float:
-        return (other.at - self.at) * 1e3
+        def call() -> None:
+            self.now += seconds
+
+        return call
 
 
 @pytest.fixture
-def fake_torch(monkeypatch):
-    cuda = types.SimpleNamespace(Event=FakeEvent, synchronize=lambda: None)
+def clock(monkeypatch) -> Clock:
+    """A clock in place of the machine's and of the GPU's."""
+    clock = Clock()
+
+    class Event:
+        def __init__(self, enable_timing: bool):
+            assert enable_timing
+
+        def record(self) -> None:
+            self.at = clock.now
+
+        def synchronize(self) -> None:
+            pass
+
+        def elapsed_time(self, other: Event) -> float:
+            return (other.at - self.at) * 1e3
+
+    cuda = types.SimpleNamespace(Event=Event, synchronize=lambda: None)
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
+    fake = types.SimpleNamespace(
+        perf_counter=lambda: clock.now, sleep=lambda seconds: clock.passing(seconds)()
+    )
+    monkeypatch.setattr(timing, "time", fake)
+    return clock
 
 
-def test_measure(fake_torch):
+def test_measure(clock):
     def fails():
         raise RuntimeError("unsupported head size\nmore")
 
-    calls = {"tessera": lambda: time.sleep(1e-3), "slow": lambda: time.sleep(2e-3), "fails": fails}
-    times = timing.measure(calls, timing.Plan(3, 0.0, 0.02, 0.02), "tessera")
-    assert times["tessera"]["ratio"] == 1 and 1.2 < times["slow"]["ratio"] < 3
-    assert 1.2 < times["slow"]["sustained_ratio"] < 3 and not times["slow"]["graph"]
+    calls = {"tessera": clock.passing(1e-3), "slow": clock.passing(2e-3), "fails": fails}
+    times = timing.measure(calls, timing.Plan(3, 0.1, 0.2, 0.2), "tessera")
+    assert times["tessera"]["ratio"] == pytest.approx(1)
+    assert times["slow"]["ratio"] == pytest.approx(2) == times["slow"]["sustained_ratio"]
+    assert times["slow"]["burst_ms"] == pytest.approx(2) and not times["slow"]["graph"]
     assert times["fails"] == {"failure": "RuntimeError: unsupported head size"}
     with pytest.raises(RuntimeError):
         timing.measure({"tessera": fails}, timing.Plan(1, 0.0, 0.0), "tessera")
@@ -117,10 +141,10 @@ def test_measure(fake_torch):
     assert "of slow" in bench.line("row", result)
 
 
-def test_short_calls_are_all_captured(fake_torch, monkeypatch):
+def test_short_calls_are_all_captured(clock, monkeypatch):
     captured = []
     monkeypatch.setattr(timing.Contender, "as_graph", lambda self: captured.append(self.ms))
-    calls = {"tessera": lambda: time.sleep(1e-3), "quick": lambda: None}
+    calls = {"tessera": clock.passing(1e-3), "quick": clock.passing(1e-4)}
     timing.measure(calls, timing.Plan(1, 0.0, 0.0), "tessera")
     assert len(captured) == 2
     timing.measure({"tessera": calls["tessera"]}, timing.Plan(1, 0.0, 0.0), "tessera")
