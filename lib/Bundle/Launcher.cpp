@@ -69,15 +69,22 @@ inline uint64_t bitsOfBf16(double value) {
 
 class LauncherWriter {
 public:
-  explicit LauncherWriter(const rt::Program &program) : program(program), os(text) {}
+  LauncherWriter(const rt::Program &program, target::ProgramOp op) : program(program), os(text) {
+    for (auto argument : op.getBody().getOps<target::ArgumentOp>())
+      types.push_back(argument.getType());
+  }
 
   std::string write() {
     for (const rt::Slot &slot : program.slots)
       slotNames.push_back(slotName(slot));
     writeCode();
     os << "/// One call: `bind`, then `launch` with memory for the results.\nstruct Call {\n";
-    for (const std::string &slot : slotNames)
-      os << "  int64_t " << slot << ";\n";
+    for (auto [slot, member] : llvm::zip(program.slots, slotNames)) {
+      os << "  int64_t " << member << ";";
+      if (slot.source == rt::Slot::ArgSize && types[slot.arg].getDim(slot.dim).isSymbol())
+        os << " // " << types[slot.arg].getDim(slot.dim).symbolName();
+      os << "\n";
+    }
     for (auto [i, result] : llvm::enumerate(program.results))
       os << "  int64_t result" << i << "_sizes[" << std::max<size_t>(1, result.sizes.size())
          << "];\n";
@@ -329,6 +336,7 @@ private:
   }
 
   const rt::Program &program;
+  SmallVector<gir::TensorType> types; // of the arguments
   std::vector<std::string> slotNames;
   std::set<std::string> guardTexts; // one may be asked for several times
   std::string text;
@@ -426,7 +434,7 @@ FailureOr<std::string> tessera::makeLauncher(target::ModuleOp module) {
       return failure();
     std::string name = identifier(program.getSymName()), preamble = kPreamble.str();
     preamble.replace(preamble.find("{0}"), 3, name);
-    text += preamble + LauncherWriter(*written).write() + "} // namespace " + name + "\n";
+    text += preamble + LauncherWriter(*written, program).write() + "} // namespace " + name + "\n";
   }
   return text;
 }
