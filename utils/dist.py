@@ -137,11 +137,11 @@ def try_out(archive: Path, arch: str) -> None:
             found = call(sys.executable, "-c", "import tessera; print(tessera.__file__)").strip()
             if not found.startswith(folder):
                 sys.exit(f"dist: 'import tessera' found {found}, not the archive's package")
-            if shutil.which("cmake", path=environment["PATH"]):
-                source, build = root / "examples" / "cpp", Path(folder) / "build"
-                call("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={root}")
-                call("cmake", "--build", build)
-                call(build / "layers")
+            source, build = root / "examples" / "cpp", Path(folder) / "build"
+            options = [f"-DCMAKE_PREFIX_PATH={root}", "-DCMAKE_CXX_COMPILER=clang++-22"]
+            call("cmake", "-G", "Ninja", "-S", source, "-B", build, *options)
+            call("cmake", "--build", build)
+            call(build / "layers")
 
 
 def main() -> None:
