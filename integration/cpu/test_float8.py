@@ -32,6 +32,7 @@ def same(got, expected):
 def test_every_value_widens(name, wide):
     f = define(f"def f(x):\n    return x.to({wide})\n")
     numpy_type = {"fp64": "f8", "fp32": "f4", "fp16": "f2", "bf16": ml_dtypes.bfloat16}[wide]
+    check(f, all_values(name))
     same(f(all_values(name)), all_values(name).astype(np.float32).astype(numpy_type))
 
 
@@ -42,6 +43,7 @@ def test_every_half_rounds(name):
     f = define(f"def f(x):\n    return x.to(tsr.{name})\n")
     halves = np.arange(65536, dtype=np.uint16).view(np.float16)
     for x in (halves, halves.astype(np.float32), halves.astype(np.float64)):
+        check(f, x)
         same(f(x), halves.astype(np.float32).astype(TYPES[name]))
 
 

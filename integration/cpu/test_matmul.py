@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from harness import FLOATS, LAYOUTS, check, define, has_bf16, random
+import tessera as tsr
+from harness import FLOATS, INTEGERS, LAYOUTS, check, define, has_bf16, random
 
 
 def skip_without_bf16(dtype):
@@ -97,3 +98,27 @@ def test_magnitudes(matmul, scale):
     x, y = random((64, 96)) * np.float32(scale), random((96, 64), seed=1)
     check(matmul, x, y)
     check(matmul, x, y * np.float32(2.0**-20))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers(matmul, dtype):
+    """Exact modulo the type's size."""
+    info = np.iinfo(dtype)
+    for m, k, n in [(1, 1, 1), (7, 33, 5), (64, 64, 64), (70, 130, 65)]:
+        x = random((m, k), dtype, low=info.min, high=info.max)
+        check(matmul, x, random((k, n), dtype, low=info.min, high=info.max, seed=1))
+
+
+@pytest.mark.parametrize("policy", ["tf32", "bf16", "fp32"])
+def test_policies(policy):
+    """The bound is what the policy allows, on machines that make use of it."""
+    f = define("def f(x, y):\n    return x @ y, tsr.softmax(x @ y, dim=-1) @ y.T\n")
+    f = tsr.function(f.__wrapped__, numerics=tsr.numerics(matmul=policy))
+    check(f, random((70, 66)), random((66, 90), seed=1))
+
+
+@pytest.mark.parametrize("pair", ["bf16 fp32", "fp16 fp32", "fp32 fp64", "bf16 fp16", "int8 uint8", "int8 fp16"])
+def test_two_types(matmul, pair):
+    x, y = pair.split()
+    skip_without_bf16(x)
+    check(matmul, random((37, 66), x), random((66, 41), y, seed=1))

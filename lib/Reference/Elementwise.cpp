@@ -358,6 +358,19 @@ static Approximation roundPerhaps(Approximation x, DType dtype) {
   return rounding.checked({x.value, x.bound + rounding.error(units, magnitude)});
 }
 
+TensorRef reference::perhapsRounded(const TensorRef &input, unsigned digits) {
+  auto result = std::make_shared<Tensor>(*input);
+  for (int64_t i = 0, count = result->size(); i < count; ++i) {
+    Approximation x = result->get(i);
+    int exponent;
+    double scaled = std::ldexp(std::frexp(x.value, &exponent), digits);
+    bool isExact = !std::isfinite(x.value) || (x.bound == 0 && scaled == std::rint(scaled));
+    if (!isExact)
+      result->bounds[i] += std::ldexp(std::fabs(x.value) + x.bound, -int(digits));
+  }
+  return result;
+}
+
 static bool isWider(DType to, DType from) {
   if (from >= DType::FP8E4M3) // every other floating point type holds its values
     return isFloat(to) && to < DType::FP8E4M3;

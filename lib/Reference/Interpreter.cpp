@@ -10,6 +10,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <set>
 
@@ -117,9 +118,20 @@ TensorRef gather(const TensorRef &source, const IndexMap &map, ArrayRef<int64_t>
   return result;
 }
 
+/// How many digits the numerics policy leaves factors of f32 products; 0: all.
+unsigned productDigitsOf(func::FuncOp function) {
+  auto numerics = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr);
+  auto policy = numerics ? numerics.getAs<StringAttr>("matmul") : StringAttr();
+  return llvm::StringSwitch<unsigned>(policy ? policy.getValue() : "")
+      .Case("tf32", 11)
+      .Case("bf16", 8)
+      .Default(0);
+}
+
 class Interpreter {
 public:
-  Interpreter(const llvm::StringMap<int64_t> &symbols) : symbols(symbols) {}
+  Interpreter(func::FuncOp function, const llvm::StringMap<int64_t> &symbols)
+      : symbols(symbols), productDigits(productDigitsOf(function)) {}
 
   LogicalResult bindArguments(func::FuncOp function, ArrayRef<HostTensor> arguments);
   FailureOr<std::vector<Result>> run(func::FuncOp function);
@@ -151,6 +163,7 @@ private:
   }
 
   llvm::StringMap<int64_t> symbols;
+  unsigned productDigits;
   llvm::DenseMap<Value, TensorRef> values;
   llvm::DenseMap<Value, unsigned> pendingUses;
 };
@@ -374,6 +387,10 @@ TensorRef Interpreter::evaluateContraction(gir::GraphOpInterface op, ArrayRef<in
       (left[dim] ? rhsIteration : lhsIteration)[dim] = 1;
   }
   TensorRef lhs = operand(op, 0, lhsIteration), rhs = operand(op, 1, rhsIteration);
+  if (productDigits && lhs->dtype == DType::FP32) {
+    lhs = perhapsRounded(lhs, productDigits);
+    rhs = perhapsRounded(rhs, productDigits);
+  }
   return contractTensors(dtype, *lhs, *rhs, iteration.take_front(numParallel), batch, m, n, k);
 }
 
@@ -405,7 +422,7 @@ FailureOr<TensorRef> Interpreter::evaluateConcat(gir::ConcatOp op) {
 FailureOr<std::vector<Result>> reference::evaluate(func::FuncOp function,
                                                    ArrayRef<HostTensor> arguments,
                                                    const llvm::StringMap<int64_t> &symbols) {
-  Interpreter interpreter(symbols);
+  Interpreter interpreter(function, symbols);
   SmallVector<gir::CompositeOpInterface> composites;
   OwningOpRef<func::FuncOp> copy;
   if (function.walk([](gir::CompositeOpInterface) { return WalkResult::interrupt(); })

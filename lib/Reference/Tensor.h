@@ -76,6 +76,8 @@ IntegerFormat formatOf(DType dtype);
 // The operations; element counts and types are the caller's to get right.
 TensorRef mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs);
 TensorRef castTensor(const TensorRef &input, DType dtype, bool isExplicit);
+/// The floats of a tensor, each of which may be rounded to this many binary digits.
+TensorRef perhapsRounded(const TensorRef &input, unsigned digits);
 /// Reduces rows of `length` elements; the result has `sizes`.
 TensorRef reduceRows(ReduceOp op, DType dtype, const Tensor &input, llvm::ArrayRef<int64_t> sizes,
                      int64_t length);
