@@ -3,12 +3,16 @@
 // Each function is compiled for each machine by itself, and the bundles are put together. One
 // architecture of CPUs stands for several baselines; the runtime takes the best that fits. An
 // argument that is given several times makes several specialisations: the first takes the first
-// value of each argument, the second the second or the last there is, and so on.
+// value of each argument, the second the second or the last there is, and so on. Compilations run
+// side by side, since most of their time is the assembler's; messages come in the order of the
+// functions.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 namespace tessera::cli {
 
@@ -52,9 +56,10 @@ std::vector<std::vector<std::string>> argumentsOf(const std::vector<std::string>
       continue;
     std::string text = owner.empty() ? argument : argument.substr(owner.size() + 1);
     std::string name = text.substr(0, text.find('=') + 1);
-    auto known = std::find_if(mine.begin(), mine.end(), [&](const std::vector<std::string> &values) {
-      return values.front().starts_with(name);
-    });
+    auto known =
+        std::find_if(mine.begin(), mine.end(), [&](const std::vector<std::string> &values) {
+          return values.front().starts_with(name);
+        });
     if (known == mine.end())
       mine.push_back({text});
     else
@@ -89,6 +94,7 @@ class Builder {
 public:
   explicit Builder(const Options &options) : options(options) {}
 
+  /// Reads what is to be compiled.
   int add(const std::string &name) {
     size_t separator = name.rfind("::");
     std::vector<std::vector<std::string>> arguments = argumentsOf(
@@ -103,9 +109,33 @@ public:
         one.arguments.push_back(values[std::min(i, values.size() - 1)]);
       for (const std::string &target : targetsOf(options.architectures)) {
         one.target = target;
-        if (int status = compile(name, one))
-          return status;
+        programs.push_back(std::make_unique<Program>());
+        if (!programs.back()->read(name, one))
+          return Usage;
       }
+    }
+    return Success;
+  }
+
+  /// Compiles everything; the status of the first failure.
+  int compile() {
+    results.resize(programs.size());
+    std::atomic<size_t> next = 0;
+    auto work = [&] {
+      for (size_t i = next++; i < programs.size(); i = next++)
+        results[i] = programs[i]->compile(/*code=*/true);
+    };
+    std::vector<std::thread> threads;
+    size_t count = std::min<size_t>(std::thread::hardware_concurrency(), programs.size());
+    for (size_t i = 1; i < count; ++i)
+      threads.emplace_back(work);
+    work();
+    for (std::thread &thread : threads)
+      thread.join();
+    for (const Result &result : results) {
+      showDiagnostics(result.get(), options);
+      if (int status = exitStatus(tessera_result_status(result.get())))
+        return status;
     }
     return Success;
   }
@@ -121,18 +151,8 @@ public:
   }
 
 private:
-  int compile(const std::string &name, const Options &one) {
-    Program program;
-    if (!program.read(name, one))
-      return Usage;
-    Result result = program.compile(/*code=*/true);
-    showDiagnostics(result.get(), options);
-    tessera_status status = tessera_result_status(result.get());
-    results.push_back(std::move(result));
-    return exitStatus(status);
-  }
-
   const Options &options;
+  std::vector<std::unique_ptr<Program>> programs;
   std::vector<Result> results;
 };
 
@@ -162,6 +182,8 @@ int build(const Options &options) {
   for (const std::string &name : programsOf(options))
     if (int status = builder.add(name))
       return status;
+  if (int status = builder.compile())
+    return status;
   Result merged = builder.merge();
   showDiagnostics(merged.get(), options);
   if (tessera_status status = tessera_result_status(merged.get()); status != TESSERA_OK)
