@@ -106,6 +106,19 @@ def test_norms(dtype):
         check(by_hand, x, w)
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize("columns", [129, 191, 1030, 1100, 4097, 5000, 8192, 9001, 16384, 16385])
+def test_rows_shorter_than_their_block(columns, dtype):
+    """Reductions stop at the row's end: what lies in the block behind it has no part."""
+    skip_without_bf16(dtype)
+    f = define("""def f(x, w):
+    y = x - x.mean(dim=-1, keepdim=True)
+    return tsr.softmax(x, dim=-1), tsr.amax(y * w, dim=-1), tsr.amin(x, dim=-1), tsr.var(x, dim=-1), (x * w).sum(dim=0)
+""")
+    for rows in (1, 5):
+        check(f, random((rows, columns), dtype, low=1, high=2), random((columns,), dtype))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout):
     f = define("def f(x):\n    return tsr.softmax(x, dim=-1), x.sum(dim=0), tsr.amax(x, dim=-1, keepdim=True) - x\n")

@@ -219,6 +219,17 @@ def test_arrays_too_large():
     same(affine(values(3), values(3)), values(3) * np.float32(3))
 
 
+def test_large_results_begin_at_a_cache_line():
+    @tsr.function
+    def twice(x):
+        return x + x
+
+    for dtype in ("float32", "float16", "int8"):
+        results = [twice(np.ones((n, 257), dtype)) for n in (1, 300, 301, 2000)]
+        assert all(r.flags.c_contiguous and r.flags.writeable for r in results)
+        assert all(r.ctypes.data % 64 == 0 for r in results if r.nbytes >= 1 << 16)
+
+
 def test_bf16_through_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x, y = values(50).astype(ml_dtypes.bfloat16), values(50, seed=1).astype(ml_dtypes.bfloat16)

@@ -53,6 +53,10 @@ private:
     over->tile = bounded(*over, depth);
     rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 32);
     columns->tile = balanced(*columns, width, 2 * lanes);
+    // A long sum is cut into parts for more programs: each operand is then packed once, not by every program.
+    const int64_t leastBlocks = 8;
+    if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
+      return;
     spread(rows, 32, 1);
     spread(columns, 4 * lanes, 1);
   }
@@ -85,9 +89,10 @@ private:
     spread(row, 16, 1);
   }
 
-  /// A row that can stay in the first level cache is one block; longer ones are walked.
+  /// A row that can stay near is one block: what a pass made of it is there for the next one. Longer
+  /// ones are walked.
   int64_t rowTile(const Dim &dim) const {
-    int64_t fits = machine.l1Bytes / 2 / shape.elementBytes;
+    int64_t fits = std::max(machine.l1Bytes / 2, machine.l2Bytes / 32) / shape.elementBytes;
     return facts.max(dim.size) <= fits ? fits : 1024;
   }
 

@@ -10,7 +10,7 @@
 #include <iterator>
 
 namespace {
-constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 0};
+constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 8192, 16384, 0};
 
 constexpr int64_t divisorOf(int64_t size) { return size % 64 == 0 ? 64 : size % 16 == 0 ? 16 : 1; }
 

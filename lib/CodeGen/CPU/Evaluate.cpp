@@ -47,7 +47,7 @@ Value KernelEmitter::evaluateUncached(Value tile, const Position &at) {
     Value value = loadBuffer(*buffer, at);
     return e.cast(value, buffer->element, element);
   }
-  if (alwaysTrue.contains(tile))
+  if (at.lanes && alwaysTrue.contains(tile))
     return e.integer(-1, Emitter::withLanes(e.i1, at.lanes));
   if (auto constant = dyn_cast<tile::ConstantOp>(op))
     return e.number(constant.getValue(), element, at.lanes);
@@ -257,18 +257,20 @@ Value KernelEmitter::accessAddress(const Access &access, const Position &at, Typ
 Value KernelEmitter::validLanes(const Access &access, const Position &at) {
   if (!atEdge || !access.full)
     return Value();
-  Value count;
-  for (auto [t, valid] : llvm::enumerate(access.valid))
-    if (valid && int(t) == at.vectorDim)
+  Value count, inside;
+  for (auto [t, valid] : llvm::enumerate(access.valid)) {
+    if (!valid)
+      continue;
+    if (int(t) != at.vectorDim)
+      inside = e.andI(inside, e.cmp(ICmpPredicate::slt, e.materialize(at.index[t]), valid));
+    else if (!access.isInside)
       count = e.subI(valid, e.materialize(at.index[t]));
+  }
+  if (!inside)
+    return count;
   if (!count)
     count = e.integer(std::max<int64_t>(at.lanes, 1));
-  for (auto [t, valid] : llvm::enumerate(access.valid))
-    if (valid && int(t) != at.vectorDim) {
-      Value inside = e.cmp(ICmpPredicate::slt, e.materialize(at.index[t]), valid);
-      count = e.select(inside, count, e.integer(0));
-    }
-  return count;
+  return e.select(inside, count, e.integer(0));
 }
 
 Value KernelEmitter::evaluateLoad(tile::LoadOp op, const Position &at) {

@@ -38,7 +38,8 @@ static Extent boundedBy(Operation *access, unsigned dim) {
   return extent;
 }
 
-Extents::Extents(tile::KernelOp kernel, const CpuDescription &cpu) : step(cpu.hasTileUnit ? 32 : 4) {
+Extents::Extents(tile::KernelOp kernel, const CpuDescription &cpu)
+    : cpu(cpu), step(cpu.hasTileUnit ? 32 : 4) {
   // Loops carry wants backwards; the lattice is low, so a few sweeps are enough.
   bool changed = true;
   while (changed) {
@@ -83,6 +84,127 @@ std::optional<Extent::Bound> Extents::contracted(tile::MmaOp op) const {
   return std::nullopt;
 }
 
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+bool EdgeMask::match(Value tile, unsigned dim) {
+  int64_t size = Plan::shapeOf(tile)[dim];
+  if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>();
+      broadcast && broadcast.getDims() == ArrayRef<int64_t>(int64_t(dim)))
+    tile = broadcast.getInput();
+  if (Plan::shapeOf(tile) != ArrayRef<int64_t>(size))
+    return false;
+  value = tile;
+  auto map = tile.getDefiningOp<tile::MapOp>();
+  if (!map || map.getScalarOp() != ScalarOp::Lt)
+    return false;
+  index = map.getInputs()[0].getDefiningOp<tile::IotaOp>();
+  limit = map.getInputs()[1].getDefiningOp<tile::SplatOp>();
+  return index && limit && isa<IndexType>(limit.getScalar().getType());
+}
+
+static FloatAttr numberIn(Value tile) {
+  auto constant = tile.getDefiningOp<tile::ConstantOp>();
+  return constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+}
+
+static bool isUnit(Attribute number, tessera::ReduceOp kind) {
+  auto real = dyn_cast_or_null<FloatAttr>(number);
+  if (!real)
+    return false;
+  const APFloat &value = real.getValue();
+  switch (kind) {
+  case tessera::ReduceOp::Sum:
+    return value.isPosZero();
+  case tessera::ReduceOp::Max:
+    return value.isInfinity() && value.isNegative();
+  case tessera::ReduceOp::Min:
+    return value.isInfinity() && !value.isNegative();
+  default:
+    return false;
+  }
+}
+
+/// The edge along `dim` beyond which a load or a masked tile is the unit of `kind`.
+static std::optional<Extent::Bound> unitBeyond(Value tile, unsigned dim, tessera::ReduceOp kind) {
+  if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
+    bool crosses =
+        Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(tile), dim);
+    if (crosses && isUnit(load.getPadAttr(), kind))
+      return Extent::Bound{load, dim};
+  }
+  if (auto where = tile.getDefiningOp<tile::MapOp>();
+      where && where.getScalarOp() == ScalarOp::Where) {
+    EdgeMask mask;
+    if (isUnit(numberIn(where.getInputs()[2]), kind) && mask.match(where.getInputs()[0], dim))
+      return Extent::Bound{mask.value.getDefiningOp(), 0};
+  }
+  return std::nullopt;
+}
+
+/// The edge along `dim` beyond which the tile is -inf, but for a shift by a row's own value. (Where
+/// that makes it nan, it does so before the edge, too.)
+static std::optional<Extent::Bound> minusInfBeyond(Value tile, unsigned dim) {
+  if (auto bound = unitBeyond(tile, dim, tessera::ReduceOp::Max))
+    return bound;
+  if (auto cast = tile.getDefiningOp<tile::CastOp>()) {
+    bool isFloat = isa<FloatType>(Plan::elementOf(cast.getInput())) &&
+                   isa<FloatType>(Plan::elementOf(tile));
+    return isFloat ? minusInfBeyond(cast.getInput(), dim) : std::nullopt;
+  }
+  auto map = tile.getDefiningOp<tile::MapOp>();
+  if (!map)
+    return std::nullopt;
+  auto inputs = map.getInputs();
+  switch (map.getScalarOp()) {
+  case ScalarOp::Sub: {
+    auto shift = inputs[1].getDefiningOp<tile::BroadcastOp>();
+    bool isOfRow = shift && !llvm::is_contained(shift.getDims(), int64_t(dim));
+    return isOfRow ? minusInfBeyond(inputs[0], dim) : std::nullopt;
+  }
+  case ScalarOp::Mul: {
+    FloatAttr factor = numberIn(inputs[1]);
+    bool isPositive =
+        factor && factor.getValue().isFiniteNonZero() && !factor.getValue().isNegative();
+    return isPositive ? minusInfBeyond(inputs[0], dim) : std::nullopt;
+  }
+  case ScalarOp::Where: {
+    // At most a number: `where(x > number, number, x)`.
+    auto compare = inputs[0].getDefiningOp<tile::MapOp>();
+    bool isBound = compare && compare.getScalarOp() == ScalarOp::Gt && numberIn(inputs[1]) &&
+                   compare.getInputs()[0] == inputs[2] && compare.getInputs()[1] == inputs[1];
+    return isBound ? minusInfBeyond(inputs[2], dim) : std::nullopt;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<Extent::Bound> Extents::reduced(tile::ReduceOp op) const {
+  Value input = op.getInput();
+  ArrayRef<int64_t> shape = Plan::shapeOf(input);
+  unsigned last = unsigned(shape.size()) - 1;
+  if (shape.empty() || !Plan::isWalked(shape.back(), cpu) ||
+      !llvm::is_contained(op.getDims(), int64_t(last)))
+    return std::nullopt;
+  if (auto bound = unitBeyond(input, last, op.getReduceOp()))
+    return bound;
+  // Zero where something is less than a number: powers of -inf.
+  auto where = input.getDefiningOp<tile::MapOp>();
+  if (!where || where.getScalarOp() != ScalarOp::Where ||
+      !isUnit(numberIn(where.getInputs()[1]), op.getReduceOp()))
+    return std::nullopt;
+  auto compare = where.getInputs()[0].getDefiningOp<tile::MapOp>();
+  if (!compare || compare.getScalarOp() != ScalarOp::Lt || !numberIn(compare.getInputs()[1]))
+    return std::nullopt;
+  return minusInfBeyond(compare.getInputs()[0], last);
+}
+
+//===----------------------------------------------------------------------===//
+// Wants
+//===----------------------------------------------------------------------===//
+
 bool Extents::visit(Operation *op) {
   bool changed = false;
   auto rank = [](Value value) { return unsigned(Plan::shapeOf(value).size()); };
@@ -124,12 +246,15 @@ bool Extents::visit(Operation *op) {
     for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
       changed |= want(transpose.getInput(), dim, wanted(transpose, i));
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
-    unsigned kept = 0;
+    unsigned kept = 0, last = rank(reduce.getInput()) - 1;
     extents[reduce.getInput()].resize(rank(reduce.getInput()));
-    for (unsigned d = 0; d < rank(reduce.getInput()); ++d)
+    std::optional<Extent::Bound> bound = reduced(reduce);
+    for (unsigned d = 0; d < rank(reduce.getInput()); ++d) {
+      Extent joined = bound && d == last ? boundedBy(bound->access, bound->dim) : everything();
       changed |= want(reduce.getInput(), d,
-                      llvm::is_contained(reduce.getDims(), int64_t(d)) ? everything()
+                      llvm::is_contained(reduce.getDims(), int64_t(d)) ? joined
                                                                        : wanted(reduce, kept++));
+    }
   } else if (auto mma = dyn_cast<tile::MmaOp>(op)) {
     Extent inner = everything();
     if (std::optional<Extent::Bound> bound = contracted(mma))

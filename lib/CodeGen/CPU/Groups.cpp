@@ -16,8 +16,7 @@ using namespace tessera;
 using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
-static constexpr int64_t unrollWhole = 8; // vectors of a row that are unrolled completely
-static constexpr int64_t unrollLoop = 4;  // vectors per step of a longer row
+static constexpr int64_t unrollLoop = 4; // vectors per step of a long row
 
 static bool reducesLast(const Root &root) {
   auto reduce = cast<tile::ReduceOp>(root.op);
@@ -35,45 +34,6 @@ static Value join(Emitter &e, const Root &root, Value sum, Value value) {
                 reduce.getSkipNan());
 }
 
-SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
-  SetVector<Operation *> found;
-  DenseSet<Value> own;
-  for (const Root &root : item.roots) {
-    if (root.definesValue)
-      own.insert(root.value);
-    if (root.kind == Root::Store)
-      found.insert(root.op);
-  }
-  for (const Root &root : item.roots)
-    plan.visitReads(root.value, true, own, [&](Value value, bool) {
-      if (auto load = value.getDefiningOp<tile::LoadOp>();
-          load && (!plan.bufferOf(value) || own.contains(value)))
-        found.insert(load);
-    });
-  return found.takeVector();
-}
-
-Value KernelEmitter::isFull(ArrayRef<Operation *> operations) {
-  Value all;
-  DenseSet<Value> seen;
-  for (Operation *op : operations)
-    if (Value full = accesses.find(op)->second.full; full && seen.insert(full).second)
-      all = e.andI(all, full);
-  return all;
-}
-
-void KernelEmitter::versioned(Value full, function_ref<void()> body) {
-  auto run = [&](bool edge) {
-    MemoScope scope(*this);
-    atEdge = edge;
-    body();
-    atEdge = false;
-  };
-  if (!full)
-    return run(false);
-  e.branch(full, [&] { run(false); }, [&] { run(true); });
-}
-
 void KernelEmitter::emitGroup(const Item &item) {
   open.clear();
   for (const Root &root : item.roots)
@@ -82,14 +42,21 @@ void KernelEmitter::emitGroup(const Item &item) {
   for (const Root &root : item.roots)
     if (root.dest && root.dest->parts)
       e.store(e.integer(0), oddNumbersFlag(*root.dest), scratchScope);
-  versioned(isFull(accessesOf(item)), [&] { emitNest(item); });
+  SmallVector<Operation *> read = accessesOf(item);
+  versioned(isFull(read), [&] {
+    inside.clear();
+    if (!atEdge)
+      inside.insert(read.begin(), read.end());
+    emitNest(item);
+  });
+  inside.clear();
   open.clear();
 }
 
 /// Sums of columns: the rows run inside, so that the sums stay in registers.
 void KernelEmitter::emitColumnReductions(const Item &item) {
   int64_t columns = item.shape[1], lanes = cpu.lanes(4), whole = columns / lanes;
-  int64_t most = std::max<int64_t>(1, unrollWhole / int64_t(item.roots.size()));
+  int64_t most = std::max<int64_t>(1, 8 / int64_t(item.roots.size()));
   auto strip = [&](Ix column, int64_t vectors, int64_t width) {
     SmallVector<Value> sums;
     for (int64_t v = 0; v < vectors; ++v)
@@ -185,38 +152,6 @@ void KernelEmitter::emitNest(const Item &item) {
   nest(0);
 }
 
-/// How many columns lie inside all edges that the group's tiles mask along the last dimension, as
-/// `index < count`; null if there are no such masks. The masks are noted as `alwaysTrue`.
-Value KernelEmitter::columnsInside(const Item &item) {
-  Value inside;
-  DenseSet<Value> seen;
-  SmallVector<Value> work;
-  for (const Root &root : item.roots)
-    work.push_back(root.value);
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(value).second || (plan.bufferOf(value) && !open.contains(value)))
-      continue;
-    auto broadcast = dyn_cast<tile::BroadcastOp>(op);
-    if (broadcast && broadcast.getDims() == ArrayRef<int64_t>(int64_t(item.shape.size()) - 1)) {
-      auto mask = broadcast.getInput().getDefiningOp<tile::MapOp>();
-      if (!mask || mask.getScalarOp() != ScalarOp::Lt || plan.bufferOf(mask))
-        continue;
-      auto index = mask.getInputs()[0].getDefiningOp<tile::IotaOp>();
-      auto limit = mask.getInputs()[1].getDefiningOp<tile::SplatOp>();
-      if (!index || !limit || !isa<IndexType>(limit.getScalar().getType()))
-        continue;
-      Value count = e.subI(scalars.lookup(limit.getScalar()), scalars.lookup(index.getStart()));
-      inside = inside ? e.minI(inside, count) : count;
-      alwaysTrue.insert(mask);
-    } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
-      work.append(op->operand_begin(), op->operand_end());
-    }
-  }
-  return inside;
-}
-
 /// One row: all vectors along the last dimension, then the reductions of the row.
 void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef<Extent> wanted) {
   SmallVector<const Root *> reductions;
@@ -232,7 +167,7 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
     if (!item.shape.empty())
       at.index.push_back(Ix(0));
     SmallVector<Value> none(reductions.size());
-    SmallVector<Value> values = emitChunk(item, at, none);
+    SmallVector<Value> values = emitChunk(item, at, none, {});
     for (auto [root, value] : llvm::zip(reductions, values))
       storeReduced(*root, value, index);
     return;
@@ -247,11 +182,12 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
   int64_t width = std::min(whole, unrollLoop);
   SmallVector<SmallVector<Value>> accumulators(std::max<int64_t>(width, 1),
                                                SmallVector<Value>(reductions.size()));
+  SmallVector<Value> ends; // of reductions, where some end before the row does
   auto step = [&](Ix start, int64_t slot) {
     at.index.back() = start;
-    accumulators[slot] = emitChunk(item, at, accumulators[slot]);
+    accumulators[slot] = emitChunk(item, at, accumulators[slot], ends);
   };
-  if (whole <= unrollWhole) {
+  if (!Plan::isWalked(columns, cpu)) {
     for (int64_t i = 0; i < whole; ++i)
       step(Ix(i * lanes), i % unrollLoop);
   } else {
@@ -275,14 +211,22 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
       });
     };
     // Whole steps before an edge need no mask.
-    Value start = e.integer(0);
-    SmallVector<Value> results = inits;
-    if (Value inside = columnsInside(item)) {
-      Value whole = e.andI(e.maxI(inside, start), e.integer(-unrollLoop * lanes));
+    Value start = e.integer(0), edge = columnsInside(item);
+    SmallVector<Value> results = inits, bounds;
+    for (const Root *root : reductions) {
+      bounds.push_back(reductionEnd(*root));
+      if (bounds.back())
+        edge = edge ? e.minI(edge, bounds.back()) : bounds.back();
+    }
+    if (edge) {
+      Value whole = e.andI(e.maxI(edge, start), e.integer(-unrollLoop * lanes));
       whole = e.minI(whole, end);
       results = run(start, whole, results);
       alwaysTrue.clear();
+      for (auto &access : accesses)
+        access.second.isInside = false;
       start = whole;
+      ends = bounds;
     }
     results = run(start, end, results);
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
@@ -295,7 +239,7 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
   if (tail) {
     at.lanes = tail;
     at.index.back() = Ix(whole * lanes);
-    rest = emitChunk(item, at, rest);
+    rest = emitChunk(item, at, rest, ends);
   }
   for (auto [r, root] : llvm::enumerate(reductions)) {
     SmallVector<Value> parts;
@@ -321,10 +265,12 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
 /// Evaluates every root at one vector, then writes. Returns the accumulators of the row's
 /// reductions.
 SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at,
-                                            ValueRange accumulators) {
+                                            ValueRange accumulators, ArrayRef<Value> ends) {
   SmallVector<Value> values;
   for (const Root &root : item.roots)
     values.push_back(evaluate(root.value, at));
+  for (Operation *store : item.upcoming)
+    prefetchLine(store, at);
   SmallVector<Value> next;
   for (auto [root, value] : llvm::zip(item.roots, values)) {
     Type element = Plan::elementOf(root.value);
@@ -333,6 +279,11 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
     } else if (root.kind == Root::Value) {
       storeBuffer(*root.dest, e.cast(value, element, root.dest->element), at);
     } else if (at.index.empty() || reducesLast(root)) {
+      if (Value end = ends.empty() ? Value() : ends[next.size()]) {
+        Value left = e.subI(end, e.materialize(at.index.back()));
+        Value unit = e.unit(cast<tile::ReduceOp>(root.op).getReduceOp(), element, at.lanes);
+        value = e.select(e.laneMask(at.lanes, left), value, unit);
+      }
       Value sum = accumulators[next.size()];
       next.push_back(sum ? join(e, root, sum, value) : value);
     } else {
@@ -360,6 +311,18 @@ void KernelEmitter::storeReduced(const Root &root, Value value, ArrayRef<Ix> row
   if (!reducesOnlyLast(root))
     value = join(e, root, loadBuffer(*root.dest, to), value);
   storeBuffer(*root.dest, value, to);
+}
+
+/// Brings the line near that a store will write at `at`; a vector that does not begin one leaves it
+/// to the vector before.
+void KernelEmitter::prefetchLine(Operation *store, const Position &at) {
+  constexpr int64_t line = 64;
+  Type element = Plan::elementOf(cast<tile::StoreOp>(store).getValue());
+  int64_t bytes = Emitter::byteWidth(element);
+  if (at.vectorDim < 0 || at.index.back().constant * bytes % line)
+    return;
+  Value address = accessAddress(accesses.find(store)->second, at, element);
+  LLVM::Prefetch::create(e.b, address, /*rw=*/1, /*hint=*/3, /*cache=*/1);
 }
 
 void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at) {

@@ -328,6 +328,15 @@ Value KernelEmitter::validElements(const Extent::Bound &bound) {
   auto inReach = [&](Value value) {
     return value && value.getParentRegion()->isAncestor(e.b.getInsertionBlock()->getParent());
   };
+  if (EdgeMask mask; isa<tile::MapOp>(bound.access)) {
+    (void)mask.match(bound.access->getResult(0), bound.dim);
+    Value limit = scalars.lookup(mask.limit.getScalar());
+    Value start = scalars.lookup(mask.index.getStart());
+    if (!inReach(limit) || !inReach(start))
+      return Value();
+    Value size = e.integer(mask.index.getType().getShape()[0]);
+    return e.maxI(e.minI(e.subI(limit, start), size), e.integer(0));
+  }
   if (auto known = accesses.find(bound.access); known != accesses.end())
     if (Value valid = known->second.valid[bound.dim]; inReach(valid))
       return valid;

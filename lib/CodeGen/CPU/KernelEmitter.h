@@ -1,8 +1,8 @@
 //===- KernelEmitter.h - Emits the code of one kernel ----------*- C++ -*-===//
 //
-// Walks a plan and emits its items: loop nests for groups (Groups.cpp), which evaluate tiles one
-// vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), contractions (Mma.cpp,
-// TileUnit.cpp), and the control flow around them (KernelEmitter.cpp).
+// Walks a plan and emits its items: loop nests for groups (Groups.cpp, Edges.cpp), which evaluate
+// tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), contractions
+// (Mma.cpp, TileUnit.cpp), and the control flow around them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
@@ -35,6 +35,7 @@ struct Access {
       valid;  // elements inside the view, per tile dimension; null where all are
   Value full; // whether the whole tile is inside; null if always
   Scope scope;
+  bool isInside = false; // whether the present loop stays inside along the last dimension
 };
 
 class KernelEmitter {
@@ -67,7 +68,8 @@ private:
   Value loadBuffer(const Buffer &buffer, const Position &at);
   void storeBuffer(const Buffer &buffer, Value value, const Position &at);
   Value bufferAddress(const Buffer &buffer, llvm::ArrayRef<Ix> index);
-  /// Address and, at an edge, the number of valid lanes (from the first) of the elements at `at`.
+  /// Address and, at an edge, the number of valid lanes (from the first; null if all are) of the
+  /// elements at `at`.
   Value accessAddress(const Access &access, const Position &at, Type element);
   Value validLanes(const Access &access, const Position &at);
   Value gather(int64_t lanes, Type type, llvm::function_ref<Value(int64_t)> element);
@@ -77,14 +79,20 @@ private:
   void emitNest(const Item &item);
   void emitColumnReductions(const Item &item);
   void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index, llvm::ArrayRef<Extent> wanted);
-  Value columnsInside(const Item &item);
-  llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators);
-  void emitStore(tile::StoreOp op, Value value, const Position &at);
+  /// Reductions drop what lies beyond their `ends`, where there are any.
+  llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators,
+                                     llvm::ArrayRef<Value> ends);
   void storeReduced(const Root &root, Value value, llvm::ArrayRef<Ix> index);
+  void emitStore(tile::StoreOp op, Value value, const Position &at);
+  void prefetchLine(mlir::Operation *store, const Position &at);
+
+  // Edges.cpp
   Value isFull(llvm::ArrayRef<mlir::Operation *> accesses);
   /// Emits `body` twice where `full` is not known: without masks if it holds, with them otherwise.
   void versioned(Value full, llvm::function_ref<void()> body);
   llvm::SmallVector<mlir::Operation *> accessesOf(const Item &item);
+  Value columnsInside(const Item &item);
+  Value reductionEnd(const Root &root);
 
   // Transpose.cpp
   void emitTranspose(const Item &item);
@@ -146,6 +154,7 @@ private:
   llvm::DenseSet<Value> open; // tiles that the present group makes itself
   llvm::DenseMap<const Buffer *, Value> firstOfPair; // of vectors that are split together
   llvm::DenseSet<Value> alwaysTrue; // masks that hold in the present loop
+  llvm::DenseSet<mlir::Operation *> inside; // accesses that have the whole tile inside their view
   bool atEdge = false;        // whether accesses are masked
   bool failed = false;
   std::vector<std::map<std::vector<uintptr_t>, Value>> memo;

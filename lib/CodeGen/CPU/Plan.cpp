@@ -66,6 +66,11 @@ bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_
   return divisors.empty() || divisors[dims[t]] % shape[t] != 0;
 }
 
+bool Plan::isWalked(int64_t columns, const CpuDescription &cpu) {
+  constexpr int64_t unrolled = 8;
+  return columns / cpu.lanes(4) > unrolled;
+}
+
 Buffer *Plan::newBuffer(Type element, ArrayRef<int64_t> shape, int64_t panel) {
   auto buffer = std::make_unique<Buffer>();
   buffer->element = element;
@@ -183,7 +188,8 @@ bool Plan::isForTileUnit(MmaOp op) const {
       !partsOf(op.getRhs()))
     return false;
   int64_t m = shapeOf(op.getLhs())[0], k = shapeOf(op.getLhs())[1], n = shapeOf(op.getRhs())[1];
-  return m % 16 == 0 && m >= 32 * partsOf(op.getRhs()) && k % 32 == 0 && n >= 32;
+  int64_t leastRows = std::min<int64_t>(64, 32 * partsOf(op.getRhs()));
+  return m % 16 == 0 && m >= leastRows && k % 32 == 0 && n >= 32;
 }
 
 void Plan::chooseOperands(MmaOp op) {
@@ -488,6 +494,25 @@ bool Plan::materializeShared() {
   return bool(chosen);
 }
 
+/// Rows are reduced before what is made of them is written: time to fetch the lines.
+void Plan::noteUpcoming() {
+  for (auto &[block, items] : blocks) {
+    Item *before = nullptr;
+    for (Item &item : items) {
+      if (item.kind == Item::For || item.kind == Item::If || item.kind == Item::Mma)
+        before = nullptr;
+      if (item.kind != Item::Group)
+        continue;
+      for (const Root &root : item.roots)
+        if (before && root.kind == Root::Store && before->shape == item.shape)
+          before->upcoming.push_back(root.op);
+      auto reduces = [](const Root &root) { return root.kind == Root::Reduce; };
+      if (llvm::any_of(item.roots, reduces))
+        before = &item;
+    }
+  }
+}
+
 LogicalResult Plan::build() {
   chooseForced();
   formGroups();
@@ -500,5 +525,6 @@ LogicalResult Plan::build() {
   dropCopies(body);
   liveness(body);
   allocate();
+  noteUpcoming();
   return success();
 }

@@ -69,6 +69,8 @@ struct Item {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<int64_t> shape; // Group
   llvm::SmallVector<Root> roots;    // Group, Transpose (one)
+  // Group: stores of a later group whose lines this one brings near while it computes.
+  llvm::SmallVector<mlir::Operation *> upcoming;
   int number = 0, end = 0;
 };
 
@@ -105,6 +107,8 @@ public:
   /// Whether the tile may reach over the view's end along tile dimension `t`.
   static bool mayCross(tile::ViewType view, llvm::ArrayRef<int64_t> dims,
                        llvm::ArrayRef<int64_t> shape, unsigned t);
+  /// Whether a row of so many elements is a loop over vectors; shorter ones are unrolled.
+  static bool isWalked(int64_t columns, const CpuDescription &cpu);
   static llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
   static mlir::Type elementOf(mlir::Value value);
 
@@ -120,6 +124,7 @@ private:
   void formGroups();
   void formBlock(mlir::Block *block);
   bool materializeShared();
+  void noteUpcoming();
   // PlanBuffers.cpp
   void number(mlir::Block *block, int &counter);
   void workInPlace(mlir::Block *block);

@@ -1,0 +1,102 @@
+//===- Edges.cpp - Where masks are needed ---------------------------------===//
+//
+// Loop nests come in two versions where a tile may reach over the end of a view. Within the one
+// with masks, rows are walked without any up to the first edge along them.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+
+SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
+  SetVector<Operation *> found;
+  DenseSet<Value> own;
+  for (const Root &root : item.roots) {
+    if (root.definesValue)
+      own.insert(root.value);
+    if (root.kind == Root::Store)
+      found.insert(root.op);
+  }
+  for (const Root &root : item.roots)
+    plan.visitReads(root.value, true, own, [&](Value value, bool) {
+      if (auto load = value.getDefiningOp<tile::LoadOp>();
+          load && (!plan.bufferOf(value) || own.contains(value)))
+        found.insert(load);
+    });
+  return found.takeVector();
+}
+
+Value KernelEmitter::isFull(ArrayRef<Operation *> operations) {
+  Value all;
+  DenseSet<Value> seen;
+  for (Operation *op : operations)
+    if (Value full = accesses.find(op)->second.full; full && seen.insert(full).second)
+      all = e.andI(all, full);
+  return all;
+}
+
+void KernelEmitter::versioned(Value full, function_ref<void()> body) {
+  auto run = [&](bool edge) {
+    MemoScope scope(*this);
+    atEdge = edge;
+    body();
+    atEdge = false;
+  };
+  if (!full)
+    return run(false);
+  e.branch(full, [&] { run(false); }, [&] { run(true); });
+}
+
+/// How many columns lie inside all edges along the last dimension, those of accesses and those that
+/// tiles mask as `index < count`; null if there are none. The masks are noted as `alwaysTrue`, the
+/// accesses as `isInside`.
+Value KernelEmitter::columnsInside(const Item &item) {
+  Value least;
+  auto note = [&](Value count) { least = least ? e.minI(least, count) : count; };
+  auto noteAccess = [&](Operation *op) {
+    Access &access = accesses.find(op)->second;
+    if (Value valid = atEdge ? access.valid.back() : Value()) {
+      note(valid);
+      access.isInside = true;
+    }
+  };
+  DenseSet<Value> seen;
+  SmallVector<Value> work;
+  for (const Root &root : item.roots) {
+    work.push_back(root.value);
+    if (root.kind == Root::Store)
+      noteAccess(root.op);
+  }
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second || (plan.bufferOf(value) && !open.contains(value)))
+      continue;
+    int64_t columns = Plan::shapeOf(value).back();
+    auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+    if (EdgeMask mask; mask.match(value, Plan::shapeOf(value).size() - 1)) {
+      if (plan.bufferOf(mask.value))
+        continue;
+      note(e.subI(scalars.lookup(mask.limit.getScalar()), scalars.lookup(mask.index.getStart())));
+      alwaysTrue.insert(mask.value);
+    } else if (broadcast) {
+      ArrayRef<int64_t> dims = broadcast.getDims(), from = Plan::shapeOf(broadcast.getInput());
+      bool isLast = !dims.empty() && dims.back() == broadcast.getType().getRank() - 1;
+      if (isLast && from.back() == columns)
+        work.push_back(broadcast.getInput());
+    } else if (isa<tile::LoadOp>(op)) {
+      noteAccess(op);
+    } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
+      work.append(op->operand_begin(), op->operand_end());
+    }
+  }
+  return least;
+}
+
+/// How many elements of each row a reduction joins; null if all.
+Value KernelEmitter::reductionEnd(const Root &root) {
+  std::optional<Extent::Bound> bound = extents->reduced(cast<tile::ReduceOp>(root.op));
+  return bound && !inside.contains(bound->access) ? validElements(*bound) : Value();
+}
