@@ -164,8 +164,11 @@ static tessera_rt_status bind(const tessera_rt_function *function, const tessera
     }
     const tessera_rt_tensor &tensor = args[i].as.tensor;
     frame->addresses[i] = tensor.data;
-    shape = std::copy_n(tensor.sizes, tensor.ndim, shape);
-    shape = std::copy_n(tensor.strides, tensor.ndim, shape);
+    for (int32_t d = 0; d < tensor.ndim; ++d, ++shape) {
+      shape[0] = tensor.sizes[d];
+      shape[tensor.ndim] = tensor.strides[d];
+    }
+    shape += tensor.ndim;
   }
   bool overflow = false;
   int64_t *slots = frame->slots;
@@ -195,7 +198,7 @@ static tessera_rt_status bind(const tessera_rt_function *function, const tessera
   }
   // Specialisation guards come first: a call that belongs elsewhere must not be called wrong.
   for (const PlanGuard &guard : plan.guards)
-    if (!plan.evaluate(guard.condition, slots, overflow))
+    if (!plan.holds(guard, slots, overflow))
       return fail(guard.kind == Guard::Error ? TESSERA_RT_ARGUMENT : TESSERA_RT_MISMATCH,
                   expand(source.guards[guard.index], slots));
 

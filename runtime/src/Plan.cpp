@@ -148,13 +148,62 @@ static bool repeats(const std::vector<Guard> &guards, uint32_t index) {
   return false;
 }
 
+/// slot [+- constant]… [% power of two] (== | <= | >=) constant; a sum may begin with its constant.
+static std::optional<PlanRange> rangeOf(const Expr &condition) {
+  std::vector<ExprInstr> code = condition.code;
+  if (code.size() < 3 || code.size() % 2 == 0)
+    return std::nullopt;
+  if (code[0].op == ExprOp::Const && code[1].op == ExprOp::Slot && code[2].op == ExprOp::Add)
+    std::swap(code[0], code[1]);
+  if (code[0].op != ExprOp::Slot)
+    return std::nullopt;
+  PlanRange range = {static_cast<uint32_t>(code[0].operand), -1,
+                     std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  int64_t offset = 0;
+  bool overflow = false;
+  for (size_t i = 1; i < code.size(); i += 2) {
+    if (code[i].op != ExprOp::Const)
+      return std::nullopt;
+    int64_t number = code[i].operand;
+    bool isLast = i + 2 == code.size();
+    switch (code[i + 1].op) {
+    case ExprOp::Add:
+      overflow |= __builtin_add_overflow(offset, number, &offset);
+      break;
+    case ExprOp::Sub:
+      overflow |= __builtin_sub_overflow(offset, number, &offset);
+      break;
+    case ExprOp::Mod:
+      if (offset != 0 || range.mask != -1 || number <= 0 || (number & (number - 1)) != 0)
+        return std::nullopt;
+      range.mask = number - 1;
+      break;
+    case ExprOp::Eq:
+    case ExprOp::Le:
+    case ExprOp::Ge:
+      overflow |= __builtin_sub_overflow(number, offset, &number);
+      if (!isLast || overflow)
+        return std::nullopt;
+      if (code[i + 1].op != ExprOp::Ge)
+        range.high = number;
+      if (code[i + 1].op != ExprOp::Le)
+        range.low = number;
+      return range;
+    default:
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 Plan::Plan(Program program) : source(std::move(program)) {
   for (const Slot &slot : source.slots)
     slots.push_back({slot.source, slot.arg, slot.dim, flatten(slot.expr)});
   for (Guard::Kind kind : {Guard::Specialisation, Guard::Error})
     for (uint32_t i = 0; i < source.guards.size(); ++i)
       if (source.guards[i].kind == kind && !repeats(source.guards, i))
-        guards.push_back({kind, i, flatten(source.guards[i].condition)});
+        guards.push_back({kind, i, flatten(source.guards[i].condition),
+                          rangeOf(source.guards[i].condition)});
   for (const Result &result : source.results) {
     results.push_back({result.dtype, static_cast<uint32_t>(result.sizes.size()),
                        static_cast<uint32_t>(resultSizes.size())});

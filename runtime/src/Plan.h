@@ -11,6 +11,8 @@
 
 #include "tessera_rt/program.h"
 
+#include <optional>
+
 namespace tessera::rt {
 
 /// A range of Plan::code.
@@ -25,10 +27,18 @@ struct PlanSlot {
   PlanExpr expr;
 };
 
+/// Most guards ask that one slot is a number, at most or at least one, or a multiple of a power of
+/// two: low <= (slot & mask) <= high.
+struct PlanRange {
+  uint32_t slot;
+  int64_t mask, low, high;
+};
+
 struct PlanGuard {
   Guard::Kind kind;
   uint32_t index; // into Program::guards
   PlanExpr condition;
+  std::optional<PlanRange> range; // the same, where it can be said so
 };
 
 struct PlanWord {
@@ -63,6 +73,14 @@ struct Plan {
 
   /// Sets `overflow` when a value does not fit into 64 bits; never clears it.
   int64_t evaluate(PlanExpr expr, const int64_t *slots, bool &overflow) const;
+
+  /// Whether a guard holds.
+  bool holds(const PlanGuard &guard, const int64_t *slots, bool &overflow) const {
+    if (!guard.range)
+      return evaluate(guard.condition, slots, overflow) != 0;
+    int64_t value = slots[guard.range->slot] & guard.range->mask;
+    return guard.range->low <= value && value <= guard.range->high;
+  }
 
   Program source; // names, guards' messages and operands
   std::vector<ExprInstr> code;

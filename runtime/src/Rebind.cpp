@@ -60,7 +60,7 @@ tessera_rt_status tessera_rt_rebind(tessera_rt_frame *frame, const tessera_rt_va
             : plan.evaluate(slot.expr, frame->slots, overflow);
   }
   for (uint32_t i : plan.addressGuards)
-    if (!plan.evaluate(plan.guards[i].condition, frame->slots, overflow))
+    if (!plan.holds(plan.guards[i], frame->slots, overflow))
       return TESSERA_RT_MISMATCH;
   if (frame->function->device == TESSERA_RT_DEVICE_CPU)
     frame->work = callWork(frame, args);
