@@ -74,6 +74,16 @@ static void testOverloads(const functions::Module &module) {
   std::vector<int32_t> numbers{1, 2, 3};
   Tensor<int32_t, 1> b = module.doubled(View<const int32_t, 1>(numbers.data(), {3}));
   EXPECT(b.data()[2] == 6);
+
+  // Every second column backwards, then dense: both are strides of the same function.
+  std::vector<double> wide(5 * 16);
+  std::iota(wide.begin(), wide.end(), 0.0);
+  Tensor<double, 2> c = module.doubled(View<const double, 2>(wide.data() + 15, {5, 8}, {16, -2}));
+  EXPECT(c.view()(0, 0) == 30 && c.view()(4, 7) == 2 * (4 * 16 + 1));
+  EXPECT(module.doubled(View<const double, 2>(wide.data(), {5, 8})).view()(1, 0) == 16);
+  expectError(TESSERA_RT_MISMATCH, "expected another stride in dimension 1 of 'x'", [&] {
+    module.moments(View<const float, 2>(reinterpret_cast<float *>(wide.data()), {5, 8}, {16, 2}));
+  });
 }
 
 static void testErrors(const functions::Module &module, const char *bundle) {

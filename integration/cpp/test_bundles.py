@@ -38,6 +38,7 @@ MORE = [
     "awkward.größe=0.5",
     "doubled.x=fp16[M,16]",
     "doubled.x=int32[N]",
+    "doubled.x=fp64[M,8:2]",  # any strides
 ]
 
 
