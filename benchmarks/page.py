@@ -97,6 +97,9 @@ def gpu_summary(steps: dict) -> list[str]:
                 f"{title}: {one['right']} of {one['calls']} calls right, "
                 f"{one['elements']:,} elements compared with the reference"
             )
+    if calls := steps.get("calls"):
+        right = sum(one["good"] for one in calls.values())
+        lines.append(f"calls with PyTorch's tensors: {right} of {len(calls)} parts right")
     for name, one in steps.get("cts", {}).items():
         failed = len(one.get("failed", []))
         lines.append(f"{name}: {one.get('tests', 0)} tests, {failed} failed")

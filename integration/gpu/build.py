@@ -163,9 +163,22 @@ def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
     return []
 
 
+def build_calls(out: Path, options: argparse.Namespace) -> list[str]:
+    """What integration/gpu_calls makes, with its own check."""
+    command = [sys.executable, TOP / "integration/gpu_calls/build.py"]
+    search = {"PYTHONPATH": str(TOP / "build/python")}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | search)
+    if done.returncode:
+        return [f"calls: {done.stderr[-2000:]}"]
+    shutil.rmtree(out)
+    shutil.copytree(TOP / "build/gpu_calls", out)
+    return []
+
+
 PARTS = {
     "bench": build_bench,
     "cts": build_cts,
+    "calls": build_calls,
     "suite": build_suite,
     "random": build_random,
     "tune": build_tune,

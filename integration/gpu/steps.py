@@ -22,6 +22,14 @@ HERE = Path(__file__).resolve().parent
 SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
+def missing_torch() -> str | None:
+    try:
+        import torch
+    except ImportError:
+        return "PyTorch is not installed"
+    return None if torch.cuda.is_available() else "there is no GPU that PyTorch can use"
+
+
 class Step:
     name: str
     title: str
@@ -169,6 +177,30 @@ class Conformance(Step):
         return f"{super().line(name, result)} ({counts}) {result.get('properties') or ''}"
 
 
+class Calls(Step):
+    """Calls with PyTorch's tensors: streams, graphs, errors, threads, processes (integration/gpu_calls)."""
+
+    name = "calls"
+    title = "calls with PyTorch's tensors, each part in a process"
+    script = HERE / "calls/check.py"
+
+    def missing(self) -> str | None:
+        return missing_torch()
+
+    def names(self) -> list[str]:
+        text = self.script.read_text() if self.script.exists() else ""
+        return re.findall(r"^def check_(\w+)\(", text, re.MULTILINE)
+
+    def run(self, name: str, sustained: bool) -> dict:
+        command = [sys.executable, str(self.script), "--part", name]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+        told = (done.stdout + done.stderr).splitlines()
+        result = {"good": done.returncode == 0, "output": told[-20:]}
+        if done.returncode:
+            result["wrong"] = told[-1] if told else f"exit status {done.returncode}"
+        return result
+
+
 class Bench(Step):
     """The benchmark, with its peers."""
 
@@ -176,11 +208,7 @@ class Bench(Step):
     title = "error/bound, our burst, then ratios burst/sustained (! short of the goal)"
 
     def missing(self) -> str | None:
-        try:
-            import torch
-        except ImportError:
-            return "PyTorch is not installed"
-        return None if torch.cuda.is_available() else "there is no GPU that PyTorch can use"
+        return missing_torch()
 
     def names(self) -> list[str]:
         from rows import EXTRA, ROWS
@@ -275,6 +303,7 @@ STEPS = {
         Replay("suite", "the CPU's suite"),
         Replay("random", "random programs"),
         Conformance(),
+        Calls(),
         Sanitizer(),
         Bench(),
         Tune(),
