@@ -3,14 +3,16 @@
 // A program of the grid is one tile block. Its accumulators are in registers, what it streams goes through shared
 // memory, and the machine wants at least one block for each multiprocessor:
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine;
-// - a stream with inner contractions keeps 128 rows and walks 128 columns at a time;
+// - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
+// The numbers are those that were fastest among candidates on an H200 (benchmarks/results).
 // Tiles are powers of two that may be larger than the dimension; accesses beyond it are masked.
 //
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
 #include "TileChooser.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -29,50 +31,78 @@ private:
     return std::min<int64_t>(llvm::PowerOf2Ceil(size), cap);
   }
 
-  /// Halves the dimension's tile while there are fewer programs than multiprocessors.
+  /// Halves the dimension's tile while there are too few programs for the multiprocessors.
   void spread(Dim *dim, int64_t least) {
-    while (dim && dim->tile / 2 >= least && programs() < machine.cores)
+    while (dim && dim->tile / 2 >= least && 4 * programs() < 3 * machine.cores)
       dim->tile /= 2;
   }
+
+  void hint(const char *name, int64_t value) { shape.hints.push_back({name, value}); }
 
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores;
     int64_t room = shape.onTensorCores ? 128 : 64;
-    over->tile = std::max<int64_t>(16, bounded(*over, narrow ? 64 : shape.onTensorCores ? 32 : 16));
+    // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
+    bool bytes = narrow && shape.storageBytes == 1;
+    over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
     rows->tile = std::max<int64_t>(16, bounded(*rows, room));
-    columns->tile = std::max<int64_t>(16, bounded(*columns, narrow ? 256 : room));
+    columns->tile = std::max<int64_t>(16, bounded(*columns, narrow && !bytes ? 256 : room));
+    // The accumulators of all products share the registers.
+    size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
+    for (size_t beside = 1; beside < products && columns->tile > 64; beside *= 2)
+      columns->tile /= 2;
     spread(columns, 64);
     spread(rows, 64);
     spread(columns, 32);
-    if (rows->tile * columns->tile >= 128 * 128)
-      shape.hints.push_back({"warps", 8});
+    // Products of f32 are split in registers, where the copy engine does not bring them.
+    if (!narrow && shape.onTensorCores)
+      hint("bulk", 0);
+    if (!narrow || bytes)
+      return hint("warps", rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
+    // Few rows are bound by memory: longer steps have more of it under way.
+    if (rows->tile <= 32)
+      over->tile = bounded(*over, 128);
+    bool large = rows->tile * columns->tile * products >= 128 * 256;
+    hint("warps", large ? 8 : 4);
+    if (!large)
+      return;
+    // Neighbours of a wave share rows and columns in the cache. Programs that walk the grid have no gaps between them;
+    // several accumulators leave no registers for that.
+    hint("group", 8);
+    if (products == 1 && programs() > 2 * machine.cores)
+      hint("persistent", machine.cores);
   }
 
   void chain() override {
+    int64_t depth = 1;
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
-        if (Dim *dim = find(name))
-          dim->tile = bounded(*dim, 256);
+        if (Dim *dim = find(name); dim && dim->role != Dim::Stream)
+          depth = std::max(depth, dim->tile = bounded(*dim, 256));
       if (!c.inner && !c.columns.empty())
         if (Dim *dim = find(c.columns.back()); dim && dim->role == Dim::Parallel)
-          dim->tile = bounded(*dim, 256);
+          depth = std::max(depth, dim->tile = bounded(*dim, 256));
     }
+    // Two blocks on a multiprocessor compute while the other one waits; accumulators of more than 128 columns leave room
+    // for one only. Products of f32 are made of three and take as much more room; others are made in registers.
+    bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;
+    int64_t room = !shape.onTensorCores ? 32 : narrow ? 128 : 64;
     Dim *row = nullptr;
-    // Products of f32 are made of three and take as much more room; others are made in registers.
-    int64_t room = !shape.onTensorCores ? 32 : shape.storageBytes > 2 ? 64 : 128;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
         Dim *dim = side->empty() ? nullptr : find(side->back());
         if (dim && dim->role == Dim::Stream)
           dim->tile = bounded(*dim, room);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1)
-          (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, room));
+          (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, pairs ? 64 : room));
       }
     spread(row, 64);
-    if (row && row->tile >= 128)
-      shape.hints.push_back({"warps", 8});
+    bool large = row && row->tile >= 128;
+    hint("warps", large ? 8 : 4);
+    if (pairs && !large)
+      hint("residents", 2);
   }
 
   void memoryBound() override {
@@ -83,29 +113,37 @@ private:
         std::any_of(shape.dims.begin(), shape.dims.end(), [](Dim &d) { return d.role == Dim::Stream; });
     Dim &last = shape.dims.back();
     if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
-      last.tile = bounded(last, 64);
+      int64_t side = streams ? 64 : 128;
+      last.tile = bounded(last, side);
       for (const std::string &name : shape.otherContiguous)
         if (Dim *dim = find(name); dim && dim != &last)
-          dim->tile = bounded(*dim, 64);
+          dim->tile = bounded(*dim, side);
       return;
     }
     if (last.role != Dim::Parallel)
       last.tile = bounded(last, facts.max(last.size) <= machine.wholeRow ? machine.wholeRow : elements);
     else
-      last.tile = bounded(last, streams ? 128 : elements / 2);
+      last.tile = bounded(last, streams ? 256 : elements);
     int64_t filled = last.tile;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {
       Dim &dim = shape.dims[i];
-      int64_t room = elements / 2 / filled;
+      int64_t room = elements / filled;
       if (room <= 1)
         break;
-      dim.tile = bounded(dim, llvm::PowerOf2Ceil(std::min<int64_t>(room, streams ? 32 : room)));
+      dim.tile = bounded(dim, room);
       filled *= dim.tile;
       if (streams)
         break;
     }
-    if (last.role == Dim::Parallel)
+    if (last.role == Dim::Parallel && !streams)
       spread(&last, 64);
+    // As many bytes under way as the memory needs: many blocks while a row is short, more warps for one that is long.
+    // Short rows come together by the copy engine, others straight into registers.
+    bool isLong = filled > elements;
+    hint("warps", isLong ? 8 : 4);
+    hint("residents", isLong ? std::max<int64_t>(1, 4 * elements * 2 / filled) : 8);
+    if (last.tile >= 1024 && !isLong)
+      hint("bulk", 0);
   }
 };
 } // namespace

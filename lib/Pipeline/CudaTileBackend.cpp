@@ -105,6 +105,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   manager.addPass(tile::createTileExpandMath(expand));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(tile::createTileRelaxMath());
   if (failed(manager.run(module)))
     return failure();
 

@@ -12,13 +12,22 @@
 namespace {
 constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 8192, 16384, 0};
 
-constexpr int64_t divisorOf(int64_t size) { return size % 64 == 0 ? 64 : size % 16 == 0 ? 16 : 1; }
+/// Rows of a multiple of 8 elements of 16 bits begin where copy engines can take them from; short
+/// ones have no need of that.
+constexpr int64_t divisors[] = {64, 16, 8, 1};
+
+constexpr unsigned divisorRank(int64_t size) {
+  unsigned rank = 0;
+  while (size % divisors[rank] || (divisors[rank] == 8 && size <= 16))
+    ++rank;
+  return rank;
+}
 
 /// Whether one size alone lies in (low, high] and has this divisor.
 constexpr bool isSingle(int64_t low, int64_t high, int64_t divisor) {
   int count = 0;
   for (int64_t size = (low / divisor + 1) * divisor; size <= high && count < 2; size += divisor)
-    count += divisorOf(size) == divisor;
+    count += divisors[divisorRank(size)] == divisor;
   return count == 1;
 }
 } // namespace
@@ -28,12 +37,12 @@ tessera_rt_size_class tessera_rt_classify_size(int64_t size) {
     return {1, 0, 0, 0xff};
   if (size <= 1)
     return {size ? size : 1, size, 1, static_cast<uint8_t>(size)};
-  int64_t divisor = divisorOf(size);
+  unsigned rank = divisorRank(size);
+  int64_t divisor = divisors[rank];
   unsigned range = 0;
   while (bounds[range] && size > bounds[range])
     ++range;
   int64_t low = range ? bounds[range - 1] : 1, high = bounds[range];
-  unsigned rank = divisor == 64 ? 2 : divisor == 16 ? 1 : 0;
   return {divisor, high, high && isSingle(low, high, divisor),
-          static_cast<uint8_t>(2 + 3 * range + rank)};
+          static_cast<uint8_t>(2 + std::size(divisors) * range + rank)};
 }

@@ -47,7 +47,7 @@ struct KernelShape {
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;
   unsigned elementBytes = 4;
-  unsigned storageBytes = 4; ///< of the widest element in memory
+  unsigned storageBytes = 4; ///< of the widest element in memory, of floating point if there are such
   /// Whether tensor cores multiply what is in memory: not f64, nor integers wider than a byte.
   bool onTensorCores = true;
   /// Chosen with the tiles: how programs run, by the names of LaunchHints.h.

@@ -72,6 +72,7 @@ private:
 
   // LowerScalar.cpp
   Value scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element);
+  Value quick(ScalarOp op, llvm::ArrayRef<Value> x);
   Value integerDivision(ScalarOp op, Value x, Value y, Signedness sign);
   Value roundEven(Value x);
   Value scaleB(Value x, Value exponent);

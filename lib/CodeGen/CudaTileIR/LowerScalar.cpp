@@ -83,7 +83,8 @@ Value KernelLowering::shift(ScalarOp op, Value x, Value y, Signedness sign) {
 /// numerator / (1 + exp(argument))
 Value KernelLowering::overOnePlusExp(Value numerator, Value argument) {
   Value power = b.elementwise(Opcode::Exp, {argument});
-  return b.div(numerator, b.add(power, fill(power, 1)));
+  Rounding rounding = b.elementKindOf(power) == TypeKind::F32 ? Rounding::Full : Rounding::NearestEven;
+  return b.div(numerator, b.add(power, fill(power, 1)), rounding);
 }
 
 Value KernelLowering::scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element) {
@@ -190,6 +191,20 @@ Value KernelLowering::scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type el
   }
 }
 
+/// The quick form of an operation on f32; none: there is no other.
+Value KernelLowering::quick(ScalarOp op, llvm::ArrayRef<Value> x) {
+  switch (op) {
+  case ScalarOp::Exp2:
+    return b.elementwise(Opcode::Exp2, {x[0]}, {{"flush_to_zero", Attribute::integer(1)}});
+  case ScalarOp::Div:
+    return b.div(x[0], x[1], Rounding::Full);
+  case ScalarOp::Tanh:
+    return b.elementwise(Opcode::TanH, {x[0]}, {{"rounding_mode", Builder::of(Rounding::Approx)}});
+  default:
+    return Value();
+  }
+}
+
 LogicalResult KernelLowering::lowerMap(tile::MapOp map) {
   llvm::SmallVector<Value> inputs;
   for (mlir::Value input : map.getInputs())
@@ -197,9 +212,9 @@ LogicalResult KernelLowering::lowerMap(tile::MapOp map) {
   // The type that decides is that of the values, not that of a condition.
   mlir::Value last = map.getInputs().back();
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(last.getType()).getElementType();
-  Value result = map.getFlush() && map.getScalarOp() == ScalarOp::Exp2 && element.isF32()
-                     ? b.elementwise(Opcode::Exp2, {inputs[0]}, {{"flush_to_zero", Attribute::integer(1)}})
-                     : scalar(map.getScalarOp(), inputs, element);
+  Value result = map.getFast() && element.isF32() ? quick(map.getScalarOp(), inputs) : Value();
+  if (!result)
+    result = scalar(map.getScalarOp(), inputs, element);
   if (!result)
     return map.emitError("is not a primitive; tile-expand-math must run first");
   set(map, result);

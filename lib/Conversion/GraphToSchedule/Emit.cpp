@@ -41,7 +41,11 @@ private:
     for (mlir::Value input : reads)
       operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
     llvm::SmallVector<int64_t> into;
+    resultOf.clear();
     for (const KernelOutput &output : outputs) {
+      // Parts of one tensor are stored into one result.
+      if (!resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
+        continue;
       types.push_back(output.value.getType());
       mlir::Value existing = written.lookup(output.value);
       into.push_back(existing ? static_cast<int64_t>(operands.size()) : -1);
@@ -91,10 +95,10 @@ private:
 
   /// Stores what is left and makes the outputs known.
   void close(llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-    for (auto [i, output] : llvm::enumerate(plan.outputs)) {
+    for (const KernelOutput &output : plan.outputs) {
       if (output.pass < 0 || plan.stream.empty())
-        emitStore(output, i);
-      written[output.value] = kernel.getResult(i);
+        emitStore(output);
+      written[output.value] = kernel.getResult(resultOf.at(output.value.getAsOpaquePointer()));
     }
   }
 
@@ -348,12 +352,12 @@ private:
     return result;
   }
 
-  void emitStore(const KernelOutput &output, unsigned i) {
+  void emitStore(const KernelOutput &output) {
     Expr stored = pool.cast(output.resolved,
                             llvm::cast<gir::TensorType>(output.value.getType()).getElementType(),
                             false, output.expr->loc);
     mlir::Value value = emit(stored);
-    mlir::Value tensor = kernel.getBody().getArgument(kernel.getInputs().size() + i);
+    mlir::Value tensor = kernel.getOutputArgument(resultOf.at(output.value.getAsOpaquePointer()));
     sched::StoreOp::create(builder, output.expr->loc, value, tensor, strings(output.index));
   }
 
@@ -493,9 +497,9 @@ private:
         }
         yields.push_back(emitAccumulate(state, gauges, weights));
       }
-      for (auto [i, output] : llvm::enumerate(plan.outputs))
+      for (const KernelOutput &output : plan.outputs)
         if (output.pass == static_cast<int>(pass))
-          emitStore(output, i);
+          emitStore(output);
       sched::YieldOp::create(builder, loc, yields);
     }
     running.clear();
@@ -564,6 +568,7 @@ private:
   std::vector<KernelDim> dims; ///< of the kernel being written
   std::string splitDim;        ///< while writing the parts of a split stream
   sched::KernelOp kernel;
+  std::map<void *, unsigned> resultOf; ///< by the graph value that is stored
   sched::StreamOp stream;
   std::vector<mlir::Value> inputs;
   llvm::DenseMap<mlir::Value, mlir::Value> arguments;

@@ -288,7 +288,7 @@ private:
   std::unique_ptr<Kernel> join(const Kernel &a, const Kernel &b) {
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
-        if (x.stored == y.stored || x.dim >= 0 || y.dim >= 0)
+        if ((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored)
           return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
@@ -383,6 +383,24 @@ void noteProductType(mlir::func::FuncOp function) {
     function->setAttr(gir::kProductTypeAttr, mlir::TypeAttr::get(common));
 }
 
+/// Notes the one narrow type of all arguments and results, unless the program widens explicitly.
+void noteValueType(mlir::func::FuncOp function) {
+  mlir::Type common;
+  bool agree = true;
+  auto note = [&](mlir::Type tensor) {
+    mlir::Type type = llvm::cast<gir::TensorType>(tensor).getElementType();
+    if (!llvm::isa<mlir::FloatType>(type))
+      return;
+    agree &= type.getIntOrFloatBitWidth() <= 16 && (!common || common == type);
+    common = type;
+  };
+  llvm::for_each(function.getArgumentTypes(), note);
+  llvm::for_each(function.getResultTypes(), note);
+  function.walk([&](gir::CastOp cast) { agree &= !cast.getExplicit_(); });
+  if (common && agree)
+    function->setAttr(gir::kValueTypeAttr, mlir::TypeAttr::get(common));
+}
+
 struct ConvertGraphToSchedule
     : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGraphToSchedule)
@@ -400,6 +418,7 @@ struct ConvertGraphToSchedule
     for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
       if (machine.isGpu)
         noteProductType(function);
+        noteValueType(function);
       if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
         return signalPassFailure();
     }

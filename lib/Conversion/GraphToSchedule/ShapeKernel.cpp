@@ -63,11 +63,15 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     if (dim.name == plan.stream.back())
       blocks = count;
   }
-  if (programs >= machine.cores || blocks < 8 || elements < 1 << 16)
+  // A GPU that is filled but for some multiprocessors is better off than with a second kernel.
+  int64_t enough = machine.isGpu ? 3 * machine.cores / 4 : machine.cores;
+  if (programs >= enough || blocks < 8 || elements < 1 << 16)
     return 1;
-  int64_t parts = std::min(blocks / 4, 4 * machine.cores);
-  // All parts are one tile of the kernel that merges them, and tiles of GPUs are powers of two.
-  return machine.isGpu ? int64_t(std::bit_floor(uint64_t(parts))) : parts;
+  if (!machine.isGpu)
+    return std::min(blocks / 4, 4 * machine.cores);
+  // Some programs for each multiprocessor. All parts are one tile of the kernel that merges them, and tiles of GPUs are
+  // powers of two.
+  return std::bit_floor(uint64_t(std::min(blocks / 4, 8 * machine.cores / programs)));
 }
 
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
@@ -95,7 +99,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   }
   for (const std::string &name : plan.stream)
     addDim(name, KernelShape::Dim::Stream);
-  unsigned bytes = 1;
+  unsigned bytes = 1, floatBytes = 0;
   bool hasFloat = false;
   std::set<std::string> beside; // short and reduced outside the stream
   visitExprs(roots, [&](Expr e) {
@@ -103,6 +107,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       accesses.push_back({e->indices, 1});
       bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
       hasFloat |= llvm::isa<mlir::FloatType>(e->type);
+      if (llvm::isa<mlir::FloatType>(e->type))
+        floatBytes = std::max(floatBytes, e->type.getIntOrFloatBitWidth() / 8);
     }
     if (e->kind == ExprNode::Reduce)
       for (const std::string &name : e->over) {
@@ -148,7 +154,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
                      return output.pass < 0;
                    });
   shape.elementBytes = std::max(4u, bytes);
-  shape.storageBytes = bytes;
+  shape.storageBytes = floatBytes ? floatBytes : bytes;
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   visitExprs(roots, [&](Expr e) {
     shape.masked |=

@@ -109,7 +109,7 @@ Value Emitter::emitPower(Value exponent, Value reference, double factor, bool sc
   } else {
     difference = scale(map(ScalarOp::Sub, {exponent, reference}), factor);
   }
-  return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*flush=*/true);
+  return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*fast=*/true);
 }
 
 /// The exponent with -inf beyond the edges of the stream.

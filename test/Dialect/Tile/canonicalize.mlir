@@ -130,3 +130,22 @@ tile.kernel @sizes(%x: !tile.view<?x64xi64, strides = [64, 1]>) grid 1 {
   tile.store %2, %x[%0, %1] dims [] : tensor<i64>, !tile.view<?x64xi64, strides = [64, 1]>
   tile.return
 }
+
+// The largest of consecutive numbers is the last one.
+// CHECK-LABEL: tile.kernel @ends_of_iota
+// CHECK-SAME: %[[N:[a-z]+]]: index
+// CHECK: %[[STEPS:.*]] = arith.constant 63 : index
+// CHECK: %[[LAST:.*]] = arith.addi %[[N]], %[[STEPS]] : index
+// CHECK: tile.splat %[[LAST]] : index -> tensor<i64>
+// CHECK: tile.splat %[[N]] : index -> tensor<i64>
+// CHECK-NOT: tile.reduce
+tile.kernel @ends_of_iota(%y: !tile.view<2xi64, strides = [1]>, %n: index) grid 1 {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %0 = tile.iota %n : tensor<64xi64>
+  %1 = tile.reduce max %0 dims [0] : tensor<64xi64> -> tensor<i64>
+  %2 = tile.reduce min %0 dims [0] : tensor<64xi64> -> tensor<i64>
+  tile.store %1, %y[%zero] dims [] : tensor<i64>, !tile.view<2xi64, strides = [1]>
+  tile.store %2, %y[%one] dims [] : tensor<i64>, !tile.view<2xi64, strides = [1]>
+  tile.return
+}

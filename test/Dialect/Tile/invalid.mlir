@@ -372,3 +372,24 @@ func.func @operandStrides(%x: !gir.tensor<S, f32>) {
     : !gir.tensor<S, f32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{expected as hints numbers of warps, residents, cluster, group, persistent, ahead, bulk; got 'speed'}}
+tile.kernel @unknown_hint() grid 1 hints {speed = 3} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected a hint 'warps' from 1 to 32, got 64}}
+tile.kernel @large_hint() grid 1 hints {warps = 64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected hint 'warps' once}}
+tile.kernel @same_hint() grid 1 hints {warps = 4, warps = 8} {
+  tile.return
+}

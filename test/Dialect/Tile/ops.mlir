@@ -83,6 +83,11 @@ tile.kernel @scale(%x: !tile.view<?x?xf32, strides = [1, ?]>, %y: !tile.view<?x?
   tile.return
 }
 
+// CHECK: tile.kernel @hinted() grid 2 hints {ahead = 2, bulk = 1, cluster = 2, group = 8, persistent = 132, residents = 1, warps = 8} {
+tile.kernel @hinted() grid 2 hints {warps = 8, residents = 1, cluster = 2, group = 8, persistent = 132, ahead = 2, bulk = 1} {
+  tile.return
+}
+
 // CHECK-LABEL: func.func @host(
 func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor<D, S, f32> {
   // CHECK: tile.empty : <D, S, f32>

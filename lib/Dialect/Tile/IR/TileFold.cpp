@@ -4,6 +4,8 @@
 // the value bit by bit (nan payloads aside): x + 0.0 stays, since it turns -0.0 into 0.0.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/PatternMatch.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -208,4 +210,20 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
     return {};
   getInputMutable().assign(inner.getInput());
   return getResult();
+}
+
+/// The largest and the smallest of consecutive numbers are the last and the first.
+LogicalResult tile::ReduceOp::canonicalize(tile::ReduceOp op, PatternRewriter &rewriter) {
+  auto iota = op.getInput().getDefiningOp<IotaOp>();
+  tessera::ReduceOp kind = op.getReduceOp();
+  if (!iota || (kind != tessera::ReduceOp::Max && kind != tessera::ReduceOp::Min))
+    return failure();
+  Value found = iota.getStart();
+  if (kind == tessera::ReduceOp::Max) {
+    int64_t steps = iota.getType().getDimSize(0) - 1;
+    Value last = arith::ConstantIndexOp::create(rewriter, op.getLoc(), steps);
+    found = arith::AddIOp::create(rewriter, op.getLoc(), found, last);
+  }
+  rewriter.replaceOpWithNewOp<SplatOp>(op, op.getType(), found);
+  return success();
 }

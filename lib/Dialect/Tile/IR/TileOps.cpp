@@ -136,12 +136,12 @@ void ConstantOp::build(OpBuilder &builder, OperationState &state, RankedTensorTy
 }
 
 void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs,
-                  bool flush) {
+                  bool fast) {
   SmallVector<Type> elements;
   for (Value input : inputs)
     elements.push_back(tileType(input).getElementType());
   build(builder, state, tileType(inputs.front()).clone(scalarOpResultType(op, elements)),
-        toStringRef(scalarOpInfo(op).name), inputs, flush);
+        toStringRef(scalarOpInfo(op).name), inputs, fast);
 }
 
 void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType) {

@@ -38,11 +38,11 @@ public:
   Term pick(double f32, double f64) const { return number(isF64() ? f64 : f32); }
   double choose(double f32, double f64) const { return isF64() ? f64 : f32; }
 
-  Term map(ScalarOp op, llvm::ArrayRef<Term> others = {}) const {
+  Term map(ScalarOp op, llvm::ArrayRef<Term> others = {}, bool fast = false) const {
     llvm::SmallVector<mlir::Value> inputs{value};
     for (const Term &other : others)
       inputs.push_back(other.value);
-    return {*builder, builder->createOrFold<MapOp>(op, inputs)};
+    return {*builder, builder->createOrFold<MapOp>(op, inputs, fast)};
   }
   Term cast(mlir::Type elementType) const {
     return {*builder, builder->createOrFold<CastOp>(value, elementType)};
@@ -65,7 +65,8 @@ private:
 inline Term operator+(Term a, Term b) { return a.map(ScalarOp::Add, {b}); }
 inline Term operator-(Term a, Term b) { return a.map(ScalarOp::Sub, {b}); }
 inline Term operator*(Term a, Term b) { return a.map(ScalarOp::Mul, {b}); }
-inline Term operator/(Term a, Term b) { return a.map(ScalarOp::Div, {b}); }
+/// Quotients inside of a function may be off by a unit or two: its own error is as large.
+inline Term operator/(Term a, Term b) { return a.map(ScalarOp::Div, {b}, /*fast=*/true); }
 inline Term operator+(Term a, double b) { return a + a.number(b); }
 inline Term operator-(Term a, double b) { return a - a.number(b); }
 inline Term operator*(Term a, double b) { return a * a.number(b); }

@@ -1,13 +1,13 @@
 //===- SplitProducts.cpp - Products of f32 on tensor cores ----------------===//
 //
-// A number is hi + lo: hi has its first 11 digits, lo the rest, and both are tf32 (lo loses at most
-// 2^-22 of the number). Of the four products hi hi, hi lo, lo hi, lo lo the last is below 2^-22 of
-// the whole and left out, so each product of two numbers is off by less than 3 · 2^-22, 12 units of
-// f32's roundoff; the reference allows a sum of n terms 2 (n + 8) of them.
+// A number is hi + lo: hi is the number rounded to the 11 digits of a tf32, lo is at most 2^-11 of
+// it and a tf32 but for its last bit. Of the four products hi hi, hi lo, lo hi, lo lo the last is
+// below 2^-22 of the whole and left out; with the last bits of the los a product of two numbers is
+// off by at most 8 units of f32's roundoff. The reference allows a sum of n terms 2 (n + 8) of
+// them.
 //
-// hi is cut, not rounded: what is finite stays finite. With an infinite number lo is nan, and so
-// are the small products; the product of the his alone is right then. It is therefore summed apart,
-// and the small ones are added where it is finite.
+// Where rounding would make hi infinite, and where the number is, hi is the largest tf32: what is
+// left is then in lo, and infinities and nans come into the sum by the products with it.
 //
 //===----------------------------------------------------------------------===//
 #include "MathBuilder.h"
@@ -15,8 +15,6 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace tessera;
@@ -42,8 +40,11 @@ static Parts split(ImplicitLocOpBuilder &builder, Value operand) {
     if (isa<FloatType>(from) && from.getIntOrFloatBitWidth() <= 16)
       return {x.cast(tf32).get(), {}};
   }
-  constexpr int64_t firstDigits = ~int64_t(0x1FFF);
-  Term bits = x.bits(), hi = (bits & bits.integer(firstDigits)).asFloat(x);
+  // The hardware may cut what it is told to round: hi has no digits that it could cut.
+  constexpr double largest = 0x1.FFCp127;
+  Term bits = minimum(maximum(x, x.number(-largest)), x.number(largest)).bits();
+  constexpr int64_t half = 0x1000, firstDigits = ~int64_t(0x1FFF);
+  Term hi = ((bits + bits.integer(half)) & bits.integer(firstDigits)).asFloat(x);
   return {hi.cast(tf32).get(), (x - hi).cast(tf32).get()};
 }
 
@@ -60,11 +61,8 @@ static Value addSmall(ImplicitLocOpBuilder &builder, Parts lhs, Parts rhs, Value
   return acc;
 }
 
-/// large + small where large is finite.
-static Value join(ImplicitLocOpBuilder &builder, Value large, Value small) {
-  Term x(builder, large);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  return where(abs(x) < infinity, x + Term(builder, small), x).get();
+static Value add(ImplicitLocOpBuilder &builder, Value large, Value small) {
+  return (Term(builder, large) + Term(builder, small)).get();
 }
 
 /// The loop that carries the sum of a product and does nothing else with it, and its place there.
@@ -89,7 +87,7 @@ static void splitProduct(MmaOp mma) {
   if (!carrying || !hasSmall) {
     Value small = hasSmall ? addSmall(builder, lhs, rhs, zeros(builder, mma.getType())) : Value();
     Value large = MmaOp::create(builder, lhs.hi, rhs.hi, mma.getAcc());
-    mma.replaceAllUsesWith(hasSmall ? join(builder, large, small) : large);
+    mma.replaceAllUsesWith(hasSmall ? add(builder, large, small) : large);
     mma.erase();
     return;
   }
@@ -114,7 +112,7 @@ static void splitProduct(MmaOp mma) {
   behind.setInsertionPointAfter(replaced);
   Value large = replaced->getResult(number);
   SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(large.getUses()));
-  Value sum = join(behind, large, replaced->getResults().back());
+  Value sum = add(behind, large, replaced->getResults().back());
   for (OpOperand *use : uses)
     use->set(sum);
 }

@@ -64,6 +64,9 @@ inline constexpr llvm::StringLiteral kGuardsAttr = "gir.guards";
 /// The 16-bit type that the operands of all products in a function have, where they have one: a
 /// tensor core may be given values rounded to it.
 inline constexpr llvm::StringLiteral kProductTypeAttr = "gir.product_type";
+/// The narrow type of all floating point arguments and results of a function in which nothing asks
+/// for a wider one: what kernels carry between them need not be more exact.
+inline constexpr llvm::StringLiteral kValueTypeAttr = "gir.value_type";
 
 } // namespace tessera::gir
 

@@ -229,16 +229,17 @@ def Tile_MapOp : Tile_PureOp<"map"> {
   let description = [{
     Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. Operations on
     constants, neutral operands and constant conditions fold where no bit of the result depends on the target.
-    With `flush`, results below the range of normal numbers may be zero.
+    With `fast` a target may take its quick form: results below the range of normal numbers may be zero, and the last two
+    bits (of `tanh`: all that bf16 does not keep) may differ.
 
     ```mlir
     %2 = tile.map mul(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Variadic<Tile_TileType>:$inputs, UnitAttr:$flush);
+  let arguments = (ins StrAttr:$kind, Variadic<Tile_TileType>:$inputs, UnitAttr:$fast);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` (`flush` $flush^)? attr-dict `:` functional-type($inputs, $result)";
-  let builders = [ OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs, CArg<"bool", "false">:$flush)> ];
+  let assemblyFormat = "custom<Keyword>($kind) `(` $inputs `)` (`fast` $fast^)? attr-dict `:` functional-type($inputs, $result)";
+  let builders = [ OpBuilder<(ins "::tessera::ScalarOp":$op, "::mlir::ValueRange":$inputs, CArg<"bool", "false">:$fast)> ];
   let extraClassDeclaration = [{
     ::tessera::ScalarOp getScalarOp() { return *::tessera::scalarOpByName(getKind()); }
   }];
@@ -347,6 +348,7 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
     OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims,
                    CArg<"bool", "false">:$skipNan)>
   ];
+  let hasCanonicalizeMethod = 1;
 }
 
 def Tile_MmaOp : Tile_PureOp<"mma"> {

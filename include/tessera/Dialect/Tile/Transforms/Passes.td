@@ -87,6 +87,19 @@ def TileHoist : Pass<"tile-hoist"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
+  let summary = "let functions of bf16 take quick forms that keep what bf16 keeps";
+  let description = [{
+    Kernels compute in f32 what a program of bf16 rounds again and again. Where a function has no other floating point
+    type (`gir.value_type = bf16`), operations with a quick form of about that accuracy are marked `fast`: `tanh` and quotients.
+
+    ```mlir
+    %1 = tile.map tanh(%0) fast : (tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
   let summary = "round the operands of products to the program's narrow type, or to the policy's";
   let description = [{
@@ -114,10 +127,8 @@ def TileSplitProducts : Pass<"tile-split-products"> {
   let description = [{
     Tensor cores multiply tf32 (f32 with 10 bits after the point) at eight times and more the speed that f32 has
     elsewhere. A number is the sum of two tf32: its first 11 digits, and what is left. Three products of such parts,
-    summed in f32, are off by less than 12 units of f32's roundoff for each term, which is inside the bound of f32
-    sums. Where an infinity takes part, the product of the first parts alone decides.
-
-    Numbers below 2^-115 lose digits of their second part. Operands that were widened from 16 bits or fewer have no
+    summed in f32, are off by at most 8 units of f32's roundoff for each term, which is inside the bound of f32 sums.
+    Infinities and nans are what they are in one product. Numbers below 2^-115 lose digits of their second part. Operands that were widened from 16 bits or fewer have no
     second part, and no products with it.
 
     Before:
@@ -129,9 +140,30 @@ def TileSplitProducts : Pass<"tile-split-products"> {
     %s0 = tile.mma %al, %bh, %zero : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     %s1 = tile.mma %ah, %bl, %s0 : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     %l = tile.mma %ah, %bh, %c : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-    %d = …  // %l + %s1, or %l where that is not finite
+    %d = tile.map add(%l, %s1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
     In a loop that only sums products, the small ones are summed beside the large ones and added behind the loop.
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileWidenProducts : Pass<"tile-widen-products"> {
+  let summary = "make products of narrow types from products of f32, which need no tensor cores";
+  let description = [{
+    For compilations that may not use tensor cores. Floats of 16 bits and fewer are exact in f32, so only the order of
+    additions may change. Bytes are exact in f32, too, and so are the sums of a tile that is at most 256 deep (of f64
+    where it is deeper); the accumulator stays an integer.
+
+    Before:
+    ```mlir
+    %d = tile.mma %a, %b, %c : (tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+    After:
+    ```mlir
+    %0 = tile.cast %a : tensor<64x32xbf16> -> tensor<64x32xf32>
+    %1 = tile.cast %b : tensor<32x64xbf16> -> tensor<32x64xf32>
+    %d = tile.mma %0, %1, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
@@ -155,27 +187,6 @@ def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
     %3 = tile.cast %2 : tensor<64x64xf64> -> tensor<64x64xi64>
     %4 = tile.cast %3 : tensor<64x64xi64> -> tensor<64x64xi32>
     %d = tile.map add(%c, %4) : (tensor<64x64xi32>, tensor<64x64xi32>) -> tensor<64x64xi32>
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileWidenProducts : Pass<"tile-widen-products"> {
-  let summary = "make products of narrow types from products of f32, which need no tensor cores";
-  let description = [{
-    For compilations that may not use tensor cores. Floats of 16 bits and fewer are exact in f32, so only the order of
-    additions may change. Bytes are exact in f32, too, and so are the sums of a tile that is at most 256 deep (of f64
-    where it is deeper); the accumulator stays an integer.
-
-    Before:
-    ```mlir
-    %d = tile.mma %a, %b, %c : (tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
-    ```
-    After:
-    ```mlir
-    %0 = tile.cast %a : tensor<64x32xbf16> -> tensor<64x32xf32>
-    %1 = tile.cast %b : tensor<32x64xbf16> -> tensor<32x64xf32>
-    %d = tile.mma %0, %1, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];

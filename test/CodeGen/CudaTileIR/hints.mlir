@@ -1,0 +1,57 @@
+// RUN: %tessera_opt %s -split-input-file -print-cuda-tile -o /dev/null | FileCheck %s
+
+// Hints of a kernel become hints of its entry, and of its loads and stores.
+// CHECK: entry @copy({{.*}}) hints {default = {num_cta_in_cga = 2 : i32, occupancy = 1 : i32, num_worker_warps_per_cta = 8 : i32}}
+// CHECK: load_view_tko {{.*}}allow_tma = false
+// CHECK: store_view_tko {{.*}}allow_tma = false
+tile.kernel @copy(%x: !tile.view<4096xf32, strides = [1]>, %y: !tile.view<4096xf32, strides = [1]>) grid 1
+    hints {warps = 8, residents = 1, cluster = 2, bulk = 0} {
+  %i = arith.constant 0 : index
+  %t = tile.load %x[%i] dims [0] : !tile.view<4096xf32, strides = [1]> -> tensor<256xf32>
+  tile.store %t, %y[%i] dims [0] : tensor<256xf32>, !tile.view<4096xf32, strides = [1]>
+  tile.return
+}
+
+// -----
+
+// A group takes its rows in turn: with a grid of (x, y), four rows at a time.
+// CHECK: entry @grouped
+// CHECK: [[X:%[0-9]+]], [[Y:%[0-9]+]], {{%[0-9]+}} = get_tile_block_id
+// CHECK: [[NX:%[0-9]+]], [[NY:%[0-9]+]], {{%[0-9]+}} = get_num_tile_blocks
+// CHECK: [[BEFORE:%[0-9]+]] = muli [[Y]], [[NX]]
+// CHECK: [[PLACE:%[0-9]+]] = addi [[X]], [[BEFORE]]
+// CHECK: [[FOUR:%[0-9]+]] = constant 4
+// CHECK: [[AREA:%[0-9]+]] = muli [[NX]], [[FOUR]]
+// CHECK: [[GROUP:%[0-9]+]] = divi [[PLACE]], [[AREA]]
+// CHECK: [[FIRST:%[0-9]+]] = muli [[GROUP]], [[FOUR]]
+// CHECK: [[LEFT:%[0-9]+]] = subi [[NY]], [[FIRST]]
+// CHECK: [[HEIGHT:%[0-9]+]] = mini [[LEFT]], [[FOUR]]
+// CHECK: [[INSIDE:%[0-9]+]] = remi [[PLACE]], [[AREA]]
+// CHECK: divi [[INSIDE]], [[HEIGHT]]
+// CHECK: remi [[INSIDE]], [[HEIGHT]]
+tile.kernel @grouped(%x: !tile.view<?x?xf32, strides = [?, 1]>, %y: !tile.view<?x?xf32, strides = [?, 1]>) grid 2
+    hints {group = 4} {
+  %i = tile.program_id 0
+  %j = tile.program_id 1
+  %t = tile.load %x[%j, %i] dims [0, 1] pad 0.0 : f32 : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<16x16xf32>
+  tile.store %t, %y[%j, %i] dims [0, 1] bounded : tensor<16x16xf32>, !tile.view<?x?xf32, strides = [?, 1]>
+  tile.return
+}
+
+// -----
+
+// Programs that walk the grid are told its sizes behind all other words.
+// CHECK: entry @walking({{.*}}, %4: tile<i32>, %5: tile<i32>)
+// CHECK: [[NX:%[0-9]+]] = assume %4 {bounded<1, ?>}
+// CHECK: [[NY:%[0-9]+]] = assume %5 {bounded<1, ?>}
+// CHECK: [[ID:%[0-9]+]], {{.*}} = get_tile_block_id
+// CHECK: [[PLACES:%[0-9]+]] = muli [[NX]], [[NY]]
+// CHECK: [[COUNT:%[0-9]+]], {{.*}} = get_num_tile_blocks
+// CHECK: for lower_bound [[ID]] upper_bound [[PLACES]] step [[COUNT]]
+// CHECK: remi {{%[0-9]+}}, [[NX]]
+tile.kernel @walking(%y: !tile.view<64xi32, strides = [1]>, %n: index) grid 2 hints {persistent = 132} {
+  %i = tile.program_id 0
+  %t = tile.iota %i : tensor<16xi32>
+  tile.store %t, %y[%i] dims [0] bounded : tensor<16xi32>, !tile.view<64xi32, strides = [1]>
+  tile.return
+}

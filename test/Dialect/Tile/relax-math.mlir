@@ -1,0 +1,27 @@
+// RUN: %tessera_opt %s -tile-relax-math | FileCheck %s
+
+// CHECK-LABEL: tile.kernel @narrow
+// CHECK: tile.map tanh(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
+tile.kernel @narrow(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %0 = tile.constant 0.5 : f32 : tensor<64xf32>
+  %1 = tile.map tanh(%0) : (tensor<64xf32>) -> tensor<64xf32>
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @wide
+// CHECK: tile.map tanh(%{{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+tile.kernel @wide(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %0 = tile.constant 0.5 : f32 : tensor<64xf32>
+  %1 = tile.map tanh(%0) : (tensor<64xf32>) -> tensor<64xf32>
+  tile.return
+}
+
+func.func @f(%x: !gir.tensor<64, f32>) attributes {gir.value_type = bf16} {
+  tile.launch @narrow grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
+  return
+}
+
+func.func @g(%x: !gir.tensor<64, f32>) {
+  tile.launch @wide grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
+  return
+}
