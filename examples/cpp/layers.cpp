@@ -34,8 +34,8 @@ static double errorOfNorm(const std::vector<float> &x, const std::vector<float> 
       squares += double(x[row * width + i]) * x[row * width + i];
     double scale = 1 / std::sqrt(squares / double(width) + 1e-6);
     for (size_t i = 0; i < width; ++i)
-      worst = std::max(worst,
-                       std::fabs(x[row * width + i] * scale * weight[i] - y[row * width + i]));
+      worst =
+          std::max(worst, std::fabs(x[row * width + i] * scale * weight[i] - y[row * width + i]));
   }
   return worst;
 }

@@ -101,11 +101,11 @@ static void testErrors(const functions::Module &module, const char *bundle) {
   expectError(TESSERA_RT_MISMATCH, "moments: the bundle has no code for these arguments", [&] {
     module.moments(View<const float, 2>(x.data(), {5, 9}));
   });
-  expectError(TESSERA_RT_NOT_FOUND, "no function 'doubled' of the types that this program declares",
-              [&] {
-                tessera::Module file(bundle);
-                tessera::Function<Tensor<double, 3>(View<const double, 3>)> doubled(file, "doubled");
-              });
+  expectError(
+      TESSERA_RT_NOT_FOUND, "no function 'doubled' of the types that this program declares", [&] {
+        tessera::Module file(bundle);
+        tessera::Function<Tensor<double, 3>(View<const double, 3>)> doubled(file, "doubled");
+      });
   expectError(TESSERA_RT_IO, "nowhere.tsb", [] { tessera::Module("nowhere.tsb"); });
 }
 
@@ -127,7 +127,8 @@ static void testSmallFloats() {
   EXPECT(std::isnan(float(tessera::fp16(NAN))) && std::isnan(float(tessera::bf16(NAN))));
 }
 
-/// Loading with nothing but the runtime; the fastest of some, so that a busy machine does not count.
+/// Loading with nothing but the runtime; the fastest of some, so that a busy machine does not
+/// count.
 static void testLoadTime(const char *bundle) {
   using Clock = std::chrono::steady_clock;
   double best = 1e9;
@@ -193,11 +194,12 @@ static void testOverhead(const char *bundle) {
   tessera::Module loaded(bundle, device);
   Tensor<float, 2> x({64, 8}, device), y({64, 8}, device);
   const tessera_rt_function *function = nullptr;
-  tessera::check(tessera_rt_get_function(loaded.handle(), device.number, nullptr, "scaled", 0,
-                                         &function));
+  tessera::check(
+      tessera_rt_get_function(loaded.handle(), device.number, nullptr, "scaled", 0, &function));
   View<const float, 2> view = x;
   tessera_rt_value values[] = {tessera::argument(view, device), tessera::argument(0.5, device),
-                               tessera::argument(int64_t(3), device), tessera::argument(true, device)};
+                               tessera::argument(int64_t(3), device),
+                               tessera::argument(true, device)};
   tessera_rt_frame *frame = nullptr;
   tessera::check(tessera_rt_prepare(function, values, 4, &frame));
   void *results[] = {y.data()};

@@ -1,4 +1,4 @@
-"""What calls.cpp calls: overloads, tuples, scalars, names that C++ does not accept, 16-bit floats."""
+"""What calls.cpp calls: overloads, tuples, scalars, names that C++ has not, small floats."""
 
 import tessera as tsr
 from tessera import Tensor

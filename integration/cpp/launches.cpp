@@ -23,8 +23,8 @@ static std::vector<uint64_t> lastWords;
 static int launches;
 
 extern "C" {
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *, void **,
-                           unsigned, CUlibraryOption *, void **, unsigned) {
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *, void **, unsigned,
+                           CUlibraryOption *, void **, unsigned) {
   *library = reinterpret_cast<CUlibrary>(const_cast<void *>(code));
   return CUDA_SUCCESS;
 }

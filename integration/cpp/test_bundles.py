@@ -160,7 +160,7 @@ def test_wrong_machine(tmp_path):
     run(program, bundle)
     (tmp_path / "other").mkdir()
     text = run(program, build(tmp_path / "other", OTHER, FUNCTIONS), status=3)
-    assert f"has no code for this machine: the code is for {OTHER}, this machine is {MACHINE}" in text
+    assert f"no code for this machine: the code is for {OTHER}, this machine is {MACHINE}" in text
 
 
 @pytest.mark.skipif(not HAS_TILEIRAS, reason="tileiras is not installed")

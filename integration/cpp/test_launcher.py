@@ -1,4 +1,4 @@
-"""The launcher as C++ compiles against CUDA's own header, and launches what the host program says."""
+"""The launcher as C++ compiles with CUDA's own header, and launches what the host program says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def test_launches(tmp_path):
     launch = re.search(r"tessera_target.launch .*", emit("target", program, arguments))
     assert launch
     words = launch[0].count("#tessera_target.word<")
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", f"-isystem{CUDA_HEADERS}"]
+    includes = [f"-I{tmp_path}", f"-isystem{CUDA_HEADERS}"]
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", *includes]
     run(COMPILER, *flags, HERE / "launches.cpp", "-o", tmp_path / "launches")
     text = run(tmp_path / "launches", words)
     assert text.count("refused:") == 2

@@ -280,9 +280,9 @@ typedef struct tessera_rt_metrics {
 TESSERA_RT_API void tessera_rt_get_metrics(tessera_rt_metrics *metrics);
 /// The same as text in Prometheus' exposition format; give it to tessera_rt_free.
 TESSERA_RT_API char *tessera_rt_metrics_text(void);
-/// Times each kernel that a call launches (TESSERA_PROFILE=1 does from the start): the text above then
-/// has tessera_kernel_seconds_total{function,kernel,device}. Launches of graphs are not timed. Since
-/// ABI 1.2.
+/// Times each kernel that a call launches (TESSERA_PROFILE=1 does from the start): the text above
+/// then has tessera_kernel_seconds_total{function,kernel,device}. Launches of graphs are not timed.
+/// Since ABI 1.2.
 TESSERA_RT_API void tessera_rt_set_profiling(int32_t on);
 TESSERA_RT_API int32_t tessera_rt_get_profiling(void);
 /// Told by a compiler in this process, so that one scrape shows everything.
