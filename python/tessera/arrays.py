@@ -187,16 +187,26 @@ class CudaArrayLibrary:
 
     def __init__(self, value: Any):
         self.namespace = sys.modules.get(root_module(value))
-        ordinal = getattr(getattr(value, "device", None), "id", 0)
-        self.device = cuda_device(ordinal)
+        self.cuda = getattr(self.namespace, "cuda", None)  # as CuPy has it
+        if hasattr(value, "__dlpack_device__"):
+            self.ordinal = int(value.__dlpack_device__()[1])
+        else:
+            self.ordinal = getattr(getattr(value, "device", None), "id", 0)
+        self.device = cuda_device(self.ordinal)
         self.stream = 0
 
+    def _on_device(self) -> Any:
+        make = getattr(self.cuda, "Device", None)
+        return make(self.ordinal) if make else contextlib.nullcontext()
+
     def current_stream(self) -> int:
-        get = getattr(getattr(self.namespace, "cuda", None), "get_current_stream", None)
-        return int(get().ptr) if get else self.stream
+        get = getattr(self.cuda, "get_current_stream", None)
+        with self._on_device():
+            return int(get().ptr) if get else self.stream
 
     def on_stream(self, handle: int) -> Any:
-        external = getattr(getattr(self.namespace, "cuda", None), "ExternalStream", None)
+        """What is allocated and copied inside belongs to this stream."""
+        external = getattr(self.cuda, "ExternalStream", None)
         return external(handle) if external else contextlib.nullcontext()
 
     @staticmethod
@@ -217,6 +227,11 @@ class CudaArrayLibrary:
             for size in reversed(shape[1:]):
                 steps.insert(0, steps[0] * size)
             strides = tuple(steps[: len(shape)])
+        elif any(stride % itemsize for stride in strides):
+            raise ArgumentError(
+                f"argument '{name}': expected strides that are multiples of the element's size, "
+                f"found {tuple(strides)} bytes"
+            )
         else:
             strides = tuple(stride // itemsize for stride in strides)
         self.stream = interface.get("stream") or 0
@@ -229,7 +244,11 @@ class CudaArrayLibrary:
                 f"a result is {dtype.name}{list(shape)}, which the arguments' library cannot make; "
                 "pass an array as out="
             )
-        array = make(shape, dtype.numpy_name)
+        try:
+            with self._on_device():
+                array = make(shape, dtype.numpy_name)
+        except MemoryError:
+            raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
         return array.__cuda_array_interface__["data"][0], array
 
     @staticmethod

@@ -25,6 +25,13 @@ def _new_array(library: Any, dtype: DType, shape: tuple) -> tuple[int, Any]:
     return library.empty(dtype, shape)
 
 
+def _is_read_only(array: Any) -> bool:
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
+        return bool(interface["data"][1])
+    return getattr(getattr(array, "flags", None), "writeable", True) is False
+
+
 class Destination:
     """Where results go: new arrays of the arguments' library, or what `out=` names."""
 
@@ -47,7 +54,7 @@ class Destination:
             raise ArgumentError(f"out: expected more than {len(self.outs)} arrays")
         target = self.outs[index]
         specification, owner, library = adapt(name, target)
-        if getattr(getattr(target, "flags", None), "writeable", True) is False:
+        if _is_read_only(target):
             raise ArgumentError(
                 f"{name}: expected an array that can be written, found a read-only one"
             )
