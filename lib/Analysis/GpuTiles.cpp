@@ -99,10 +99,12 @@ private:
           (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, pairs ? 64 : room));
       }
     spread(row, 64);
-    bool large = row && row->tile >= 128;
-    hint("warps", large ? 8 : 4);
+    bool large = row && row->tile >= 128, split = !narrow && shape.onTensorCores;
+    hint("warps", large || split ? 8 : 4);
     if (pairs && !large)
       hint("residents", 2);
+    if (split)
+      hint("bulk", 0);
   }
 
   void memoryBound() override {
