@@ -12,6 +12,7 @@ continues there. Without a GPU it says "unsupported".
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 import time
@@ -88,11 +89,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--burst", action="store_true", help="no measurements under load")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--tell", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         name, job, log = options.worker
         step = steps.STEPS[name]
-        isolate.work(Path(job), Path(log), lambda item: step.run(item, not options.burst))
+        run = functools.partial(step.run, sustained=not options.burst)
+        isolate.work(Path(job), Path(log), run, options.tell)
         return 0
     chosen = options.only.split(",") if options.only else list(steps.STEPS)
     if unknown := [name for name in chosen if name not in steps.STEPS]:

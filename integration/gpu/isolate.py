@@ -12,14 +12,19 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable
+from typing import IO, Callable
 
 _SILENCE = 150.0  # seconds for one item, compilation by peers included
 _POLL = 0.05
+MARK = "item: "
 
 
 def run(
-    command: list[str], names: list[str], deadline: float, report: Callable[[str, dict], None]
+    command: list[str],
+    names: list[str],
+    deadline: float,
+    report: Callable[[str, dict], None],
+    output: IO | None = None,
 ) -> list[str]:
     """Runs `command JOB LOG` until every name has a result; returns those that time did not reach."""
     rest = list(names)
@@ -28,7 +33,7 @@ def run(
             job, log = Path(folder) / "job", Path(folder) / f"{len(rest)}.log"
             job.write_text(json.dumps(rest))
             log.touch()
-            worker = subprocess.Popen([*command, str(job), str(log)])
+            worker = subprocess.Popen([*command, str(job), str(log)], stdout=output)
             done = _follow(worker, log, deadline, report)
             rest = [name for name in rest if name not in done]
             if not done and rest and time.monotonic() < deadline:  # it did not come to the first
@@ -73,10 +78,13 @@ def _follow(
             time.sleep(_POLL)
 
 
-def work(job: Path, log: Path, item: Callable[[str], dict]) -> None:
-    """The worker: ends at the first item that raises, as the GPU may be in any state then."""
+def work(job: Path, log: Path, item: Callable[[str], dict], tell: bool = False) -> None:
+    """The worker: ends at the first item that raises, as the GPU may be in any state then. `tell`: names go
+    to the output too, where they stand before what a tool around the worker says."""
     with log.open("a") as file:
         for name in json.loads(job.read_text()):
+            if tell:
+                print(f"{MARK}{name}", flush=True)
             print(json.dumps({"name": name}), file=file, flush=True)
             start = time.monotonic()
             try:

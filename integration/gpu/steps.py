@@ -87,8 +87,8 @@ class Sanitizer(Step):
 
     name = "sanitizer"
     title = "compute-sanitizer over a selection of the suite"
-    count = 48
-    seconds = 100.0  # for one tool
+    count = 240
+    seconds = 60.0  # for one tool
 
     def missing(self) -> str | None:
         return super().missing() or (None if self.program() else "compute-sanitizer is not installed")
@@ -109,30 +109,44 @@ class Sanitizer(Step):
         return able[:: max(1, len(able) // self.count)][: self.count]
 
     def run(self, name: str, sustained: bool) -> dict:
-        """One tool over the selection; what it says of each process is in a file of its own."""
+        """One tool over the selection; what it says stands behind the name of a call."""
         import isolate
 
         results: dict[str, dict] = {}
-        with tempfile.TemporaryDirectory() as folder:
-            command = [self.program(), "--tool", name, "--log-file", f"{folder}/%p.txt"]
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            command = [self.program(), "--tool", name]
             # Answers of the driver that the runtime asked for and understands are no errors.
             command += ["--report-api-errors", "no"] if name == "memcheck" else []
-            command += [sys.executable, str(HERE / "check.py"), "--worker", "suite"]
+            command += [sys.executable, str(HERE / "check.py"), "--tell", "--worker", "suite"]
             end = time.monotonic() + self.seconds
-            left = isolate.run(command, self.selection(), end, results.__setitem__)
-            told = [file.read_text(errors="replace") for file in sorted(Path(folder).glob("*.txt"))]
-        lines = [line for text in told for line in text.splitlines()]
+            left = isolate.run(command, self.selection(), end, results.__setitem__, output)
+            output.seek(0)
+            lines = output.read().splitlines()
         if any("not supported" in line for line in lines):
             return {"good": True, "unsupported": "\n".join(lines[:3]), "calls": 0}
-        found = [line for line in lines if re.search(r"SUMMARY: (?!0 (errors|hazards))", line)]
-        bad = [call for call, result in results.items() if not result["good"]]
-        result = {"calls": len(results), "left": len(left), "errors": found, "output": lines[:40]}
-        if found or bad:
-            result["wrong"] = "; ".join([*found[:1], *bad[:1]])
-        return {**result, "good": not found and not bad and bool(results)}
+        told = findings(lines, isolate.MARK)
+        bad = [call for call, one in results.items() if not one["good"]]
+        result = {"calls": len(results), "left": len(left), "findings": told}
+        if told or bad:
+            result["wrong"] = "; ".join([*(f"{k}: {v[0]}" for k, v in told.items()), *bad])
+        return {**result, "good": not told and not bad and bool(results)}
 
     def line(self, name: str, result: dict) -> str:
         return f"{super().line(name, result)} ({result.get('calls', 0)} calls)"
+
+
+def findings(lines: list[str], mark: str) -> dict[str, list[str]]:
+    """What compute-sanitizer found, by call: the first lines of each call's findings."""
+    found: dict[str, list[str]] = {}
+    call = ""
+    for line in lines:
+        if line.startswith(mark):
+            call = line.removeprefix(mark)
+        elif re.match(r"=+ +(Invalid|Error|Uninitialized|Barrier|Warning|Race|Program hit)", line):
+            found.setdefault(call, []).append(line.lstrip("= "))
+        elif call in found and re.match(r"=+  +(at|and|by|Access) ", line) and len(found[call]) < 8:
+            found[call].append(line.lstrip("= "))
+    return found
 
 
 class Conformance(Step):

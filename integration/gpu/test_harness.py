@@ -19,6 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "benchmarks/gpu")]
 import bench  # noqa: E402
 import check  # noqa: E402
 import isolate  # noqa: E402
+import steps  # noqa: E402
 import timing  # noqa: E402
 from rows import ROWS, Goal  # noqa: E402
 
@@ -77,6 +78,24 @@ def test_results_continue_by_commit(tmp_path):
     assert json.loads(path.read_text())["steps"] == {"bench": {"a": {"good": True}}}
     assert check.Report(path, {"commit": "one"}).of("bench") == {"a": {"good": True}}
     assert check.Report(path, {"commit": "two"}).of("bench") == {}
+
+
+def test_sanitizers_name_the_call():
+    text = """========= COMPUTE-SANITIZER
+item: right
+item: first
+========= Invalid __global__ read of size 2 bytes
+=========     at f_0+0x280
+=========     Saved host backtrace up to driver entry point at kernel launch time
+item: second
+========= Error: Race reported between Write access at f_0+0x137e0
+=========     and Write access at f_0+0x137e0 [4052 hazards]
+=========
+========= RACECHECK SUMMARY: 15 hazards displayed (15 errors, 0 warnings)"""
+    found = steps.findings(text.splitlines(), isolate.MARK)
+    assert list(found) == ["first", "second"]
+    assert found["first"] == ["Invalid __global__ read of size 2 bytes", "at f_0+0x280"]
+    assert found["second"][1] == "and Write access at f_0+0x137e0 [4052 hazards]"
 
 
 class Clock:
