@@ -1,8 +1,8 @@
 //===- LaunchTime.cpp - A call from C++ beside the driver's own launch ----===//
 //
-// A library that check.py loads, so that Python's calls and these are timed in turns in one process. It calls
-// a function of a bundle, which has one launch, with dense tensors of fp32; the driver's own launch has the same
-// kernel and arguments, remembered from a call.
+// A library that check.py loads, so that Python's calls and these are timed in turns in one
+// process. It calls a function of a bundle, which has one launch, with dense tensors of fp32; the
+// driver's own launch has the same kernel and arguments, remembered from a call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -101,8 +101,8 @@ EXPORTED const char *launch_time_open(const char *path, const char *name, int te
   return open(path, name, tensors) ? nullptr : tessera_rt_last_error();
 }
 
-/// Nanoseconds of one launch in a burst. 0: the driver's own; 1: of a prepared call; 2: of a call like the
-/// one before; 3: of a whole call.
+/// Nanoseconds of one launch in a burst. 0: the driver's own; 1: of a prepared call; 2: of a call
+/// like the one before; 3: of a whole call.
 EXPORTED double launch_time_burst(int kind, int count) {
   cuda::Current current(*subject.device);
   auto *args = subject.args.data();

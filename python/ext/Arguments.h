@@ -1,9 +1,9 @@
 //===- Arguments.h - The arguments of a call and their class --------------===//
 //
 // Sizes are run-time values, but code is compiled for a class of them: 0 and 1 exactly, else by
-// what divides the size and by how large it is. Two calls whose arguments have the same key (device,
-// types, ranks, classes, layouts; on a GPU whether addresses are aligned) share a specialisation. The
-// table of classes is tessera_rt_classify_size, and is nowhere else.
+// what divides the size and by how large it is. Two calls whose arguments have the same key
+// (device, types, ranks, classes, layouts; on a GPU whether addresses are aligned) share a
+// specialisation. The table of classes is tessera_rt_classify_size, and is nowhere else.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- DLPack.h - The C exchange interface of array libraries -------------===//
 //
 // The part of DLPack 1 that we use, declared here because it is an ABI and not a library. A type
-// whose attribute `__dlpack_c_exchange_api__` is a capsule of an ExchangeApi lets its arrays be read
-// and made without Python code, and tells its current stream.
+// whose attribute `__dlpack_c_exchange_api__` is a capsule of an ExchangeApi lets its arrays be
+// read and made without Python code, and tells its current stream.
 //
 //===----------------------------------------------------------------------===//
 

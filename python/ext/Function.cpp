@@ -22,8 +22,8 @@ struct Watch {
   bool item;
 };
 
-/// How the interpreter calls an object without a tuple and a dictionary. The limited API declares it
-/// from 3.12 on; the ABI is that of 3.9.
+/// How the interpreter calls an object without a tuple and a dictionary. The limited API declares
+/// it from 3.12 on; the ABI is that of 3.9.
 using VectorCall = PyObject *(*)(PyObject *object, PyObject *const *args, size_t flags,
                                  PyObject *names);
 constexpr unsigned long hasVectorCall = 1ul << 11; // Py_TPFLAGS_HAVE_VECTORCALL
@@ -166,8 +166,8 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs) {
     isQuick = keywords.add(name, value);
   auto outcome = Results::Outcome::Unsuitable;
   if (isQuick)
-    outcome = callQuickly(reinterpret_cast<FunctionObject *>(object), {items, count}, keywords,
-                          result);
+    outcome =
+        callQuickly(reinterpret_cast<FunctionObject *>(object), {items, count}, keywords, result);
   return outcome == Results::Outcome::Unsuitable ? callSlow(object, args, kwargs) : result;
 }
 
@@ -182,8 +182,7 @@ static PyObject *callVector(PyObject *object, PyObject *const *args, size_t flag
   for (Py_ssize_t i = 0; isQuick && i < named; ++i)
     isQuick = keywords.add(PyTuple_GetItem(names, i), args[given.count + static_cast<size_t>(i)]);
   if (isQuick) {
-    auto outcome =
-        callQuickly(reinterpret_cast<FunctionObject *>(object), given, keywords, result);
+    auto outcome = callQuickly(reinterpret_cast<FunctionObject *>(object), given, keywords, result);
     if (outcome != Results::Outcome::Unsuitable)
       return result;
   }
@@ -324,11 +323,12 @@ bool addFunction(PyObject *module) {
                          {Py_tp_methods, functionMethods},
                          {Py_tp_members, members},
                          {0, nullptr}};
-  PyType_Spec spec = {
-      "tessera._tessera.Function", sizeof(FunctionObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | hasVectorCall, slots};
+  PyType_Spec spec = {"tessera._tessera.Function", sizeof(FunctionObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | hasVectorCall,
+                      slots};
   auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
-  return slowName && outName && streamName && handleName && type && PyModule_AddType(module, type) == 0;
+  return slowName && outName && streamName && handleName && type &&
+         PyModule_AddType(module, type) == 0;
 }
 
 } // namespace tessera::python

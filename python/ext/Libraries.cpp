@@ -5,21 +5,11 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
 
 namespace tessera::python {
 
-namespace {
-
-constexpr int numTypes = 12;
-
-/// Each element type: its bytes, its name in DLPack and in NumPy and PyTorch.
-struct ElementType {
-  int64_t bytes;
-  dlpack::DataType dlpack;
-  const char *numpy, *torch;
-} elementTypes[numTypes] = {
+const ElementType elementTypes[numTypes] = {
     {8, {dlpack::Float, 64, 1}, "float64", "float64"},
     {4, {dlpack::Float, 32, 1}, "float32", "float32"},
     {2, {dlpack::BFloat, 16, 1}, nullptr, "bfloat16"},
@@ -34,52 +24,9 @@ struct ElementType {
     {1, {dlpack::Float8E5M2, 8, 1}, nullptr, "float8_e5m2"},
 };
 
-/// numpy.empty or torch.empty, and what it is called with.
-struct Maker {
-  PyObject *empty = nullptr, *ndarray = nullptr; // the latter of NumPy
-  PyObject *dtypes[numTypes] = {};
-  struct Keywords {
-    int32_t device, dtype;
-    PyObject *dictionary;
-  };
-  std::vector<Keywords> keywords;
-} numpyMaker, torchMaker;
-
-} // namespace
-
-int64_t elementBytes(int32_t dtype) { return elementTypes[dtype].bytes; }
-
-bool hasElementType(const ArrayType &type, int32_t dtype) {
-  return type.kind != ArrayType::NumPy || elementTypes[dtype].numpy;
-}
-
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
-
-/// Fills in a module's function `empty`; false, without an exception, where that cannot be had.
-static bool findMaker(Maker &maker, const char *moduleName) {
-  if (maker.empty)
-    return true;
-  PyObject *modules = PySys_GetObject("modules");
-  PyObject *module = modules ? PyDict_GetItemString(modules, moduleName) : nullptr;
-  if (module)
-    maker.empty = PyObject_GetAttrString(module, "empty");
-  if (maker.empty && &maker == &numpyMaker)
-    maker.ndarray = PyObject_GetAttrString(module, "ndarray");
-  for (int i = 0; maker.empty && i < numTypes; ++i) {
-    const char *name = &maker == &numpyMaker ? elementTypes[i].numpy : elementTypes[i].torch;
-    Ref type(name ? PyObject_GetAttrString(module, name) : nullptr);
-    if (type && &maker == &numpyMaker) {
-      Ref make(PyObject_GetAttrString(module, "dtype"));
-      type = Ref(make ? PyObject_CallFunctionObjArgs(make.get(), type.get(), nullptr) : nullptr);
-    }
-    maker.dtypes[i] = type.release(); // null: a version that has no such type
-    PyErr_Clear();
-  }
-  PyErr_Clear();
-  return maker.empty;
-}
 
 static std::string attributeText(PyObject *object, const char *name) {
   Ref value(PyObject_GetAttrString(object, name));
@@ -118,12 +65,12 @@ static ArrayType examine(PyTypeObject *type) {
   std::string module = attributeText(object, "__module__");
   std::string_view root = std::string_view(module).substr(0, module.find('.'));
   if (module == "numpy" && attributeText(object, "__name__") == "ndarray") {
-    if (findMaker(numpyMaker, "numpy"))
+    if (canMakeNumPy())
       known.kind = ArrayType::NumPy;
   } else if ((known.api = exchangeApiOf(object, module))) {
     if (root != "torch")
       known.kind = ArrayType::Exchange;
-    else if (findMaker(torchMaker, "torch"))
+    else if (canMakeTorch())
       known.kind = ArrayType::Torch;
   }
   return known;
@@ -194,170 +141,14 @@ bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tens
     return false;
   if (type.kind == ArrayType::Torch && mayBeNegated(read) && isNegated(object))
     return false;
-  tensor = {reinterpret_cast<void *>(address), dtype, read.ndim, read.shape, read.strides, device,
-            0};
+  tensor = {
+      reinterpret_cast<void *>(address), dtype, read.ndim, read.shape, read.strides, device, 0};
   return true;
 }
 
 bool currentStream(const ArrayType &type, int32_t device, void *&stream) {
   int32_t ordinal = device - TESSERA_RT_DEVICE_CUDA(0);
   return type.api->currentStream(dlpack::Cuda, ordinal, &stream) == 0;
-}
-
-//===----------------------------------------------------------------------===//
-// Making
-//===----------------------------------------------------------------------===//
-
-/// Whether this machine could hold the tensor. Some systems promise any amount of memory, and end the
-/// process that writes to it.
-static bool fitsMemory(const tessera_rt_tensor &tensor) {
-  static const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                             static_cast<double>(sysconf(_SC_PAGESIZE));
-  auto bytes = static_cast<double>(elementBytes(tensor.dtype));
-  for (int32_t d = 0; d < tensor.ndim; ++d)
-    bytes *= static_cast<double>(tensor.sizes[d]);
-  return bytes <= memory;
-}
-
-static PyObject *outOfMemory(PyObject *shape) {
-  PyErr_Clear();
-  PyErr_Format(errors.memory, "out of memory: a result has the shape %R", shape);
-  return nullptr;
-}
-
-/// PyTorch's keywords dtype= and device=, made once.
-static PyObject *keywordsFor(int32_t dtype, int32_t device) {
-  for (const Maker::Keywords &known : torchMaker.keywords)
-    if (known.dtype == dtype && known.device == device)
-      return known.dictionary;
-  Ref place(device == TESSERA_RT_DEVICE_CPU
-                ? PyUnicode_FromString("cpu")
-                : PyUnicode_FromFormat("cuda:%d", device - TESSERA_RT_DEVICE_CUDA(0)));
-  Ref dictionary(PyDict_New());
-  if (!place || !dictionary ||
-      PyDict_SetItemString(dictionary.get(), "dtype", torchMaker.dtypes[dtype]) != 0 ||
-      PyDict_SetItemString(dictionary.get(), "device", place.get()) != 0)
-    return nullptr;
-  torchMaker.keywords.push_back({device, dtype, dictionary.get()});
-  return dictionary.release();
-}
-
-/// numpy.empty(shape, dtype) or torch.empty(shape, dtype=…, device=…).
-static PyObject *callEmpty(Maker &maker, PyObject *shape, const tessera_rt_tensor &tensor,
-                           int32_t device) {
-  if (!maker.dtypes[tensor.dtype]) {
-    PyErr_Format(errors.tessera, "a result has an element type that the arguments' library lacks");
-    return nullptr;
-  }
-  PyObject *array = nullptr;
-  if (&maker == &numpyMaker) {
-    array = PyObject_CallFunctionObjArgs(maker.empty, shape, maker.dtypes[tensor.dtype], nullptr);
-  } else if (PyObject *keywords = keywordsFor(tensor.dtype, device)) {
-    Ref arguments(PyTuple_Pack(1, shape));
-    array = arguments ? PyObject_Call(maker.empty, arguments.get(), keywords) : nullptr;
-  }
-  // "array is too big" is NumPy's ValueError, no memory on a GPU PyTorch's RuntimeError.
-  if (!array && (PyErr_ExceptionMatches(PyExc_MemoryError) ||
-                 PyErr_ExceptionMatches(PyExc_ValueError) ||
-                 PyErr_ExceptionMatches(PyExc_RuntimeError)))
-    return outOfMemory(shape);
-  return array;
-}
-
-/// By the library's own allocator.
-static PyObject *makeManaged(const ArrayType &type, PyObject *shape,
-                             const tessera_rt_tensor &tensor, int32_t device) {
-  dlpack::Tensor prototype = {};
-  prototype.device = {dlpack::Cpu, 0};
-  if (device != TESSERA_RT_DEVICE_CPU)
-    prototype.device = {dlpack::Cuda, device - TESSERA_RT_DEVICE_CUDA(0)};
-  prototype.ndim = tensor.ndim;
-  prototype.dtype = elementTypes[tensor.dtype].dlpack;
-  prototype.shape = const_cast<int64_t *>(tensor.sizes);
-  prototype.strides = const_cast<int64_t *>(tensor.strides);
-  dlpack::ManagedTensor *made = nullptr;
-  auto ignore = [](void *, const char *, const char *) {};
-  if (type.api->allocate(&prototype, &made, nullptr, ignore) != 0 || !made)
-    return outOfMemory(shape);
-  void *object = nullptr;
-  return type.api->objectFromManaged(made, &object) == 0 ? static_cast<PyObject *>(object)
-                                                         : nullptr;
-}
-
-PyObject *shapeOf(const tessera_rt_tensor &tensor) {
-  Ref shape(PyTuple_New(tensor.ndim));
-  for (int32_t d = 0; shape && d < tensor.ndim; ++d) {
-    PyObject *size = PyLong_FromLongLong(tensor.sizes[d]);
-    if (!size || PyTuple_SetItem(shape.get(), d, size) != 0)
-      return nullptr;
-  }
-  return shape.release();
-}
-
-/// The address of a NumPy array's first element; null with an exception.
-static void *addressOf(PyObject *array) {
-  Py_buffer buffer;
-  if (!array || PyObject_GetBuffer(array, &buffer, PyBUF_SIMPLE | PyBUF_WRITABLE) != 0)
-    return nullptr;
-  void *address = buffer.buf;
-  PyBuffer_Release(&buffer);
-  return address;
-}
-
-/// NumPy aligns to 16 bytes. A large array is cut from a larger one so that it begins at a cache
-/// line: vectors that straddle two lines take up to a third longer to write.
-static PyObject *makeNumPy(PyObject *shape, const tessera_rt_tensor &tensor, void **address) {
-  constexpr int64_t large = 1 << 16, line = 64;
-  int64_t bytes = elementBytes(tensor.dtype);
-  for (int32_t d = 0; d < tensor.ndim; ++d)
-    bytes *= tensor.sizes[d];
-  if (bytes < large || !numpyMaker.ndarray || !numpyMaker.dtypes[tensor.dtype]) {
-    Ref array(callEmpty(numpyMaker, shape, tensor, TESSERA_RT_DEVICE_CPU));
-    *address = addressOf(array.get());
-    return *address ? array.release() : nullptr;
-  }
-  tessera_rt_tensor whole = {};
-  int64_t size = bytes + line - 1;
-  whole.dtype = TESSERA_RT_UINT8;
-  whole.ndim = 1;
-  whole.sizes = &size;
-  Ref wholeShape(shapeOf(whole));
-  Ref memory(wholeShape ? callEmpty(numpyMaker, wholeShape.get(), whole, TESSERA_RT_DEVICE_CPU)
-                        : nullptr);
-  void *start = addressOf(memory.get());
-  if (!start) {
-    PyErr_Clear();
-    return outOfMemory(shape);
-  }
-  int64_t offset = -reinterpret_cast<intptr_t>(start) & (line - 1);
-  *address = static_cast<char *>(start) + offset;
-  Ref offsetNumber(PyLong_FromLongLong(offset));
-  return offsetNumber ? PyObject_CallFunctionObjArgs(numpyMaker.ndarray, shape,
-                                                     numpyMaker.dtypes[tensor.dtype], memory.get(),
-                                                     offsetNumber.get(), nullptr)
-                      : nullptr;
-}
-
-PyObject *makeArray(const ArrayType &type, const tessera_rt_tensor &tensor, int32_t device,
-                    void **address) {
-  Ref shape(shapeOf(tensor));
-  if (!shape)
-    return nullptr;
-  if (device == TESSERA_RT_DEVICE_CPU && !fitsMemory(tensor))
-    return outOfMemory(shape.get());
-  if (type.kind == ArrayType::NumPy)
-    return makeNumPy(shape.get(), tensor, address);
-  Ref array(type.kind == ArrayType::Torch ? callEmpty(torchMaker, shape.get(), tensor, device)
-                                          : makeManaged(type, shape.get(), tensor, device));
-  tessera_rt_tensor made;
-  if (!array)
-    return nullptr;
-  if (!readTensor(type, array.get(), made)) {
-    PyErr_SetString(errors.tessera, "a result that the arguments' library made cannot be read");
-    return nullptr;
-  }
-  *address = made.data;
-  return array.release();
 }
 
 //===----------------------------------------------------------------------===//
@@ -369,8 +160,8 @@ static const ArrayType *exchangeTypeOf(PyObject *object) {
   return type->api ? type : nullptr;
 }
 
-/// read_array(array) -> (address, dtype, sizes, strides, device), or None for an array that cannot be
-/// read through the exchange interface
+/// read_array(array) -> (address, dtype, sizes, strides, device), or None for an array that cannot
+/// be read through the exchange interface
 static PyObject *readArray(PyObject *, PyObject *object) {
   const ArrayType *type = exchangeTypeOf(object);
   tessera_rt_tensor tensor;
@@ -401,9 +192,8 @@ static PyObject *makeArrayLike(PyObject *, PyObject *args) {
   const ArrayType *type = exchangeTypeOf(like);
   if (PyErr_Occurred() || !type || dtype < 0 || dtype >= numTypes)
     return PyErr_Occurred() ? nullptr : PyErr_Format(PyExc_TypeError, "no such array");
-  tessera_rt_tensor tensor = {nullptr,        dtype,          static_cast<int32_t>(sizes.size()),
-                              sizes.data(),   strides.data(), device,
-                              0};
+  tessera_rt_tensor tensor = {
+      nullptr, dtype, static_cast<int32_t>(sizes.size()), sizes.data(), strides.data(), device, 0};
   void *address = nullptr;
   Ref array(makeArray(*type, tensor, device, &address));
   if (!array)

@@ -32,6 +32,10 @@ bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tens
 /// The stream that the library works on now; false with an exception set.
 bool currentStream(const ArrayType &type, int32_t device, void *&stream);
 
+/// Whether the module is there with a function `empty`; looked up once.
+bool canMakeNumPy();
+bool canMakeTorch();
+
 /// A new dense array and the address of its memory; null with an exception set.
 PyObject *makeArray(const ArrayType &type, const tessera_rt_tensor &tensor, int32_t device,
                     void **address);
@@ -42,8 +46,15 @@ bool hasElementType(const ArrayType &type, int32_t dtype);
 /// The shape of a tensor as a tuple.
 PyObject *shapeOf(const tessera_rt_tensor &tensor);
 
-/// The bytes of an element.
-int64_t elementBytes(int32_t dtype);
+/// Each element type: its bytes, its name in DLPack and in NumPy (null: it has none) and PyTorch.
+struct ElementType {
+  int64_t bytes;
+  dlpack::DataType dlpack;
+  const char *numpy, *torch;
+};
+inline constexpr int numTypes = 12;
+extern const ElementType elementTypes[numTypes];
+inline int64_t elementBytes(int32_t dtype) { return elementTypes[dtype].bytes; }
 
 } // namespace tessera::python
 

@@ -1,8 +1,9 @@
 //===- Results.h - Where the results of a quick call go -------------------===//
 //
-// New arrays of the arguments' library, or the arrays of `out=` where they can be written to as they
-// are: of the right type and shape, dense, aligned, apart from the arguments and from each other.
-// Whatever else `out=` holds is left to the Python half (results.py), which copies or complains.
+// New arrays of the arguments' library, or the arrays of `out=` where they can be written to as
+// they are: of the right type and shape, dense, aligned, apart from the arguments and from each
+// other. Whatever else `out=` holds is left to the Python half (results.py), which copies or
+// complains.
 //
 //===----------------------------------------------------------------------===//
 

@@ -115,8 +115,8 @@ static PyObject *add(PyObject *object, PyObject *args) {
   if (!module)
     return nullptr;
   auto entry = std::make_unique<Specialisation>();
-  tessera_rt_status status = tessera_rt_get_function(
-      module, device, nullptr, name, static_cast<size_t>(index), &entry->function);
+  tessera_rt_status status = tessera_rt_get_function(module, device, nullptr, name,
+                                                     static_cast<size_t>(index), &entry->function);
   if (status != TESSERA_RT_OK && status != TESSERA_RT_NOT_FOUND)
     return raise(status);
   if (status == TESSERA_RT_NOT_FOUND) {
@@ -268,8 +268,10 @@ static PyObject *functions(PyObject *, PyObject *capsule) {
 }
 
 static PyMethodDef tableMethods[] = {
-    {"add", add, METH_VARARGS, "add(module, name, index, key, tuple, device): a loaded specialisation"},
-    {"run", run, METH_VARARGS, "run(specifications, missing, allocate, stream): the results, or None"},
+    {"add", add, METH_VARARGS,
+     "add(module, name, index, key, tuple, device): a loaded specialisation"},
+    {"run", run, METH_VARARGS,
+     "run(specifications, missing, allocate, stream): the results, or None"},
     {nullptr, nullptr, 0, nullptr}};
 static PyGetSetDef tableAttributes[] = {
     {"last", last, nullptr, "number of the specialisation that ran last, or -1", nullptr},

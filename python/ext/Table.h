@@ -43,14 +43,14 @@ struct BoundCall {
   ~BoundCall();
 };
 
-/// Binds a call to the first specialisation that accepts it: OK with `call` filled in, MISMATCH when
-/// there is none, else the error of the one that refused. `isQuick`: the arguments were read here,
-/// so that two calls with the same values of the runtime are of one class.
+/// Binds a call to the first specialisation that accepts it: OK with `call` filled in, MISMATCH
+/// when there is none, else the error of the one that refused. `isQuick`: the arguments were read
+/// here, so that two calls with the same values of the runtime are of one class.
 tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing, bool isQuick,
                        BoundCall &call);
 
-/// Runs a bound call, on the CPU without the interpreter's lock when there is enough to do, on a GPU
-/// always without it.
+/// Runs a bound call, on the CPU without the interpreter's lock when there is enough to do, on a
+/// GPU always without it.
 tessera_rt_status execute(const BoundCall &call, void *const *results, void *stream);
 
 /// Whether `object` is a Table.

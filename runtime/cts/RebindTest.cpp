@@ -65,10 +65,10 @@ Program aligned() {
   Program program;
   program.arguments = {{Argument::Tensor, "x", DType::FP32, 1}};
   program.kernels = {"k"};
-  program.slots = {{Slot::ArgAddress, 0, 0, {}},
-                   {Slot::Derived, 0, 0,
-                    Expr::binary(ExprOp::Mod, Expr::slot(0), Expr::constant(16))},
-                   {Slot::ArgSize, 0, 0, {}}};
+  program.slots = {
+      {Slot::ArgAddress, 0, 0, {}},
+      {Slot::Derived, 0, 0, Expr::binary(ExprOp::Mod, Expr::slot(0), Expr::constant(16))},
+      {Slot::ArgSize, 0, 0, {}}};
   program.guards = {{Guard::Specialisation,
                      Expr::binary(ExprOp::Eq, Expr::slot(1), Expr::constant(0)),
                      "not aligned",

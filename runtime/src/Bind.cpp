@@ -273,4 +273,3 @@ tessera_rt_status tessera_rt_frame_result(const tessera_rt_frame *frame, int32_t
 int64_t tessera_rt_frame_work(const tessera_rt_frame *frame) { return frame->work; }
 
 void tessera_rt_frame_release(tessera_rt_frame *frame) { std::free(frame); }
-

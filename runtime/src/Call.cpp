@@ -14,8 +14,7 @@ namespace {
 /// Runs the steps of one call.
 class Runner {
 public:
-  Runner(tessera_rt_frame *frame, void *const *results, char *temporaries,
-         tessera_rt_stream stream)
+  Runner(tessera_rt_frame *frame, void *const *results, char *temporaries, tessera_rt_stream stream)
       : frame(frame), plan(frame->function->plan), results(results), temporaries(temporaries),
         stream(stream) {}
 
@@ -50,7 +49,8 @@ private:
   /// Adds the address to an offset, or puts in a scalar argument.
   void patch(int64_t &value, const PlanWord &w) const {
     auto add = [&](const void *base) {
-      value = static_cast<int64_t>(reinterpret_cast<uintptr_t>(base) + static_cast<uint64_t>(value));
+      value =
+          static_cast<int64_t>(reinterpret_cast<uintptr_t>(base) + static_cast<uint64_t>(value));
     };
     switch (w.kind) {
     case Word::ArgAddress:
@@ -106,8 +106,8 @@ tessera_rt_status tessera_rt_execute_on(tessera_rt_frame *frame, void *const *re
                                          deviceName(function.device) + ", the stream is of " +
                                          deviceName(stream.device));
   if (!frame->hasWords && !findWords(frame))
-    return fail(TESSERA_RT_OUT_OF_MEMORY, "function '" + function.name +
-                                              "': the sizes of this call do not fit into 64 bits");
+    return fail(TESSERA_RT_OUT_OF_MEMORY,
+                "function '" + function.name + "': the sizes of this call do not fit into 64 bits");
   void *block = nullptr;
   auto bytes = static_cast<uint64_t>(frame->temporaryBytes);
   if (bytes)

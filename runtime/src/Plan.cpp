@@ -202,8 +202,8 @@ Plan::Plan(Program program) : source(std::move(program)) {
   for (Guard::Kind kind : {Guard::Specialisation, Guard::Error})
     for (uint32_t i = 0; i < source.guards.size(); ++i)
       if (source.guards[i].kind == kind && !repeats(source.guards, i))
-        guards.push_back({kind, i, flatten(source.guards[i].condition),
-                          rangeOf(source.guards[i].condition)});
+        guards.push_back(
+            {kind, i, flatten(source.guards[i].condition), rangeOf(source.guards[i].condition)});
   for (const Result &result : source.results) {
     results.push_back({result.dtype, static_cast<uint32_t>(result.sizes.size()),
                        static_cast<uint32_t>(resultSizes.size())});
@@ -268,8 +268,9 @@ void Plan::findAddressUses() {
 }
 
 /// Rounds to a binary format with `fraction` stored bits of significand and `exponent` bits of
-/// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN. A format
-/// without infinities has numbers where they would be, and one NaN, all ones, for what is too large.
+/// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN. A
+/// format without infinities has numbers where they would be, and one NaN, all ones, for what is
+/// too large.
 static uint64_t narrow(double value, int fraction, int exponent, bool hasInfinity = true) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint64_t sign = bits >> 63 << (fraction + exponent);

@@ -92,8 +92,8 @@ struct Plan {
   std::vector<PlanStep> steps;
   std::vector<PlanWord> words;
   std::vector<uint32_t> patches; // of each step, the words that are not integers
-  uint32_t mostWords = 0;  // of any step
-  uint32_t shapeWords = 0; // sizes and strides of all arguments
+  uint32_t mostWords = 0;        // of any step
+  uint32_t shapeWords = 0;       // sizes and strides of all arguments
 
   // What changes when only the addresses of a call do: slots and guards (indices into `slots` and
   // `guards`). A plan in which anything else changes cannot be bound again.

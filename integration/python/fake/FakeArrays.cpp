@@ -43,8 +43,8 @@ struct ArrayObject {
 };
 
 PyTypeObject *arrayType = nullptr;
-void *stream = nullptr;   // what is told as the current one
-long allocations = 0;     // made through the interface
+void *stream = nullptr; // what is told as the current one
+long allocations = 0;   // made through the interface
 bool failsToAllocate = false;
 
 constexpr size_t alignment = 256; // as CUDA's allocators
@@ -58,8 +58,8 @@ bool allocate(Contents &contents, size_t offset) {
   }
   contents.bytes = static_cast<size_t>((high - low + 1) * item) + offset;
   if (contents.isReserved()) {
-    contents.block =
-        mmap(nullptr, contents.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    contents.block = mmap(nullptr, contents.bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (contents.block == MAP_FAILED)
       return false;
   } else {
@@ -130,8 +130,9 @@ int currentStream(int32_t, int32_t, void **out) {
   return 0;
 }
 
-dlpack::ExchangeApi api = {{1, 3},           nullptr,          allocateManaged, managedFromObject,
-                           objectFromManaged, tensorFromObject, currentStream};
+dlpack::ExchangeApi api = {
+    {1, 3},           nullptr,      allocateManaged, managedFromObject, objectFromManaged,
+    tensorFromObject, currentStream};
 
 //===----------------------------------------------------------------------===//
 // The type and the module
@@ -208,8 +209,15 @@ PyMethodDef functions[] = {{"set_stream", setStream, METH_O, "the current stream
 } // namespace
 
 PyMODINIT_FUNC PyInit_fake_arrays(void) {
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "fake_arrays", "An array library for tests.",
-                                   -1, functions, nullptr, nullptr, nullptr, nullptr};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "fake_arrays",
+                                   "An array library for tests.",
+                                   -1,
+                                   functions,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
   PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(newArray)},
                          {Py_tp_dealloc, reinterpret_cast<void *>(freeArray)},
                          {Py_tp_getset, attributes},

@@ -6,14 +6,17 @@
 
 namespace fake_cuda {
 
-/// PTX text, the same behind an ELF header without sections, or a cubin as an assembler makes it. Text
-/// with "error" does not compile.
+/// PTX text, the same behind an ELF header without sections, or a cubin as an assembler makes it.
+/// Text with "error" does not compile.
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **values, unsigned,
                            int *, void **, unsigned) {
   ENTER(cuLibraryLoadData);
   constexpr size_t headerBytes = 64;
   auto *begin = static_cast<const char *>(code);
-  bool isElf = !std::memcmp(begin, "\x7f" "ELF", 4);
+  bool isElf = !std::memcmp(begin,
+                            "\x7f"
+                            "ELF",
+                            4);
   auto made = std::make_unique<FakeLibrary>();
   bool isCubin = isElf && parseCubin(code, *made);
   std::string text = isCubin ? "" : begin + (isElf ? headerBytes : 0);
@@ -78,8 +81,8 @@ CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *, size_t 
   return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
-                                 void **parameters, void **) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **) {
   ENTER_WITH_CONTEXT(cuLaunchKernelEx);
   State &self = state();
   auto *kernel = reinterpret_cast<FakeKernel *>(function);

@@ -78,9 +78,9 @@ static const Control control = {
       State &self = state();
       std::lock_guard<std::recursive_mutex> lock(self.mutex);
       auto size = [](const auto &set) { return static_cast<int64_t>(set.size()); };
-      return Counts{size(self.streams),     size(self.events),     size(self.libraries),
-                    size(self.graphs),      size(self.graphExecs), size(self.allocations),
-                    size(self.hostBlocks),  size(contextStack()),  self.launches,
+      return Counts{size(self.streams),    size(self.events),     size(self.libraries),
+                    size(self.graphs),     size(self.graphExecs), size(self.allocations),
+                    size(self.hostBlocks), size(contextStack()),  self.launches,
                     self.misuses};
     },
     [](const char *name, int result, int after) {

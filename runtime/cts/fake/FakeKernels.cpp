@@ -42,8 +42,7 @@ bool runKernel(const std::string &name, const CUlaunchConfig &config, unsigned c
     *address<uint32_t>(args[0]) = args[1] <= config.sharedMemBytes ? 1234 : 0;
   } else if (name == "ranks") {
     for (int64_t i = 0; i < blocks; ++i)
-      address<uint32_t>(args[0])[i] =
-          static_cast<uint32_t>(i) % clusterSize + 100 * clusterSize;
+      address<uint32_t>(args[0])[i] = static_cast<uint32_t>(i) % clusterSize + 100 * clusterSize;
   } else if (name == "produce") {
     *address<uint64_t>(args[0]) = 42;
   } else if (name == "consume") {

@@ -81,8 +81,7 @@ CUresult cuMemFreeHost(void *memory) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes,
-                              CUstream handle) {
+CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream handle) {
   ENTER_WITH_CONTEXT(cuMemcpyAsync);
   return submit(handle, [=] {
     std::memmove(reinterpret_cast<void *>(static_cast<uintptr_t>(target)),
@@ -90,8 +89,7 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes,
   });
 }
 
-CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes,
-                                CUstream handle) {
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream handle) {
   ENTER_WITH_CONTEXT(cuMemsetD8Async);
   return submit(handle, [=] {
     std::memset(reinterpret_cast<void *>(static_cast<uintptr_t>(target)), value, bytes);
@@ -140,7 +138,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
 /// A block is reused by an allocation that is not larger; it then counts with the smaller size, and
 /// the rest is given back.
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool handle,
-                                        CUstream on) {
+                                 CUstream on) {
   ENTER_WITH_CONTEXT(cuMemAllocFromPoolAsync);
   auto *pool = reinterpret_cast<FakePool *>(handle);
   uint64_t &used = state().usedPerDevice[pool->device];

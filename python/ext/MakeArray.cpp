@@ -1,0 +1,212 @@
+//===- MakeArray.cpp - New arrays for results ------------------------------===//
+//
+// NumPy's and PyTorch's are made by their own `empty`, so that they are what a user would have
+// made: a tensor of PyTorch belongs to its allocator, can be resized and kept for a stream. Other
+// libraries allocate through the exchange interface.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Libraries.h"
+
+#include <unistd.h>
+#include <vector>
+
+namespace tessera::python {
+
+namespace {
+
+/// numpy.empty or torch.empty, and what it is called with.
+struct Maker {
+  PyObject *empty = nullptr, *ndarray = nullptr; // the latter of NumPy
+  PyObject *dtypes[numTypes] = {};
+  struct Keywords {
+    int32_t device, dtype;
+    PyObject *dictionary;
+  };
+  std::vector<Keywords> keywords;
+} numpyMaker, torchMaker;
+
+} // namespace
+
+/// Fills in a module's function `empty`; false, without an exception, where that cannot be had.
+static bool findMaker(Maker &maker, const char *moduleName) {
+  if (maker.empty)
+    return true;
+  PyObject *modules = PySys_GetObject("modules");
+  PyObject *module = modules ? PyDict_GetItemString(modules, moduleName) : nullptr;
+  if (module)
+    maker.empty = PyObject_GetAttrString(module, "empty");
+  if (maker.empty && &maker == &numpyMaker)
+    maker.ndarray = PyObject_GetAttrString(module, "ndarray");
+  for (int i = 0; maker.empty && i < numTypes; ++i) {
+    const ElementType &type = elementTypes[i];
+    if (&maker == &torchMaker)
+      maker.dtypes[i] = PyObject_GetAttrString(module, type.torch);
+    else if (type.numpy)
+      maker.dtypes[i] = PyObject_CallMethod(module, "dtype", "s", type.numpy);
+    PyErr_Clear(); // a version that has no such type
+  }
+  PyErr_Clear();
+  return maker.empty;
+}
+
+bool canMakeNumPy() { return findMaker(numpyMaker, "numpy"); }
+bool canMakeTorch() { return findMaker(torchMaker, "torch"); }
+
+bool hasElementType(const ArrayType &type, int32_t dtype) {
+  return type.kind != ArrayType::NumPy || elementTypes[dtype].numpy;
+}
+
+/// Whether this machine could hold the tensor. Some systems promise any amount of memory, and end
+/// the process that writes to it.
+static bool fitsMemory(const tessera_rt_tensor &tensor) {
+  static const auto memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  auto bytes = static_cast<double>(elementBytes(tensor.dtype));
+  for (int32_t d = 0; d < tensor.ndim; ++d)
+    bytes *= static_cast<double>(tensor.sizes[d]);
+  return bytes <= memory;
+}
+
+static PyObject *outOfMemory(PyObject *shape) {
+  PyErr_Clear();
+  PyErr_Format(errors.memory, "out of memory: a result has the shape %R", shape);
+  return nullptr;
+}
+
+/// PyTorch's keywords dtype= and device=, made once.
+static PyObject *keywordsFor(int32_t dtype, int32_t device) {
+  for (const Maker::Keywords &known : torchMaker.keywords)
+    if (known.dtype == dtype && known.device == device)
+      return known.dictionary;
+  Ref place(device == TESSERA_RT_DEVICE_CPU
+                ? PyUnicode_FromString("cpu")
+                : PyUnicode_FromFormat("cuda:%d", device - TESSERA_RT_DEVICE_CUDA(0)));
+  Ref dictionary(PyDict_New());
+  if (!place || !dictionary ||
+      PyDict_SetItemString(dictionary.get(), "dtype", torchMaker.dtypes[dtype]) != 0 ||
+      PyDict_SetItemString(dictionary.get(), "device", place.get()) != 0)
+    return nullptr;
+  torchMaker.keywords.push_back({device, dtype, dictionary.get()});
+  return dictionary.release();
+}
+
+/// numpy.empty(shape, dtype) or torch.empty(shape, dtype=…, device=…).
+static PyObject *callEmpty(Maker &maker, PyObject *shape, const tessera_rt_tensor &tensor,
+                           int32_t device) {
+  if (!maker.dtypes[tensor.dtype]) {
+    PyErr_Format(errors.tessera, "a result has an element type that the arguments' library lacks");
+    return nullptr;
+  }
+  PyObject *array = nullptr;
+  if (&maker == &numpyMaker) {
+    array = PyObject_CallFunctionObjArgs(maker.empty, shape, maker.dtypes[tensor.dtype], nullptr);
+  } else if (PyObject *keywords = keywordsFor(tensor.dtype, device)) {
+    Ref arguments(PyTuple_Pack(1, shape));
+    array = arguments ? PyObject_Call(maker.empty, arguments.get(), keywords) : nullptr;
+  }
+  // "array is too big" is NumPy's ValueError, no memory on a GPU PyTorch's RuntimeError.
+  if (!array &&
+      (PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+       PyErr_ExceptionMatches(PyExc_RuntimeError)))
+    return outOfMemory(shape);
+  return array;
+}
+
+/// By the library's own allocator.
+static PyObject *makeManaged(const ArrayType &type, PyObject *shape,
+                             const tessera_rt_tensor &tensor, int32_t device) {
+  dlpack::Tensor prototype = {};
+  prototype.device = {dlpack::Cpu, 0};
+  if (device != TESSERA_RT_DEVICE_CPU)
+    prototype.device = {dlpack::Cuda, device - TESSERA_RT_DEVICE_CUDA(0)};
+  prototype.ndim = tensor.ndim;
+  prototype.dtype = elementTypes[tensor.dtype].dlpack;
+  prototype.shape = const_cast<int64_t *>(tensor.sizes);
+  prototype.strides = const_cast<int64_t *>(tensor.strides);
+  dlpack::ManagedTensor *made = nullptr;
+  auto ignore = [](void *, const char *, const char *) {};
+  if (type.api->allocate(&prototype, &made, nullptr, ignore) != 0 || !made)
+    return outOfMemory(shape);
+  void *object = nullptr;
+  return type.api->objectFromManaged(made, &object) == 0 ? static_cast<PyObject *>(object)
+                                                         : nullptr;
+}
+
+PyObject *shapeOf(const tessera_rt_tensor &tensor) {
+  Ref shape(PyTuple_New(tensor.ndim));
+  for (int32_t d = 0; shape && d < tensor.ndim; ++d) {
+    PyObject *size = PyLong_FromLongLong(tensor.sizes[d]);
+    if (!size || PyTuple_SetItem(shape.get(), d, size) != 0)
+      return nullptr;
+  }
+  return shape.release();
+}
+
+/// The address of a NumPy array's first element; null with an exception.
+static void *addressOf(PyObject *array) {
+  Py_buffer buffer;
+  if (!array || PyObject_GetBuffer(array, &buffer, PyBUF_SIMPLE | PyBUF_WRITABLE) != 0)
+    return nullptr;
+  void *address = buffer.buf;
+  PyBuffer_Release(&buffer);
+  return address;
+}
+
+/// NumPy aligns to 16 bytes. A large array is cut from a larger one so that it begins at a cache
+/// line: vectors that straddle two lines take up to a third longer to write.
+static PyObject *makeNumPy(PyObject *shape, const tessera_rt_tensor &tensor, void **address) {
+  constexpr int64_t large = 1 << 16, line = 64;
+  int64_t bytes = elementBytes(tensor.dtype);
+  for (int32_t d = 0; d < tensor.ndim; ++d)
+    bytes *= tensor.sizes[d];
+  if (bytes < large || !numpyMaker.ndarray || !numpyMaker.dtypes[tensor.dtype]) {
+    Ref array(callEmpty(numpyMaker, shape, tensor, TESSERA_RT_DEVICE_CPU));
+    *address = addressOf(array.get());
+    return *address ? array.release() : nullptr;
+  }
+  tessera_rt_tensor whole = {};
+  int64_t size = bytes + line - 1;
+  whole.dtype = TESSERA_RT_UINT8;
+  whole.ndim = 1;
+  whole.sizes = &size;
+  Ref wholeShape(shapeOf(whole));
+  Ref memory(wholeShape ? callEmpty(numpyMaker, wholeShape.get(), whole, TESSERA_RT_DEVICE_CPU)
+                        : nullptr);
+  void *start = addressOf(memory.get());
+  if (!start) {
+    PyErr_Clear();
+    return outOfMemory(shape);
+  }
+  int64_t offset = -reinterpret_cast<intptr_t>(start) & (line - 1);
+  *address = static_cast<char *>(start) + offset;
+  Ref offsetNumber(PyLong_FromLongLong(offset));
+  return offsetNumber ? PyObject_CallFunctionObjArgs(numpyMaker.ndarray, shape,
+                                                     numpyMaker.dtypes[tensor.dtype], memory.get(),
+                                                     offsetNumber.get(), nullptr)
+                      : nullptr;
+}
+
+PyObject *makeArray(const ArrayType &type, const tessera_rt_tensor &tensor, int32_t device,
+                    void **address) {
+  Ref shape(shapeOf(tensor));
+  if (!shape)
+    return nullptr;
+  if (device == TESSERA_RT_DEVICE_CPU && !fitsMemory(tensor))
+    return outOfMemory(shape.get());
+  if (type.kind == ArrayType::NumPy)
+    return makeNumPy(shape.get(), tensor, address);
+  Ref array(type.kind == ArrayType::Torch ? callEmpty(torchMaker, shape.get(), tensor, device)
+                                          : makeManaged(type, shape.get(), tensor, device));
+  tessera_rt_tensor made;
+  if (!array)
+    return nullptr;
+  if (!readTensor(type, array.get(), made)) {
+    PyErr_SetString(errors.tessera, "a result that the arguments' library made cannot be read");
+    return nullptr;
+  }
+  *address = made.data;
+  return array.release();
+}
+
+} // namespace tessera::python
