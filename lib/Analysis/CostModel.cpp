@@ -111,6 +111,9 @@ private:
     }
     last.tile = bounded(last, streams ? (last.role == Dim::Stream ? rowTile(last) : 256) : elements);
     int64_t filled = last.tile;
+    // Of long rows one at a time: reading the next and writing the last then overlap.
+    if (last.role == Dim::Stream)
+      elements /= 4;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {
       Dim &dim = shape.dims[i];
       int64_t room = elements / std::max<int64_t>(1, filled);

@@ -99,12 +99,11 @@ private:
           (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, pairs ? 64 : room));
       }
     spread(row, 64);
-    bool large = row && row->tile >= 128, split = !narrow && shape.onTensorCores;
-    hint("warps", large || split ? 8 : 4);
+    // Branches on what is in memory keep states of both sides alive.
+    bool large = (row && row->tile >= 128) || shape.dataMasked;
+    hint("warps", large ? 8 : 4);
     if (pairs && !large)
       hint("residents", 2);
-    if (split)
-      hint("bulk", 0);
   }
 
   void memoryBound() override {
@@ -122,14 +121,21 @@ private:
           dim->tile = bounded(*dim, side);
       return;
     }
-    if (last.role != Dim::Parallel)
+    bool isRow = last.role != Dim::Parallel;
+    bool isAligned = facts.divisor(last.size) * shape.storageBytes % 16 == 0;
+    if (isRow)
       last.tile = bounded(last, facts.max(last.size) <= machine.wholeRow ? machine.wholeRow : elements);
     else
-      last.tile = bounded(last, streams ? 256 : elements);
-    int64_t filled = last.tile;
+      last.tile = bounded(last, streams ? 1024 : elements);
+    // Operands of all rows are worth two rows at a time, and so is what is narrow; rows that begin anywhere are read
+    // piece by piece, one by one.
+    bool isDouble = (isRow && shape.rowOperands) || (!streams && last.tile < 1024);
+    int64_t wanted = isRow && !isAligned ? last.tile : isDouble ? 2 * elements : elements, filled = last.tile;
+    if (streams && !isRow)
+      wanted = 4 * elements;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {
       Dim &dim = shape.dims[i];
-      int64_t room = elements / filled;
+      int64_t room = wanted / filled;
       if (room <= 1)
         break;
       dim.tile = bounded(dim, room);
@@ -137,14 +143,17 @@ private:
       if (streams)
         break;
     }
-    if (last.role == Dim::Parallel && !streams)
+    if (!isRow && !streams)
       spread(&last, 64);
     // As many bytes under way as the memory needs: many blocks while a row is short, more warps for one that is long.
     // Short rows come together by the copy engine, others straight into registers.
-    bool isLong = filled > elements;
+    bool isLong = isRow && last.tile > elements;
     hint("warps", isLong ? 8 : 4);
-    hint("residents", isLong ? std::max<int64_t>(1, 4 * elements * 2 / filled) : 8);
-    if (last.tile >= 1024 && !isLong)
+    if (isLong)
+      hint("residents", std::max<int64_t>(1, 8 * elements / last.tile));
+    else
+      hint("residents", isRow && !isAligned ? 12 : isDouble && filled > elements ? 4 : 8);
+    if (last.tile >= 1024 && !isLong && isAligned && !isDouble && (isRow || !streams))
       hint("bulk", 0);
   }
 };

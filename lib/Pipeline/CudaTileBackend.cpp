@@ -115,6 +115,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   options.wideIndices = hasLargeTensors(module) || optionOf(module, "indices") == "64";
   if (optionOf(module, "alignment") == "element")
     options.addressAlignment = 1;
+  options.anyStrides = optionOf(module, "strides") == "any";
   FailureOr<cudatile::Module> lowered = cudatile::lowerToCudaTile(module, options);
   if (failed(lowered))
     return failure();
@@ -133,6 +134,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   host.isGpu = true;
   host.addressAlignment = options.addressAlignment;
   host.alignedElements = true;
+  host.forwardStrides = !options.anyStrides;
   host.maxElements = options.wideIndices ? 0 : INT32_MAX;
   if (failed(convertHostFunctions(module, result, host)))
     return failure();
@@ -183,6 +185,11 @@ LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp m
   options.lineInfo = codeOptions.profiling;
   std::optional<cudatile::Cubin> cubin =
       cudatile::assemble(*tileiras, bytecode, options, error);
+  if (!cubin) {
+    std::string again;
+    if (auto relaxed = cudatile::withoutOccupancy(bytecode))
+      cubin = cudatile::assemble(*tileiras, *relaxed, options, again);
+  }
   if (!cubin)
     return image.emitError(error);
   if (compilation.wantsText(Stage::Cubin))

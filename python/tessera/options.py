@@ -19,6 +19,7 @@ _KNOWN: dict[str, tuple] = {
     "via": ("auto", "tileir", "ptx"),
     "alignment": ("default", "element"),  # of addresses on a GPU: 16 bytes, or one element
     "indices": ("default", "64"),  # the bits of indices on a GPU
+    "strides": ("default", "any"),  # on a GPU: steps forward, or backward too
 }
 
 

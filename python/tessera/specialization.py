@@ -86,6 +86,8 @@ def _reason_of_options(unit: Unit) -> str:
     options = dict(unit.options)
     if options.get("indices") == "64":
         return "a tensor reaches over more than 2^31 elements"
+    if options.get("strides") == "any":
+        return "a tensor is walked backward"
     if options.get("alignment") == "element":
         return "an address is no multiple of 16 bytes"
     return "other options are given"

@@ -37,11 +37,13 @@ def target_of_call(target: str | None, bound: Bound) -> str:
 
 
 def call_options(bound: Bound, is_wide: bool = False) -> dict[str, str]:
-    """What the code for a GPU must be ready for: unaligned addresses, very large tensors."""
+    """What the code for a GPU must be ready for: unaligned addresses, steps backward, very large tensors."""
     options = {}
     tensors = [one for one in bound.specifications if isinstance(one, tuple) and len(one) == 5]
     if any(address % GPU_ALIGNMENT for address, *_ in tensors):
         options["alignment"] = "element"
+    if any(stride < 0 for _, _, _, strides, _ in tensors for stride in strides):
+        options["strides"] = "any"
     if is_wide or any(_reach(sizes, strides) > _MOST_ELEMENTS for _, _, sizes, strides, _ in tensors):
         options["indices"] = "64"
     return options

@@ -18,7 +18,7 @@ namespace {
 /// What --option knows, as the Python package's options.
 const char *const optionNames[] = {
     "numerics", "matmul",    "fast_math", "deterministic",      "batch_invariant", "accum",
-    "via",      "alignment", "indices",   "optimization_level", "tensor_cores",    "profiling"};
+    "via",      "alignment", "indices", "strides",   "optimization_level", "tensor_cores",    "profiling"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];

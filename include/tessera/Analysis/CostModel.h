@@ -44,6 +44,8 @@ struct KernelShape {
   std::vector<std::string> otherContiguous;
   /// Whether a condition drops elements of the stream: small blocks then lie inside or outside of it as a whole.
   bool masked = false;
+  bool dataMasked = false; ///< the condition looks at elements in memory: blocks of it are told apart when it runs
+  bool rowOperands = false; ///< something that is read goes along the stream and is the same for all rows
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;
   unsigned elementBytes = 4;

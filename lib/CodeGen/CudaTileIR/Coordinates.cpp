@@ -51,7 +51,13 @@ Coordinates::Coordinates(tile::KernelOp kernel) : kernel(kernel) {
         sizes[argument].push_back(type.isDynamic(dim) ? size : SymExpr(type.getShape()[dim]));
         SymExpr stride = operand ? operand.getStrides()[dim] : SymExpr::symbol("$");
         strideDivisors[argument].push_back(operand ? facts.divisor(stride) : 1);
-        positiveStrides[argument].push_back(dependsOnSizesOnly(stride));
+        // Sizes and the arguments' own strides are not negative, so that any of them tells the sign.
+        SymExpr sample = stride.substitute([](const std::string &) { return std::optional(SymExpr(3)); });
+        int64_t step = type.getStrides()[dim];
+        backward[argument].push_back(step < 0 && !mlir::ShapedType::isDynamic(step)
+                                         ? true
+                                         : sample.isConstant() && sample.constantValue() < 0);
+        positiveStrides[argument].push_back(dependsOnSizesOnly(stride) && !backward[argument].back());
       }
     } else if (argument.getType().isIndex()) {
       arguments.try_emplace(argument, launch ? parsed(launch.getSizes()[indexArgument++])
@@ -74,6 +80,8 @@ int64_t Coordinates::addressDivisor(Value view, int64_t base) const {
   int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
   return std::gcd(base, offsetDivisors.lookup(view) * bytes);
 }
+
+bool Coordinates::isBackward(Value view, unsigned dim) const { return backward.lookup(view)[dim]; }
 
 bool Coordinates::hasPositiveStride(Value view, unsigned dim) const {
   return positiveStrides.lookup(view)[dim];

@@ -27,6 +27,8 @@ public:
   int64_t addressDivisor(mlir::Value view, int64_t base) const;
   /// Whether it is known not to be negative: all but the strides of arguments that come as they
   /// are.
+  /// Whether the program itself walks the dimension backward.
+  bool isBackward(mlir::Value view, unsigned dim) const;
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
@@ -44,7 +46,7 @@ private:
   tile::KernelOp kernel;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<SymExpr>> sizes;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> strideDivisors;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<bool>> positiveStrides;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<bool>> positiveStrides, backward;
   llvm::DenseMap<mlir::Value, int64_t> offsetDivisors; // in elements, 0 for no offset
   llvm::DenseMap<mlir::Value, SymExpr> arguments;      // index arguments
   llvm::SmallVector<SymExpr> grid;

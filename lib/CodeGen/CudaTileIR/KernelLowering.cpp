@@ -66,10 +66,10 @@ static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind
 void KernelLowering::declare() {
   std::vector<Type> parameters;
   Type size = b.tile(indexKind(), {});
-  bool isPersistent = hint("persistent").has_value();
+  bool isRow = hint("persistent") || kernel.getGridRank() > 1;
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
     if (role == WordRole::Grid) {
-      if (isPersistent)
+      if (isRow)
         parameters.push_back(b.tile(TypeKind::I32, {}));
       return;
     }
@@ -98,7 +98,7 @@ void KernelLowering::declare() {
   auto word = words.begin();
   forEachWord(kernel, [&](WordRole role, unsigned number, unsigned) {
     if (role == WordRole::Grid) {
-      if (isPersistent)
+      if (isRow)
         gridWords.push_back(b.assumeBounded(*word++, 1));
       return;
     }
@@ -201,27 +201,27 @@ std::array<Value, 3> KernelLowering::placeOf(Value linear, const std::array<Valu
 LogicalResult KernelLowering::lowerPrograms() {
   mlir::Block &body = kernel.getBody().front();
   std::array<Value, 3> launched = b.blockId();
-  if (!gridWords.empty()) {
-    std::array<Value, 3> sizes = {gridWords[0], gridWords[0], gridWords[0]};
-    Value places = gridWords[0];
-    for (size_t dim = 1; dim < gridWords.size(); ++dim)
-      places = b.mul(places, sizes[dim] = gridWords[dim]);
-    b.forLoop(launched[0], places, b.gridSize()[0], withTokens(tokens, {}),
-                             [&](const Values &arguments) {
-                               for (auto [i, entry] : llvm::enumerate(tokens))
-                                 entry.second = arguments[1 + i];
-                               blockId = placeOf(arguments[0], sizes);
-                               failedInside |= failed(lower(body));
-                               return withTokens(tokens, {});
-                             });
-    return success(!failedInside);
+  if (gridWords.empty()) {
+    blockId = launched;
+    return lower(body);
   }
-  blockId = launched;
-  if (hint("group") && kernel.getGridRank() == 2) {
-    std::array<Value, 3> sizes = b.gridSize();
-    blockId = placeOf(b.add(launched[0], b.mul(launched[1], sizes[0])), sizes);
+  std::array<Value, 3> sizes = {gridWords[0], gridWords[0], gridWords[0]};
+  Value places = gridWords[0];
+  for (size_t dim = 1; dim < gridWords.size(); ++dim)
+    places = b.mul(places, sizes[dim] = gridWords[dim]);
+  if (!hint("persistent")) {
+    blockId = placeOf(launched[0], sizes);
+    return lower(body);
   }
-  return lower(body);
+  b.forLoop(launched[0], places, b.gridSize()[0], withTokens(tokens, {}),
+            [&](const Values &arguments) {
+              for (auto [i, entry] : llvm::enumerate(tokens))
+                entry.second = arguments[1 + i];
+              blockId = placeOf(arguments[0], sizes);
+              failedInside |= failed(lower(body));
+              return withTokens(tokens, {});
+            });
+  return success(!failedInside);
 }
 
 LogicalResult KernelLowering::lower(mlir::Block &block) {
@@ -400,6 +400,23 @@ llvm::ArrayRef<llvm::StringRef> nativeOperations() {
   static constexpr llvm::StringRef names[] = {"exp",  "exp2",  "log",     "log2", "sin",      "cos",
                                               "tanh", "rsqrt", "sigmoid", "silu", "gelu_tanh"};
   return names;
+}
+
+std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode) {
+  std::string error;
+  std::optional<Module> module = readModule(bytecode, error);
+  if (!module)
+    return std::nullopt;
+  bool changed = false;
+  for (Function &function : module->functions)
+    for (Attribute &hints : function.hints.elements)
+      for (size_t i = hints.keys.size(); i-- > 0;)
+        if (module->strings[hints.keys[i].index] == "occupancy") {
+          hints.keys.erase(hints.keys.begin() + i);
+          hints.elements.erase(hints.elements.begin() + i);
+          changed = true;
+        }
+  return changed ? writeModule(*module, error) : std::nullopt;
 }
 
 mlir::FailureOr<Module> lowerToCudaTile(mlir::ModuleOp module, const LoweringOptions &options) {

@@ -51,10 +51,13 @@ struct KernelLowering::Access {
     return sizes;
   }
 
-  bool throughView(const Coordinates &coordinates) const {
-    // Views have elements.
+  bool throughView(const Coordinates &coordinates, bool anyStrides) const {
+    // Views have elements, and steps forward.
     if (hasOtherPadding || !type().getRank() || llvm::is_contained(type().getShape(), 0))
       return false;
+    for (int64_t dim = 0; dim < int64_t(type().getRank()); ++dim)
+      if (coordinates.isBackward(view, dim) || (anyStrides && !coordinates.hasPositiveStride(view, dim)))
+        return false;
     return !isChecked || llvm::all_of(llvm::seq<int64_t>(0, type().getRank()), [&](int64_t dim) {
       return coordinates.touches(coords[dim], view, dim, tileSize(dim));
     });
@@ -118,7 +121,7 @@ Value KernelLowering::tensorViewFor(mlir::Value argument) {
     shape.push_back(type.isDynamic(dim) ? kDynamic : type.getShape()[dim]);
     if (type.isDynamic(dim))
       dynamicSizes.push_back(tensor.sizes[dim]);
-    // Views state only steps forward; others are left to run time.
+    // Only steps forward come here; those of unknown size are left to run time.
     int64_t step = type.getStrides()[dim];
     bool isStatic = !mlir::ShapedType::isDynamic(step) && step > 0;
     strides.push_back(isStatic ? step : kDynamic);
@@ -138,7 +141,7 @@ void KernelLowering::declareAccesses() {
       return;
     Access access = load ? Access(load) : Access(store);
     ++(load ? reads : writes)[access.view];
-    if (access.throughView(coordinates))
+    if (access.throughView(coordinates, options.anyStrides))
       partitionFor(access);
   });
   for (auto &[argument, tensor] : tensors) {
@@ -213,7 +216,7 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
   Value after = ordered == tokens.end() ? Value() : ordered->second;
   TypeKind kind = kindOf(load.getType().getElementType());
   Builder::Loaded loaded;
-  if (access.throughView(coordinates)) {
+  if (access.throughView(coordinates, options.anyStrides)) {
     AccessHints hints = accessHints();
     if (std::optional<int64_t> ahead = hint("ahead"); ahead && isa<mlir::scf::ForOp>(load->getParentOp()))
       hints.latency = *ahead;
@@ -245,7 +248,7 @@ LogicalResult KernelLowering::lowerStore(tile::StoreOp store) {
   if (b.elementKindOf(tile) == TypeKind::I1)
     tile = b.convert(tile, TypeKind::I8);
   Value done;
-  if (access.throughView(coordinates)) {
+  if (access.throughView(coordinates, options.anyStrides)) {
     Value whole = b.reshape(tile, access.partitionShape());
     done = b.store(whole, partitionFor(access), indicesFor(access), after, accessHints());
   } else {

@@ -161,6 +161,14 @@ private:
     for (const KernelDim &dim : plan.dims)
       if (dim.role == sched::kParallel || needed.count(dim.name))
         mergeDims.push_back(dim);
+    // All parts are in one tile, so there is less room for other dimensions.
+    int64_t elements = plan.split;
+    for (KernelDim &dim : mergeDims)
+      if (plan.mergeElements && dim.role == sched::kParallel) {
+        while (dim.tile > 16 && elements * dim.tile > plan.mergeElements)
+          dim.tile /= 2;
+        elements *= dim.tile;
+      }
     mlir::OpBuilder::InsertionGuard guard(builder);
     open(loc, (name + "_merge").str(), mergeDims, tensorsRead(false), plan.outputs, written);
     mlir::Block *block = &kernel.getBody().front();

@@ -53,6 +53,7 @@ struct KernelPlan {
   std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
   std::vector<std::pair<std::string, int64_t>> hints; ///< how programs run
   int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
+  int64_t mergeElements = 0; ///< the largest tile of all parts in that kernel; 0: any
   std::vector<std::string> notes;
 
   /// The gauge of the exponential that weighs what the state joins, if there is one.

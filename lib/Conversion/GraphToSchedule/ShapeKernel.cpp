@@ -157,8 +157,11 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   shape.storageBytes = floatBytes ? floatBytes : bytes;
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   visitExprs(roots, [&](Expr e) {
-    shape.masked |=
-        e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream);
+    shape.rowOperands |= e->kind == ExprNode::Load && e->dependsOn(stream) && e->dims.size() == stream.size();
+    if (e->kind != ExprNode::Map || e->op != ScalarOp::Where || !e->args[0]->dependsOn(stream))
+      return;
+    shape.masked = true;
+    visitExprs({e->args[0]}, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
   });
   for (const std::string &name : order)
     shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});
@@ -198,4 +201,5 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   }
   plan.hints = shape.hints;
   plan.split = chooseSplit(machine, facts, shape, plan);
+  plan.mergeElements = machine.isGpu ? 8192 : 0;
 }

@@ -129,8 +129,13 @@ void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorT
   if (llvm::any_of(type.getShape(), [](SymExpr size) { return size.isConstant(0); }))
     return;
   if (!function.getArgAttr(index, gir::kContiguousAttr)) {
-    if (auto unit = function.getArgAttrOfType<IntegerAttr>(index, gir::kUnitStrideAttr))
+    auto unit = function.getArgAttrOfType<IntegerAttr>(index, gir::kUnitStrideAttr);
+    if (unit)
       expectStride(unit.getInt(), 1);
+    for (unsigned d = 0; options.forwardStrides && d < type.getRank(); ++d)
+      if (!unit || unit.getInt() != d)
+        guard(SymExpr::symbol((name + ".stride." + Twine(d)).str()), "ge", 0,
+              "expected no negative stride in dimension " + Twine(d) + " of '" + name + "', got {0}");
     return;
   }
   SymExpr stride = 1;
@@ -201,11 +206,13 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   auto word = [&](StringRef kind, int64_t operand, SymExpr expr) {
     words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
   };
-  // Programs that walk the grid are told how large it is.
+  // A GPU takes many programs in one dimension only: what is launched is a row of them, and a kernel whose grid has more
+  // dimensions is told their sizes. So is one whose programs walk the grid.
   std::optional<int64_t> persistent =
       options.isGpu ? getHint(kernel.getHintsAttr(), "persistent") : std::nullopt;
+  bool asRow = options.isGpu && (persistent || op.getGrid().size() > 1);
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
-    if (role == WordRole::Grid && options.isGpu && !persistent)
+    if (role == WordRole::Grid && options.isGpu && !asRow)
       return;
     if (role == WordRole::Grid)
       return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getGrid()[dim]).getValue()));
@@ -231,11 +238,11 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   for (Value operand : op.getScalars())
     operands.push_back(mapping.lookup(operand));
   ArrayAttr grid = op.getGridAttr();
-  if (persistent) {
+  if (asRow) {
     SymExpr places = 1;
     for (auto size : grid.getAsRange<StringAttr>())
       places = places * *SymExpr::parse(size.getValue());
-    grid = builder.getStrArrayAttr({SymExpr::min(places, *persistent).str()});
+    grid = builder.getStrArrayAttr({(persistent ? SymExpr::min(places, *persistent) : places).str()});
   }
   target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), grid, operands,
                            builder.getArrayAttr(words), op->getAttrOfType<IntegerAttr>("grain"),

@@ -2,20 +2,17 @@
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=CODE
 
 // A reduction stops where its row does: its loop runs up to the valid elements, rounded up to whole steps, not to the
-// tile's 4096. What the last step takes too much is replaced by the unit. While it runs, it brings the lines near that
-// the store writes next.
+// tile's 4096. What the last step takes too much is replaced by the unit.
 // CHECK-LABEL: tessera_target.kernel @normalize
 // CHECK: scf.for
 // CHECK: %[[LEFT:.*]] = llvm.intr.smin({{.*}}) : (i64, i64) -> i64
 // CHECK: %[[VALID:.*]] = llvm.intr.smax(%[[LEFT]],
 // CHECK: %[[FULL:.*]] = llvm.icmp "sge" %[[VALID]],
 // CHECK: scf.if %[[FULL]]
-// CHECK: "llvm.intr.prefetch"
 // CHECK-NOT: llvm.select
 // CHECK: } else {
 // CHECK: %[[EDGE:.*]] = llvm.sub %[[VALID]],
 // CHECK: llvm.select
-// CODE: prefetch
 // CODE: vaddps {{.*}}zmm
 // CODE-NOT: call
 !v = !tile.view<?x?xf32, strides = [?, 1]>

@@ -14,12 +14,11 @@ tile.kernel @copy(%x: !tile.view<4096xf32, strides = [1]>, %y: !tile.view<4096xf
 
 // -----
 
-// A group takes its rows in turn: with a grid of (x, y), four rows at a time.
-// CHECK: entry @grouped
-// CHECK: [[X:%[0-9]+]], [[Y:%[0-9]+]], {{%[0-9]+}} = get_tile_block_id
-// CHECK: [[NX:%[0-9]+]], [[NY:%[0-9]+]], {{%[0-9]+}} = get_num_tile_blocks
-// CHECK: [[BEFORE:%[0-9]+]] = muli [[Y]], [[NX]]
-// CHECK: [[PLACE:%[0-9]+]] = addi [[X]], [[BEFORE]]
+// A grid is launched as one row, with its sizes behind all other words. A group takes its rows in turn: four at a time.
+// CHECK: entry @grouped({{.*}}, %10: tile<i32>, %11: tile<i32>)
+// CHECK: [[NX:%[0-9]+]] = assume %10 {bounded<1, ?>}
+// CHECK: [[NY:%[0-9]+]] = assume %11 {bounded<1, ?>}
+// CHECK: [[PLACE:%[0-9]+]], {{.*}} = get_tile_block_id
 // CHECK: [[FOUR:%[0-9]+]] = constant 4
 // CHECK: [[AREA:%[0-9]+]] = muli [[NX]], [[FOUR]]
 // CHECK: [[GROUP:%[0-9]+]] = divi [[PLACE]], [[AREA]]

@@ -5,7 +5,9 @@
 // CHECK: [[A:%[0-9]+]] = make_partition_view {{.*}}tile=(64x32), dim_map=[0, 1]
 // CHECK: [[B:%[0-9]+]] = make_partition_view {{.*}}tile=(32x64), dim_map=[1, 0]
 // CHECK: [[C:%[0-9]+]] = make_partition_view {{.*}}tile=(1x64x64), dim_map=[0, 1, 2]
-// CHECK: [[X:%[0-9]+]], [[Y:%[0-9]+]], {{%[0-9]+}} = get_tile_block_id
+// CHECK: [[ID:%[0-9]+]], {{.*}} = get_tile_block_id
+// CHECK: [[X:%[0-9]+]] = remi [[ID]],
+// CHECK: [[Y:%[0-9]+]] = divi [[ID]],
 // CHECK: [[SUM:%[0-9]+]] = for {{.*}} { ([[K:%[0-9]+]]: tile<i32>, [[ACC:%[0-9]+]]: tile<64x64xf32>):
 // CHECK: [[L:%[0-9]+]], {{%[0-9]+}} = load_view_tko view [[A]] index {{\[}}[[X]], [[K]]]
 // CHECK: [[R:%[0-9]+]], {{%[0-9]+}} = load_view_tko view [[B]] index {{\[}}[[K]], [[Y]]]

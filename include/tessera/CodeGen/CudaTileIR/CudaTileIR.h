@@ -26,11 +26,17 @@ struct LoweringOptions {
   /// What the host guarantees to divide every tensor's address, in bytes; views that begin inside a
   /// tensor are aligned as far as their offset is.
   unsigned addressAlignment = 16;
+  /// Arguments may be walked backward, which views cannot say.
+  bool anyStrides = false;
 };
 
 /// Scalar operations beyond the primitive ones that the assembler computes well: what
 /// `tile-expand-math` is told to keep.
 llvm::ArrayRef<llvm::StringRef> nativeOperations();
+
+/// The module without a word on how many blocks share a multiprocessor. The assembler refuses some kernels rather than
+/// give them fewer registers.
+std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode);
 
 /// Lowers every `tile.kernel` of the module. Launches, where the module has them, tell which loads
 /// lie inside their views and what divides strides. Errors are diagnostics.

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 namespace fs = std::filesystem;
 using namespace tessera::cudatile;
@@ -45,13 +47,33 @@ static std::optional<Tileiras> ask(const fs::path &path) {
   return found;
 }
 
+/// The same, once per program and process unless the file changes: asking takes as long as our part
+/// of a compilation.
+static std::optional<Tileiras> askOnce(const fs::path &path) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, fs::file_time_type>, Tileiras> known;
+  std::error_code failure;
+  std::pair key(path.string(), fs::last_write_time(path, failure));
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (auto found = known.find(key); found != known.end())
+      return found->second;
+  }
+  std::optional<Tileiras> asked = ask(path);
+  if (asked && !failure) {
+    std::lock_guard<std::mutex> lock(mutex);
+    known.emplace(key, *asked);
+  }
+  return asked;
+}
+
 std::optional<Tileiras> tessera::cudatile::findTileiras(std::string &error) {
   error.clear();
   std::string tooOld;
   auto accept = [&](const fs::path &path) -> std::optional<Tileiras> {
     std::error_code failure;
     fs::path real = fs::canonical(path, failure);
-    std::optional<Tileiras> found = failure ? std::nullopt : ask(real);
+    std::optional<Tileiras> found = failure ? std::nullopt : askOnce(real);
     if (found && found->newestFormat.major)
       return found;
     if (found)
