@@ -99,35 +99,49 @@ def test_source_to_bytecode(name):
     assert best < 50
 
 
+def assembler(folder: Path, body: str) -> str:
+    """A program that stands before tileiras; `body` is shell code for all but the question of its version."""
+    real = os.environ.get("TESSERA_TILEIRAS") or str(HERE.parents[1] / ".venv/bin/tileiras")
+    script = folder / "tileiras"
+    script.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *--version*) echo asked >> {folder}/log; exec {real} "$@";; esac\n'
+        f'{body}exec {real} "$@"\n'
+    )
+    script.chmod(0o755)
+    return str(script)
+
+
+@tsr.function
+def one(x):
+    return x + 1.0
+
+
+@tsr.function
+def two(x):
+    return x + 2.0
+
+
 def test_functions_are_assembled_in_parallel(tmp_path, monkeypatch):
     """Two compilations at once run two assemblers, which meet: each waits until the other has begun."""
     marks = tmp_path / "marks"
     marks.mkdir()
-    real = os.environ.get("TESSERA_TILEIRAS") or str(HERE.parents[1] / ".venv/bin/tileiras")
-    script = tmp_path / "tileiras"
-    script.write_text(
-        textwrap.dedent(f"""\
-        #!/bin/sh
-        case "$*" in *--version*) exec {real} "$@";; esac
+    meet = f"""
         touch {marks}/$$
         i=0
         while [ $(ls {marks} | wc -l) -lt 2 ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
         [ $i -lt 100 ] || exit 9
-        exec {real} "$@"
-        """)
-    )
-    script.chmod(0o755)
-    monkeypatch.setenv("TESSERA_TILEIRAS", str(script))
+    """
+    monkeypatch.setenv("TESSERA_TILEIRAS", assembler(tmp_path, textwrap.dedent(meet)))
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
-
-    @tsr.function
-    def one(x):
-        return x + 1.0
-
-    @tsr.function
-    def two(x):
-        return x + 2.0
-
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(f.compile, Tensor[8, fp32], target="sm_90") for f in (one, two)]
         assert all(job.result().report()["target"].startswith("sm_90:tileir") for job in jobs)
+
+
+def test_the_assembler_is_asked_for_its_version_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("TESSERA_TILEIRAS", assembler(tmp_path, ""))
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    for function in (one, two):
+        function.compile(Tensor[16, fp32], target="sm_90")
+    assert (tmp_path / "log").read_text() == "asked\n"
