@@ -19,7 +19,10 @@ protected:
     for (const char *name : {"TESSERA_TILEIRAS", "CUDA_HOME"})
       if (const char *value = std::getenv(name))
         saved.emplace_back(name, value);
-    folder = fs::path(testing::TempDir()) / ("tileiras-" + std::to_string(::getpid()));
+    // A program is asked for its release once: each test has one of its own.
+    folder = fs::path(testing::TempDir()) /
+             ("tileiras-" + std::to_string(::getpid()) +
+              testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::create_directories(folder);
   }
   void TearDown() override {
