@@ -376,14 +376,15 @@ void Emitter::branch(Value condition, function_ref<void()> then, function_ref<vo
   }
 }
 
-Value Emitter::unlessAny(Value isRare, Value usual, function_ref<Value()> instead) {
+SmallVector<Value> Emitter::unlessAny(Value isRare, ValueRange usual,
+                                      function_ref<SmallVector<Value>()> instead) {
   Type bits = b.getIntegerType(lanesOf(isRare.getType()));
   Value any = cmp(LLVM::ICmpPredicate::ne, LLVM::BitcastOp::create(b, bits, isRare), integer(0, bits));
-  auto op = scf::IfOp::create(b, TypeRange(usual.getType()), any, /*withElseRegion=*/true);
+  auto op = scf::IfOp::create(b, TypeRange(usual), any, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(op.thenBlock());
   scf::YieldOp::create(b, instead());
   b.setInsertionPointToEnd(op.elseBlock());
   scf::YieldOp::create(b, usual);
-  return op.getResult(0);
+  return llvm::to_vector_of<Value>(op.getResults());
 }

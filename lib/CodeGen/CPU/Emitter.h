@@ -109,6 +109,8 @@ public:
   // Scalar semantics (ScalarLowering.cpp), lane by lane.
   Value scalarOp(ScalarOp op, ValueRange operands, Type element);
   Value cast(Value value, Type from, Type to);
+  /// The same for several vectors of f32; they share the look for numbers that need special care.
+  llvm::SmallVector<Value> bf16FromF32(ValueRange values);
   Value bitcast(Value value, Type to);
   /// The monoid's unit, and the join of all lanes.
   Value unit(ReduceOp op, Type element, int64_t lanes);
@@ -124,7 +126,8 @@ public:
   void branch(Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise);
   /// `usual`, but where any lane of `isRare` holds what `instead` computes, for all lanes.
-  Value unlessAny(Value isRare, Value usual, llvm::function_ref<Value()> instead);
+  llvm::SmallVector<Value> unlessAny(Value isRare, ValueRange usual,
+                                     llvm::function_ref<llvm::SmallVector<Value>()> instead);
 
 private:
   Value floatMax(Value a, Value b, bool max);
@@ -133,7 +136,6 @@ private:
   Value scaleB(Value x, Value exponent);
   /// Rounded to odd: a further rounding to fewer bits gives what one rounding of the f64 would.
   Value oddF32FromF64(Value value);
-  Value bf16FromF32(Value value);
   Value float8ToF32(Value value, Type from);
   Value float8FromF32(Value value, Type to);
   Value roundedToBf16(Value value);

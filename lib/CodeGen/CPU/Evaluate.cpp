@@ -12,19 +12,57 @@ using namespace tessera;
 using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
-Value KernelEmitter::evaluate(Value tile, const Position &at) {
-  std::vector<uintptr_t> key{reinterpret_cast<uintptr_t>(tile.getAsOpaquePointer()),
-                             uintptr_t(at.vectorDim), uintptr_t(at.lanes)};
+using MemoKey = std::vector<uintptr_t>;
+
+static MemoKey keyOf(Value tile, const Position &at) {
+  MemoKey key{reinterpret_cast<uintptr_t>(tile.getAsOpaquePointer()), uintptr_t(at.vectorDim),
+              uintptr_t(at.lanes)};
   for (const Ix &index : at.index) {
     key.push_back(reinterpret_cast<uintptr_t>(index.value.getAsOpaquePointer()));
     key.push_back(uintptr_t(index.constant));
   }
+  return key;
+}
+
+Value KernelEmitter::evaluate(Value tile, const Position &at) {
+  MemoKey key = keyOf(tile, at);
   for (auto &scope : llvm::reverse(memo))
     if (auto it = scope.find(key); it != scope.end())
       return it->second;
   Value value = evaluateUncached(tile, at);
   memo.back()[key] = value;
   return value;
+}
+
+/// Evaluates everything that a group computes operation by operation, each for all positions. A
+/// processor looks ahead over a limited number of waiting instructions: of one position's chain
+/// after the other's it would see only a few chains.
+void KernelEmitter::evaluateTogether(const Item &item, ArrayRef<Position> positions) {
+  SetVector<Value> order; // operands first
+  DenseSet<Value> seen;
+  std::function<void(Value)> visit = [&](Value tile) {
+    Operation *op = tile.getDefiningOp();
+    if (!op || !isa<tile::LoadOp, tile::MapOp, tile::CastOp, tile::BitcastOp>(op) ||
+        (plan.bufferOf(tile) && !open.contains(tile)) || !seen.insert(tile).second)
+      return;
+    if (!isa<tile::LoadOp>(op))
+      for (Value operand : op->getOperands())
+        visit(operand);
+    order.insert(tile);
+  };
+  for (const Root &root : item.roots)
+    visit(root.value);
+  for (Value tile : order) {
+    auto cast = tile.getDefiningOp<tile::CastOp>();
+    if (cast && Plan::elementOf(tile).isBF16() && Plan::elementOf(cast.getInput()).isF32()) {
+      SmallVector<Value> wide = llvm::map_to_vector(
+          positions, [&](const Position &at) { return evaluate(cast.getInput(), at); });
+      for (auto [at, narrow] : llvm::zip(positions, e.bf16FromF32(wide)))
+        memo.back()[keyOf(tile, at)] = narrow;
+    }
+    for (const Position &at : positions)
+      (void)evaluate(tile, at);
+  }
 }
 
 static Position scalarAt(ArrayRef<Ix> index) {

@@ -200,6 +200,10 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
     auto run = [&](Value from, Value to, ValueRange sums) {
       return e.loop(from, to, unrollLoop * lanes, sums, [&](Value i, ValueRange carried) {
         MemoScope scope(*this);
+        SmallVector<Position> positions(unrollLoop, at);
+        for (int64_t slot = 0; slot < unrollLoop; ++slot)
+          positions[slot].index.back() = Ix(i, slot * lanes);
+        evaluateTogether(item, positions);
         SmallVector<Value> next;
         for (int64_t slot = 0; slot < unrollLoop; ++slot) {
           ValueRange mine = carried.slice(slot * reductions.size(), reductions.size());

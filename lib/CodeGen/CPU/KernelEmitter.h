@@ -62,6 +62,7 @@ private:
 
   // Evaluate.cpp
   Value evaluate(Value tile, const Position &at);
+  void evaluateTogether(const Item &item, llvm::ArrayRef<Position> positions);
   Value evaluateUncached(Value tile, const Position &at);
   Value evaluateLoad(tile::LoadOp op, const Position &at);
   Value evaluateReshape(tile::ReshapeOp op, const Position &at);

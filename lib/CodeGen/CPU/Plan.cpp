@@ -494,8 +494,19 @@ bool Plan::materializeShared() {
   return bool(chosen);
 }
 
-/// Rows are reduced before what is made of them is written: time to fetch the lines.
+/// Rows are reduced before what is made of them is written: time to fetch the lines, if there is
+/// something to compute. A group that waits for memory itself would only wait longer.
 void Plan::noteUpcoming() {
+  constexpr double dear = 32;
+  auto work = [&](const Root &root) {
+    if (!root.definesValue)
+      return cost(root.value);
+    double sum = 0;
+    for (Value operand : root.value.getDefiningOp()->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        sum += cost(operand);
+    return sum;
+  };
   for (auto &[block, items] : blocks) {
     Item *before = nullptr;
     for (Item &item : items) {
@@ -506,8 +517,11 @@ void Plan::noteUpcoming() {
       for (const Root &root : item.roots)
         if (before && root.kind == Root::Store && before->shape == item.shape)
           before->upcoming.push_back(root.op);
+      double sum = 0;
+      for (const Root &root : item.roots)
+        sum += work(root);
       auto reduces = [](const Root &root) { return root.kind == Root::Reduce; };
-      if (llvm::any_of(item.roots, reduces))
+      if (sum > dear && llvm::any_of(item.roots, reduces))
         before = &item;
     }
   }

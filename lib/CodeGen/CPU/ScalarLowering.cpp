@@ -224,18 +224,42 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-Value Emitter::bf16FromF32(Value value) {
-  int64_t lanes = lanesOf(value.getType());
-  if (!cpu.hasBf16Conversion || !isWholeF32(value))
-    return roundedToBf16(value);
-  // The instruction takes subnormal numbers for zeros.
-  Type narrow = withLanes(b.getBF16Type(), lanes);
-  Value converted = LLVM::BitcastOp::create(b, withLanes(i16, lanes),
-                                            LLVM::FPTruncOp::create(b, narrow, value));
+SmallVector<Value> Emitter::bf16FromF32(ValueRange values) {
+  auto roundAll = [&] {
+    return llvm::map_to_vector(values, [&](Value value) { return roundedToBf16(value); });
+  };
+  if (!cpu.hasBf16Conversion || !llvm::all_of(values, [&](Value v) { return isWholeF32(v); }))
+    return roundAll();
+  // The instructions take subnormal numbers for zeros.
   constexpr int32_t subnormal = 0x20;
-  Value isRare = intrinsic("llvm.x86.avx512.fpclass.ps.512", withLanes(i1, lanes),
-                           {value, integer(subnormal, i32)});
-  return unlessAny(isRare, converted, [&] { return roundedToBf16(value); });
+  Value isRare;
+  for (Value value : values) {
+    Value found = intrinsic("llvm.x86.avx512.fpclass.ps.512",
+                            withLanes(i1, lanesOf(value.getType())),
+                            {value, integer(subnormal, i32)});
+    isRare = isRare ? orI(isRare, found) : found;
+  }
+  // Two vectors at once take the time of one.
+  SmallVector<Value> converted;
+  int64_t lanes = lanesOf(values.front().getType());
+  auto bits = [&](Value narrow) -> Value {
+    return LLVM::BitcastOp::create(b, withLanes(i16, lanesOf(narrow.getType())), narrow);
+  };
+  for (size_t i = 0; i < values.size(); i += 2) {
+    if (i + 1 == values.size()) {
+      Type narrow = withLanes(b.getBF16Type(), lanes);
+      converted.push_back(bits(LLVM::FPTruncOp::create(b, narrow, values[i])));
+      break;
+    }
+    Value both = bits(intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512",
+                                withLanes(b.getBF16Type(), 2 * lanes), {values[i + 1], values[i]}));
+    auto half = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+    converted.push_back(shuffle(both, both, half));
+    for (int32_t &lane : half)
+      lane += lanes;
+    converted.push_back(shuffle(both, both, half));
+  }
+  return unlessAny(isRare, converted, roundAll);
 }
 
 Value Emitter::roundedToBf16(Value value) {
@@ -338,7 +362,7 @@ Value Emitter::cast(Value value, Type from, Type to) {
     Value single = isWider ? oddF32FromF64(cast(value, from, f64)) : cast(value, from, f32);
     if (isFloat8(to))
       return float8FromF32(single, to);
-    return to.isBF16() ? bf16FromF32(single) : halfFromF32(single);
+    return to.isBF16() ? bf16FromF32(single).front() : halfFromF32(single);
   }
 
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
