@@ -43,7 +43,7 @@ private:
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores;
-    int64_t room = shape.onTensorCores ? 128 : 64;
+    int64_t room = shape.onTensorCores && (narrow || !machine.operandsInRegisters) ? 128 : 64;
     // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
     bool bytes = narrow && shape.storageBytes == 1;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
@@ -88,7 +88,7 @@ private:
     // Two blocks on a multiprocessor compute while the other one waits; accumulators of more than 128 columns leave room
     // for one only. Products of f32 are made of three and take as much more room; others are made in registers.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;
-    int64_t room = !shape.onTensorCores ? 32 : narrow ? 128 : 64;
+    int64_t room = narrow ? 128 : shape.onTensorCores && !machine.operandsInRegisters ? 64 : 32;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {

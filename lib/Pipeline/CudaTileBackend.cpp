@@ -70,6 +70,7 @@ public:
     machine.cores = gpu.multiprocessors;
     machine.l2Bytes = gpu.l2Bytes;
     machine.wholeRow = 16384;
+    machine.operandsInRegisters = gpu.operandsInRegisters;
     return machine;
   }
 

@@ -23,6 +23,8 @@ struct MachineModel {
   int64_t l2Bytes = 2 << 20;
   /// The longest row that a program keeps while it passes over it again and again; 0: none.
   int64_t wholeRow = 0;
+  /// Of a GPU: tensor cores take their operands from registers, where those of split products need twice the room.
+  bool operandsInRegisters = false;
 };
 
 /// What the choice of tiles depends on.
