@@ -80,8 +80,10 @@ def test_one_function_on_the_cpu_and_on_two_gpus():
     before = fake.launches()
     scaled(array(10, 64), array(10, 64), 0.5)
     assert fake.launches() == before
-    assert [one.unit.target for one in scaled.specializations()] == ["cpu", "sm_90", "sm_90"]
-    assert scaled.specializations()[1].reason == "the arrays are on another device"
+    made = scaled.specializations()
+    assert [one.unit.target for one in made] == ["cpu", "sm_90", "sm_90"]
+    assert [one.reason for one in made[1:]] == ["the arrays are on another device"] * 2
+    assert made[1].unit.options == made[2].unit.options and made[2].cached
 
 
 def test_results_that_are_given():
@@ -139,9 +141,16 @@ def test_more_elements_than_32_bits_count():
 def test_results_with_more_elements_than_32_bits_count():
     @tsr.function
     def outer(x, y):
-        return tsr.sum(x[:, None] * y[None, :], dim=0)
+        return x[:, None] * y[None, :]
 
-    assert outer(gpu(70000), gpu(70000)).shape == (70000,)
+    assert outer(gpu(20000), gpu(20000)).shape == (20000, 20000)
+    for _ in range(2):
+        assert outer(gpu(50000), gpu(50000)).shape == (50000, 50000)
+    assert outer(gpu(20000), gpu(20000)).shape == (20000, 20000)
+    assert [one.reason for one in outer.specializations()] == [
+        "first call",
+        "a tensor reaches over more than 2^31 elements",
+    ]
 
 
 def test_negative_strides():

@@ -158,8 +158,11 @@ class Function(_tessera.Function):
     ) -> None:
         table, records = self._active
         key, unit = self._unit(bound, target, options)
+        if not fresh and any(record.is_for(unit, bound.device) for record in records):
+            return  # the same code again would refuse again
         artifact = specialise(unit, fresh)
-        record = Specialization(unit, artifact, reason_for(unit, [one.unit for one in records]))
+        reason = reason_for(unit, bound.device, records)
+        record = Specialization(unit, artifact, reason, bound.device)
         table.add(artifact.module, self.__name__, 0, key, artifact.meta["tuple"], bound.device)
         records.append(record)
         names = unit.resolver.names()

@@ -11,13 +11,25 @@ from .types import DTYPES
 class Specialization:
     """One compiled class of arguments: what it is for, why it was needed, how long it took."""
 
-    def __init__(self, unit: Unit, artifact: Artifact, reason: str):
+    def __init__(self, unit: Unit, artifact: Artifact, reason: str, device: int = 0):
         self.unit = unit
+        self.device = device
         self.artifact = artifact
         self.reason = reason
         self.seconds = artifact.seconds
         self.cached = artifact.cached
         self.arguments = arguments_text(unit)
+
+    def is_for(self, unit: Unit, device: int) -> bool:
+        """Whether compiling the unit would give this code, for the same device."""
+        own = self.unit
+        return (
+            self.device == device
+            and (own.target, own.options) == (unit.target, unit.options)
+            and own.classes() == unit.classes()
+            and own.resolver.material() == unit.resolver.material()
+            and all(own.value(*one) == unit.value(*one) for one in self.artifact.meta["guarded"])
+        )
 
     def report(self) -> dict:
         return json.loads(self.artifact.meta["report"] or "{}")
@@ -56,20 +68,19 @@ def _class_text(divisor: int, hint: int) -> str:
     return f"{multiple}<={hint}" if hint else multiple
 
 
-def reason_for(unit: Unit, earlier: list[Unit]) -> str:
+def reason_for(unit: Unit, device: int, earlier: list[Specialization]) -> str:
     """Why no specialisation that was there would do."""
     if not earlier:
         return "first call"
     classes = unit.classes()
-    alike = [other for other in earlier if other.classes() == classes]
-    if alike and all(other.target != unit.target for other in alike):
+    alike = [other for other in earlier if other.unit.classes() == classes]
+    if alike and all(other.device != device for other in alike):
         return "the arrays are on another device"
-    if alike and all(other.options != unit.options for other in alike):
+    if alike and all(other.unit.options != unit.options for other in alike):
         return _reason_of_options(unit)
-    for other in earlier:
-        if other.classes() == classes:
-            return "a size or number that the program needs to know has another value"
-    previous = earlier[-1]
+    if alike:
+        return "a size or number that the program needs to know has another value"
+    previous = earlier[-1].unit
     for name, old, new in zip(unit.names, previous.classes(), classes):
         if old == new:
             continue
