@@ -1,12 +1,18 @@
 """PyTorch's tensors on the CPU, where PyTorch is installed."""
 
+import os
+import subprocess
+import sys
+import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
 import tessera as tsr
 
 torch = pytest.importorskip("torch")
+HERE = Path(__file__).resolve().parent
 
 
 @tsr.function
@@ -68,3 +74,24 @@ def test_a_call_is_quick():
             five(*arrays, out=out)
         best = min(best, (time.perf_counter() - start) / 200)
     assert best < 3e-6, f"{best * 1e6:.2f} microseconds"
+
+
+def test_earlier_versions_have_no_exchange_interface():
+    program = """
+        import torch
+        del torch.Tensor.__dlpack_c_exchange_api__
+        import test_torch
+
+        test_torch.test_parameters_views_and_gradients()
+        test_torch.test_numbers_that_stand_with_the_other_sign()
+        x, out = torch.randn(4, 6), torch.empty(4, 6)
+        assert test_torch.double(x, out=out) is out and torch.equal(out, 2 * x)
+        assert test_torch.double(x, out=x) is x and torch.equal(out, x)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
