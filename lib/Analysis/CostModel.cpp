@@ -111,8 +111,9 @@ private:
     }
     last.tile = bounded(last, streams ? (last.role == Dim::Stream ? rowTile(last) : 256) : elements);
     int64_t filled = last.tile;
-    // Of long rows one at a time: reading the next and writing the last then overlap.
-    if (last.role == Dim::Stream)
+    // Of long rows one at a time: reading the next and writing the last then overlap. Narrow elements are bound by
+    // their conversions instead: several rows share what is done once per row.
+    if (last.role == Dim::Stream && shape.storageBytes >= 4)
       elements /= 4;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {
       Dim &dim = shape.dims[i];
