@@ -39,12 +39,13 @@ def target_of_call(target: str | None, bound: Bound) -> str:
 def call_options(bound: Bound, is_wide: bool = False) -> dict[str, str]:
     """What the code for a GPU must be ready for: unaligned addresses, steps backward, very large tensors."""
     options = {}
-    tensors = [one for one in bound.specifications if isinstance(one, tuple) and len(one) == 5]
-    if any(address % GPU_ALIGNMENT for address, *_ in tensors):
+    tensors = [one for one in bound.specifications if isinstance(one, tuple) and len(one) >= 4]
+    # Of an array elsewhere that is an example only the layout counts.
+    if any(one[0] % GPU_ALIGNMENT for one in tensors if len(one) == 5):
         options["alignment"] = "element"
-    if any(stride < 0 for _, _, _, strides, _ in tensors for stride in strides):
+    if any(stride < 0 for one in tensors for stride in one[3]):
         options["strides"] = "any"
-    if is_wide or any(_reach(sizes, strides) > _MOST_ELEMENTS for _, _, sizes, strides, _ in tensors):
+    if is_wide or any(_reach(one[2], one[3]) > _MOST_ELEMENTS for one in tensors):
         options["indices"] = "64"
     return options
 
