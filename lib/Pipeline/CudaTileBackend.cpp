@@ -112,6 +112,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
 
   cudatile::LoweringOptions options;
   options.hasFloat8 = gpu.hasFloat8;
+  options.sumsFloat8 = gpu.sumsFloat8;
   options.tensorCores = codeOptions.tensorCores;
   options.wideIndices = hasLargeTensors(module) || optionOf(module, "indices") == "64";
   if (optionOf(module, "alignment") == "element")

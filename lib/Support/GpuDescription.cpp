@@ -7,17 +7,17 @@ namespace {
 struct Entry {
   const char *chip;
   int64_t multiprocessors, l2Megabytes;
-  bool hasFloat8, operandsInRegisters;
+  bool hasFloat8, sumsFloat8, operandsInRegisters;
 };
 
 constexpr Entry entries[] = {
-    {"sm_80", 108, 40, false, true},   // A100
-    {"sm_86", 84, 6, false, true},     // A40
-    {"sm_89", 142, 96, false, true},   // L40S
-    {"sm_90", 132, 50, true, false},   // H100, H200
-    {"sm_100", 148, 126, true, false}, // B200
-    {"sm_103", 148, 126, true, false}, // B300
-    {"sm_120", 188, 128, true, true},  // RTX PRO 6000
+    {"sm_80", 108, 40, false, false, true},  // A100
+    {"sm_86", 84, 6, false, false, true},    // A40
+    {"sm_89", 142, 96, false, false, true},  // L40S
+    {"sm_90", 132, 50, true, false, false},  // H100, H200
+    {"sm_100", 148, 126, true, true, false}, // B200
+    {"sm_103", 148, 126, true, true, false}, // B300
+    {"sm_120", 188, 128, true, true, true},  // RTX PRO 6000
 };
 } // namespace
 
@@ -27,7 +27,7 @@ std::optional<GpuDescription> GpuDescription::from(std::string_view name) {
   for (const Entry &entry : entries)
     if (name == entry.chip)
       return GpuDescription{entry.chip, entry.multiprocessors, entry.l2Megabytes << 20,
-                            entry.hasFloat8, entry.operandsInRegisters};
+                            entry.hasFloat8, entry.sumsFloat8, entry.operandsInRegisters};
   return std::nullopt;
 }
 

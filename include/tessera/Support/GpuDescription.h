@@ -16,6 +16,7 @@ struct GpuDescription {
   int64_t multiprocessors = 0;
   int64_t l2Bytes = 0;
   bool hasFloat8 = false; ///< CUDA Tile IR has floats of 8 bits there
+  bool sumsFloat8 = false; ///< their products are summed in fp32; a Hopper keeps some 14 bits
   bool operandsInRegisters = false; ///< tensor cores do not read them from shared memory
 
   /// "sm_90", also as "sm_90a"; nothing for a chip that is not known.

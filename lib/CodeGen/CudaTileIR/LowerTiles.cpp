@@ -138,9 +138,9 @@ LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
            << elementOf(lhs);
   auto factor = [&](mlir::Value value) {
     mlir::Type element = elementOf(value);
-    return isFloat8(element) && !options.hasFloat8
-               ? b.convert(fromFloat8(get(value), element), TypeKind::F16)
-               : get(value);
+    if (!isFloat8(element) || options.sumsFloat8)
+      return get(value);
+    return b.convert(options.hasFloat8 ? get(value) : fromFloat8(get(value), element), TypeKind::F16);
   };
   set(mma, b.mma(factor(lhs), factor(rhs), get(mma.getAcc()), signednessOf(elementOf(lhs)),
                  signednessOf(elementOf(rhs))));

@@ -271,6 +271,17 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
   }
   return std::nullopt;
 }
+/// Whether a program has its rows at hand for as many passes as it likes: they are short, and every
+/// reduction is a statistic of a row. Products want the room for their tiles.
+bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const KernelPlan &plan) {
+  SymExpr row = 1;
+  for (const std::string &dim : plan.stream)
+    row = row * pool.dimSize(dim);
+  std::vector<Expr> reductions = allReductions(plan);
+  return facts.max(row) <= wholeRow && llvm::all_of(reductions, [&](Expr r) {
+           return isLevel(plan, r) && r->dims == reductions.front()->dims;
+         });
+}
 } // namespace
 
 std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan) {
@@ -279,10 +290,7 @@ std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, 
     unifyLevels(pool, plan);
   if (auto cut = checkInner(pool, facts, plan))
     return cut;
-  SymExpr row = 1;
-  for (const std::string &dim : plan.stream)
-    row = row * pool.dimSize(dim);
-  if (auto cut = planLevels(pool, plan, facts.max(row) <= wholeRow))
+  if (auto cut = planLevels(pool, plan, keepsRows(pool, facts, wholeRow, plan)))
     return cut;
   return checkRepeatedPasses(pool, facts, plan);
 }

@@ -21,6 +21,8 @@ struct LoweringOptions {
   bool wideIndices = false;
   /// The chip's CUDA Tile IR has types of 8 bits; where not they are bytes, and f16 in products.
   bool hasFloat8 = true;
+  /// Products of floats of 8 bits are summed in fp32; where they are not, they are made as f16, which holds both types.
+  bool sumsFloat8 = true;
   /// Operands of products that were widened are taken as they were before, for tensor cores.
   bool tensorCores = true;
   /// What the host guarantees to divide every tensor's address, in bytes; views that begin inside a
