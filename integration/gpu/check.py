@@ -68,8 +68,8 @@ def run_step(step: steps.Step, options: argparse.Namespace, deadline: float, rep
         if step.verbose or not result["good"]:
             print(step.line(name, result), flush=True)
 
-    command = [sys.executable, __file__, "--worker", step.name]
-    command += ["--burst"] if options.burst else []
+    burst = ["--burst"] if options.burst else []
+    command = [sys.executable, __file__, *burst, "--worker", step.name]
     left = isolate.run(command, rest, deadline, add)
     results = [report.of(step.name)[name] for name in chosen if name not in left]
     bad = sum(not result["good"] for result in results)
