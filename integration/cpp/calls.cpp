@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "functions.h"
+#include "expect.h"
 
 #include <chrono>
 #include <cmath>
@@ -15,14 +16,6 @@
 using tessera::Device;
 using tessera::Tensor;
 using tessera::View;
-
-#define EXPECT(condition)                                                                          \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      std::fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);                \
-      std::exit(1);                                                                                \
-    }                                                                                              \
-  } while (false)
 
 /// Calls and expects an error of this status whose message has these words.
 template <typename Body>

@@ -4,18 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "launcher.h"
+#include "expect.h"
 
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-#define EXPECT(condition)                                                                          \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      std::fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);                \
-      std::exit(1);                                                                                \
-    }                                                                                              \
-  } while (false)
 
 static std::string kernelName;
 static CUlaunchConfig lastConfig;
