@@ -4,7 +4,7 @@
     check_binaries.py DIR      DIR holds bin/, lib/ and python/tessera/
 
 The libraries export the C ABI and nothing else, neither the runtime nor the Python extension knows
-the compiler, and nothing needs more than libc and libm of Debian 12 and our own two libraries.
+the compiler, and nothing needs more than libc and libm (glibc 2.35) and our own two libraries.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 TOOLS = Path("/usr/lib/llvm-22/bin")
-GLIBC = (2, 36)
+GLIBC = (2, 35)
 OURS = {"libtessera.so", "libtessera_rt.so"}
 SYSTEM = re.compile(r"lib(c|m)\.so\.6$|ld-linux-.*\.so\.\d$")
 

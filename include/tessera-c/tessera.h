@@ -23,7 +23,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010002u
+#define TESSERA_ABI_VERSION 0x00010003u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -120,7 +120,8 @@ typedef struct tessera_compile_request {
   /// "sm_90", "sm_90:tileir,aarch64" where its host is another machine than this one.
   const char *target;
   /// "numerics", "matmul", "fast_math", "deterministic", …; of code generation
-  /// "optimization_level" (0 to 3), "tensor_cores", "profiling" (true or false; since ABI 1.2).
+  /// "optimization_level" (0 to 3), "tensor_cores", "profiling", "tuning" (true or false; since ABI
+  /// 1.2).
   const tessera_option *options;
   uint64_t option_count;
   tessera_resolve_fn resolve; ///< null: the text is a whole file and resolves its names itself
@@ -176,8 +177,8 @@ TESSERA_API const char *tessera_result_ir(const tessera_result *result, const ch
 TESSERA_API const void *tessera_result_stage(const tessera_result *result, const char *stage,
                                              uint64_t *length);
 /// JSON: {"function", "target", "class": {…}, "guards": ["…"], "kernels": [{"name", "dims": [{"name",
-/// "role", "size", "tile"}], "notes", "flops", "bytes", "programs", "predicted_us", "bound"}],
-/// "timings": {stage: milliseconds}}. Predictions are at typical sizes.
+/// "role", "size", "tile"}], "notes", "flops", "bytes", "programs", "predicted_us", "bound", and "tuned" where
+/// tiles and hints were measured}], "timings": {stage: milliseconds}}. Predictions are at typical sizes.
 TESSERA_API const char *tessera_result_report(const tessera_result *result);
 
 /// One kernel of the report. Since ABI 1.2.
@@ -263,6 +264,9 @@ TESSERA_API const char *tessera_version(void);
 /// What this machine has, as JSON: {"devices": [{"target": "cpu", "name": …, …}, {"target": "sm_90",
 /// …}], "no_cuda": why no GPU can be used}.
 TESSERA_API const char *tessera_devices(void);
+/// The operations of the language, as JSON: [{"module": "tsr" | "math" | "", "name", "signature": "x,
+/// dim=None", "meaning", "function": tsr.name(x), "method": x.name(), "property": x.name}, …]. Since ABI 1.3.
+TESSERA_API const char *tessera_operations(void);
 /// The program tessera-opt, which runs single passes on textual IR. It is the one function here that
 /// is a whole program: it prints, and may exit; call it once in a process.
 TESSERA_API int tessera_opt_main(int argc, char **argv);

@@ -25,6 +25,7 @@ struct Library {
   X(abi_version)                                                                                   \
   X(version)                                                                                       \
   X(devices)                                                                                       \
+  X(operations)                                                                                    \
   X(compile)                                                                                       \
   X(reference)                                                                                     \
   X(result_release)                                                                                \
@@ -357,12 +358,17 @@ static PyObject *devices(PyObject *, PyObject *) {
   return requireLibrary() ? decoded(library.devices()) : nullptr;
 }
 
+static PyObject *operations(PyObject *, PyObject *) {
+  return requireLibrary() ? decoded(library.operations()) : nullptr;
+}
+
 static PyMethodDef compilerFunctions[] = {
     {"load_compiler", loadCompiler, METH_VARARGS, "load_compiler(path): opens libtessera"},
     {"compiler_loaded", compilerLoaded, METH_NOARGS, "whether libtessera is open"},
     {"compile", compile, METH_O, "compile(request): the result as a dictionary"},
     {"reference", reference, METH_VARARGS, "reference(request, specifications)"},
     {"devices", devices, METH_NOARGS, "what this machine has, as JSON"},
+    {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},
     {nullptr, nullptr, 0, nullptr}};
 
 bool addCompiler(PyObject *module) { return PyModule_AddFunctions(module, compilerFunctions) == 0; }

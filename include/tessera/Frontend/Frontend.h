@@ -220,12 +220,17 @@ mlir::OwningOpRef<mlir::ModuleOp> compileToGraph(mlir::MLIRContext &context, con
 /// The names of the decorated functions of a file, methods as "Class.method", in order.
 std::vector<std::string> findFunctions(const SourceText &source, Diagnostics &diagnostics);
 
-/// One line of the language reference per operation: its signature and what it does.
+/// What the language reference says about one operation.
 struct OperationDoc {
-  std::string signature;
+  std::string module; ///< "tsr", "math", or "" for Python's own
+  std::string name;
+  std::string signature; ///< its parameters: "x, dim=None, *, dtype=None"
   std::string meaning;
-  bool isMethod;
+  bool isFunction; ///< tsr.name(x, …)
+  bool isMethod;   ///< x.name(…)
+  bool isProperty; ///< x.name
 };
+/// All of them, by module and name.
 std::vector<OperationDoc> documentOperations();
 
 } // namespace tessera

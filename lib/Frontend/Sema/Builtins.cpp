@@ -141,17 +141,23 @@ bool sema::isLaterOperation(std::string_view name) {
 
 std::vector<OperationDoc> tessera::documentOperations() {
   std::vector<OperationDoc> docs;
+  auto add = [&](llvm::StringRef module, const Builtin &builtin) {
+    docs.push_back({module.str(), std::string(builtin.name), std::string(builtin.signature),
+                    std::string(builtin.meaning), bool(builtin.use & Builtin::Function),
+                    bool(builtin.use & Builtin::Method), bool(builtin.use & Builtin::Property)});
+  };
   for (const auto &entry : registry().functions) {
-    std::string key = entry.first().str();
-    if (key.starts_with("list."))
-      continue;
-    if (key.starts_with("tessera."))
-      key = "tsr." + key.substr(8);
-    const Builtin &builtin = *entry.second;
-    docs.push_back({key + "(" + std::string(builtin.signature) + ")", std::string(builtin.meaning),
-                    bool(builtin.use & Builtin::Method)});
+    llvm::StringRef name = entry.first();
+    if (!name.starts_with("list."))
+      add(name.consume_front("tessera.") ? "tsr" : name.consume_front("math.") ? "math" : "",
+          *entry.second);
   }
-  llvm::sort(docs, [](const auto &a, const auto &b) { return a.signature < b.signature; });
+  for (const auto &entry : registry().methods)
+    if (!(entry.second->use & Builtin::Function))
+      add("tsr", *entry.second);
+  llvm::sort(docs, [](const auto &a, const auto &b) {
+    return std::tie(a.module, a.name) < std::tie(b.module, b.name);
+  });
   return docs;
 }
 
