@@ -326,7 +326,8 @@ bool addFunction(PyObject *module) {
   PyType_Spec spec = {"tessera._tessera.Function", sizeof(FunctionObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | hasVectorCall,
                       slots};
-  auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+  // The module may be imported anew: functions of the first time stay functions.
+  static auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
   return slowName && outName && streamName && handleName && type &&
          PyModule_AddType(module, type) == 0;
 }

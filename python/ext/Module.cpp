@@ -259,26 +259,34 @@ static PyMethodDef moduleFunctions[] = {
     {"log", log, METH_VARARGS, "log(level, text)"},
     {nullptr, nullptr, 0, nullptr}};
 
+/// Fills the module. The runtime's threads, the tables and the exceptions belong to the process, so that
+/// one interpreter alone can have them: the main one, whose number is 0.
+static int execute(PyObject *module) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError, "tessera cannot be imported in a sub-interpreter; import it in "
+                                       "the main interpreter, or use processes");
+    return -1;
+  }
+  bool done = addTable(module) && addFunction(module) && addCompiler(module) &&
+              addLibraries(module) &&
+              PyModule_AddStringConstant(module, "version", tessera_rt_version()) == 0;
+  return done ? 0 : -1;
+}
+
 } // namespace tessera::python
 
 PyMODINIT_FUNC PyInit__tessera(void) {
   using namespace tessera::python;
+  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void *>(execute)},
+                                     {0, nullptr}};
   static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                                    "_tessera",
                                    "The quick half of the tessera package.",
-                                   -1,
+                                   0,
                                    moduleFunctions,
-                                   nullptr,
+                                   slots,
                                    nullptr,
                                    nullptr,
                                    nullptr};
-  PyObject *module = PyModule_Create(&definition);
-  if (!module)
-    return nullptr;
-  if (!addTable(module) || !addFunction(module) || !addCompiler(module) || !addLibraries(module) ||
-      PyModule_AddStringConstant(module, "version", tessera_rt_version()) != 0) {
-    Py_DECREF(module);
-    return nullptr;
-  }
-  return module;
+  return PyModuleDef_Init(&definition);
 }

@@ -290,7 +290,8 @@ bool addTable(PyObject *module) {
                          {Py_tp_getset, tableAttributes},
                          {0, nullptr}};
   PyType_Spec spec = {"tessera._tessera.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, slots};
-  tableType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+  if (!tableType) // the module may be imported anew
+    tableType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
   return tableType && PyModule_AddType(module, tableType) == 0 &&
          PyModule_AddFunctions(module, functionsOfModule) == 0;
 }
