@@ -7,7 +7,7 @@ HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
 
-.PHONY: all setup build demo test bench fuzz dist docs peers tileiras gpu report help clean
+.PHONY: all setup build demo test bench fuzz dist wheel docs peers tileiras gpu report tune help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -46,11 +46,17 @@ report: setup ## write benchmarks/results/index.html; RESULTS=… first takes in
 	@$(if $(RESULTS),$(PYTHON) benchmarks/gpu/merge.py $(RESULTS))
 	@$(PYTHON) benchmarks/page.py
 
+tune: setup ## fill the cache with the tiles and hints that were measured to be the fastest (RESULTS=…)
+	@$(PYTHON) benchmarks/gpu/tuning.py $(RESULTS)
+
 fuzz: build ## random programs against the reference (SEEDS=0:20000)
 	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)
 
 dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_64|aarch64)
 	@$(PYTHON) utils/dist.py $(ARCH)
+
+wheel: setup ## pack dist/tessera-VERSION-….whl for Python 3.11 and later, and try it out (ARCH=x86_64|aarch64)
+	@$(PYTHON) utils/wheel.py $(ARCH)
 
 docs: setup ## write the reference of dialects, passes and operations to build/docs/
 	@$(PYTHON) utils/docs.py
