@@ -3,6 +3,8 @@
 #include "Programs.h"
 
 #include <gtest/gtest.h>
+#include <thread>
+#include <vector>
 
 using namespace tessera::rt;
 using namespace tessera::rt::test;
@@ -92,6 +94,64 @@ TEST(RebindAddress, GuardsOfAddressesAreCheckedAgain) {
   EXPECT_EQ(tessera_rt_rebind(frame, good, 1), TESSERA_RT_OK);
   tessera_rt_frame_release(frame);
   tessera_rt_module_release(module);
+}
+
+/// The last element of what a call with this vector and zeros gives.
+float lastOf(const tessera_rt_function *function, float *data, int64_t size, float factor) {
+  float sum[16] = {}, zeros[16] = {};
+  Vector vector = {size, 1};
+  tessera_rt_value args[] = {vector.value(data), vector.value(zeros), scalar(factor)};
+  tessera_rt_frame *frame = nullptr;
+  EXPECT_EQ(tessera_rt_prepare(function, args, 3, &frame), TESSERA_RT_OK);
+  tessera_rt_tensor shape = {};
+  EXPECT_EQ(tessera_rt_frame_result(frame, 0, &shape), TESSERA_RT_OK);
+  EXPECT_EQ(shape.sizes[0], size);
+  void *results[] = {sum};
+  EXPECT_EQ(tessera_rt_execute(frame, results), TESSERA_RT_OK);
+  tessera_rt_frame_release(frame);
+  return sum[size - 1];
+}
+
+TEST_F(Rebind, ReleasedFramesServeTheNextCall) {
+  // The same shapes, others, and the same again.
+  for (int64_t size : {16, 16, 8, 16, 2, 2}) {
+    EXPECT_EQ(lastOf(function, x, size, 3), 3 * static_cast<float>(size - 1));
+    EXPECT_EQ(lastOf(function, y, size, 2), 200);
+  }
+  // What is refused leaves nothing behind that would pass.
+  Vector vector = {16, 1}, shorter = {15, 1};
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    tessera_rt_value args[] = {vector.value(x), shorter.value(y), scalar(2)};
+    tessera_rt_frame *refused = nullptr;
+    EXPECT_NE(tessera_rt_prepare(function, args, 3, &refused), TESSERA_RT_OK);
+  }
+  EXPECT_EQ(lastOf(function, x, 16, 1), 15);
+}
+
+TEST_F(Rebind, FramesOutliveTheirFunctions) {
+  // More modules than a thread keeps frames; a new function may lie where an old one lay.
+  for (int i = 0; i < 40; ++i) {
+    tessera_rt_module *other = load(axpy(), {{"copy", copyKernel, 0}, {"scale", scaleKernel, 0}});
+    const tessera_rt_function *same = tessera_rt_find_function(other, "f", 0);
+    EXPECT_EQ(lastOf(same, x, 16, 1), 15);
+    Vector vector = {16, 1};
+    tessera_rt_value args[] = {vector.value(x), vector.value(y), scalar(2)};
+    tessera_rt_frame *late = nullptr;
+    ASSERT_EQ(tessera_rt_prepare(same, args, 3, &late), TESSERA_RT_OK);
+    tessera_rt_module_release(other);
+    tessera_rt_frame_release(late);
+  }
+}
+
+TEST_F(Rebind, ThreadsKeepTheirOwnFrames) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i)
+        EXPECT_EQ(lastOf(function, x, 2 + (i + t) % 15, 1), static_cast<float>(1 + (i + t) % 15));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 /// Programs in which more than a guard depends on an address.

@@ -5,8 +5,36 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 using namespace tessera::rt;
+
+namespace {
+/// Frames that this thread released: a call with the shapes of the one before binds its frame
+/// again, which takes a fraction of the time, and any other call takes its memory.
+struct SpareFrames {
+  ~SpareFrames() {
+    for (tessera_rt_frame *frame : frames)
+      std::free(frame);
+  }
+  tessera_rt_frame *&placeOf(uint64_t functionNumber) {
+    return frames[functionNumber % std::size(frames)];
+  }
+  /// A frame of this function; null if there is none.
+  tessera_rt_frame *take(const tessera_rt_function *function) {
+    tessera_rt_frame *&place = placeOf(function->number);
+    bool isOurs = place && place->functionNumber == function->number;
+    return isOurs ? std::exchange(place, nullptr) : nullptr;
+  }
+  void put(tessera_rt_frame *frame) {
+    std::free(std::exchange(placeOf(frame->functionNumber), frame));
+  }
+
+private:
+  tessera_rt_frame *frames[16] = {};
+};
+thread_local SpareFrames spareFrames;
+} // namespace
 
 static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   const Plan &plan = function->plan;
@@ -18,6 +46,7 @@ static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
     return nullptr;
   auto *frame = static_cast<tessera_rt_frame *>(memory);
   frame->function = function;
+  frame->functionNumber = function->number;
   frame->slots = reinterpret_cast<int64_t *>(frame + 1);
   frame->scalars = frame->slots + plan.slots.size();
   frame->addresses = reinterpret_cast<void **>(frame->scalars + args);
@@ -27,9 +56,6 @@ static tessera_rt_frame *makeFrame(const tessera_rt_function *function) {
   frame->grids = frame->temporaries + plan.temporaries.size();
   frame->shapes = frame->grids + 3 * plan.steps.size();
   frame->words = frame->shapes + plan.shapeWords;
-  frame->hasWords = false;
-  frame->temporaryBytes = 0;
-  frame->work = 0;
   return frame;
 }
 
@@ -154,6 +180,8 @@ static tessera_rt_status bind(const tessera_rt_function *function, const tessera
                               tessera_rt_frame *frame) {
   const Plan &plan = function->plan;
   const Program &source = plan.source;
+  frame->hasWords = false;
+  frame->temporaryBytes = 0;
   int64_t *shape = frame->shapes;
   for (size_t i = 0; i < source.arguments.size(); ++i) {
     if (auto status = checkArgument(source.arguments[i], args[i], function->device))
@@ -244,8 +272,12 @@ tessera_rt_status tessera_rt_prepare(const tessera_rt_function *function,
     return fail(TESSERA_RT_ARGUMENT, "function '" + function->name + "': expected " +
                                          std::to_string(expected) + " arguments, found " +
                                          std::to_string(nargs));
-  tessera_rt_frame *frame = makeFrame(function);
-  if (!frame)
+  tessera_rt_frame *frame = spareFrames.take(function);
+  if (frame && tessera_rt_rebind(frame, args, nargs) == TESSERA_RT_OK) {
+    *result = frame;
+    return TESSERA_RT_OK;
+  }
+  if (!frame && !(frame = makeFrame(function)))
     return fail(TESSERA_RT_OUT_OF_MEMORY, "out of memory while preparing a call");
   tessera_rt_status status = bind(function, args, frame);
   if (status != TESSERA_RT_OK) {
@@ -272,4 +304,7 @@ tessera_rt_status tessera_rt_frame_result(const tessera_rt_frame *frame, int32_t
 
 int64_t tessera_rt_frame_work(const tessera_rt_frame *frame) { return frame->work; }
 
-void tessera_rt_frame_release(tessera_rt_frame *frame) { std::free(frame); }
+void tessera_rt_frame_release(tessera_rt_frame *frame) {
+  if (frame)
+    spareFrames.put(frame);
+}

@@ -1,7 +1,8 @@
 //===- Frame.h - One call, bound to its arguments -------------------------===//
 //
 // A frame is one allocation: its header, then the arrays whose lengths the plan fixes. Temporaries
-// of a call share one block; two of them overlap in it only if no step needs both.
+// of a call share one block; two of them overlap in it only if no step needs both. A thread keeps
+// what it releases for its next calls of the same function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 
 struct tessera_rt_frame {
   const tessera_rt_function *function;
+  uint64_t functionNumber; // the function may be gone when the frame is released
   int64_t *slots;
   int64_t *scalars; // bits of a scalar argument: int64_t or double
   void **addresses; // of tensor arguments

@@ -17,6 +17,11 @@ struct BoundKernel {
   KernelShape shape;
 };
 
+inline uint64_t nextFunctionNumber() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 } // namespace tessera::rt
 
 struct tessera_rt_function {
@@ -26,6 +31,7 @@ struct tessera_rt_function {
   tessera::rt::Driver *driver;
   std::vector<tessera::rt::BoundKernel> kernels; // in the order of the program's kernel names
   std::unique_ptr<std::atomic<float>[]> costs;   // of each step on the CPU; what was measured
+  uint64_t number = tessera::rt::nextFunctionNumber(); // no other of the process has it
 };
 
 struct tessera_rt_module {
