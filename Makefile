@@ -7,7 +7,7 @@ HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
 
-.PHONY: all setup build demo test bench fuzz dist wheel docs peers tileiras gpu report tune help clean
+.PHONY: all setup build demo test test-external bench fuzz dist wheel docs peers tileiras gpu report tune help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -25,6 +25,11 @@ test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm
 	@utils/tileiras.sh || echo "make: without tileiras, what needs it is skipped" >&2
 	@utils/ninja.sh all unittests
 	@$(PYTHON) utils/test.py $(TEST_ARGS)
+
+test-external: build ## PyTorch's operator database as the judge (EXTERNAL_ARGS="--only sum", EXTERNAL_PYTHON=…)
+	@python=$$(utils/external.sh) && "$$python" integration/external/run.py \
+	  --table integration/external/results.md $(EXTERNAL_ARGS)
+	@$$(utils/external.sh) integration/external/cases.py
 
 bench: build ## time Tessera and the peers that are installed in one run (BENCH_ARGS=…)
 	@utils/setup.sh bench
@@ -65,4 +70,4 @@ clean: ## remove what was built (.venv and the sysroots stay)
 	rm -rf build build-dist-* dist
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile

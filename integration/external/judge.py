@@ -1,0 +1,175 @@
+"""One sample: called through the language, compared with PyTorch.
+
+An element is right if it lies within PyTorch's own tolerance for its type of what PyTorch computes in that type. Where
+the two round differently it is right if it lies within the bound that the reference derives for the program
+of what PyTorch computes in float64. Shapes and types must be the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import calls
+import exclusions
+import numpy as np
+import operations
+import torch
+
+import tessera as tsr
+
+#: torch.testing.assert_close: (relative, absolute).
+TOLERANCES = {
+    torch.float64: (1e-7, 1e-7), torch.float32: (1.3e-6, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float16: (1e-3, 1e-5),
+}
+
+
+@dataclass
+class Verdict:
+    status: str  # passed, failed, excluded, refused (by PyTorch itself)
+    message: str = ""
+    program: str = ""
+
+
+def _results(value: Any) -> list:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _from_numpy(array: Any) -> torch.Tensor:
+    """Results of functions without arguments are NumPy's."""
+    array = np.asarray(array)
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().double() if value.is_floating_point() else value
+    if isinstance(value, torch.dtype):
+        return torch.float64 if value.is_floating_point else value
+    if isinstance(value, dict):
+        return {key: _widened(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        return type(value)(_widened(item) for item in value)
+    return value
+
+
+def _wrong(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    """Where elements differ by more than PyTorch's tolerance."""
+    if ours.dtype not in TOLERANCES:
+        return ours != theirs
+    relative, absolute = TOLERANCES[ours.dtype]
+    return ~torch.isclose(ours.double(), theirs.double(), rtol=relative, atol=absolute, equal_nan=True)
+
+
+def _beyond_bounds(call: calls.Call, number: int, ours: torch.Tensor, wide: torch.Tensor) -> torch.Tensor:
+    """Where elements lie outside the reference's bound around PyTorch's float64 result."""
+    expected = call.function().reference(*call.tensors, bounds=True)
+    expected = expected if type(expected) is tuple else (expected,)
+    one = expected[number]
+    got, want = ours.double().numpy(), wide.detach().double().numpy()
+    with np.errstate(invalid="ignore", over="ignore"):
+        good = (np.abs(got - want) <= one.bound) | (got == want) | (np.isnan(got) & np.isnan(want))
+        # What the type cannot hold is infinite in it.
+        largest = torch.finfo(ours.dtype).max
+        good |= np.isinf(got) & (np.sign(got) == np.sign(want)) & (np.abs(want) + one.bound >= largest)
+    return torch.from_numpy(np.asarray(~good & ~one.excluded))
+
+
+def _explain(number: int, ours: torch.Tensor, theirs: torch.Tensor, bad: torch.Tensor) -> str:
+    at = tuple(int(i) for i in bad.nonzero()[0])
+    return (f"result {number} {tuple(ours.shape)}: {int(bad.sum())} elements differ; at {at} "
+            f"PyTorch has {theirs[at].item()!r}, we have {ours[at].item()!r}")
+
+
+def compare(op: Any, args: list, kwargs: dict, call: calls.Call, ours: list, theirs: list) -> str:
+    """What is wrong, or nothing."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} results, PyTorch has {len(theirs)}"
+    wide = None
+    for number, (mine, its) in enumerate(zip(ours, theirs)):
+        its = its.detach()
+        if tuple(mine.shape) != tuple(its.shape):
+            return f"result {number} has the shape {tuple(mine.shape)}, PyTorch's {tuple(its.shape)}"
+        if mine.dtype != its.dtype:
+            return f"result {number} is {mine.dtype}, PyTorch's {its.dtype}"
+        bad = _wrong(mine, its)
+        if not bool(bad.any()):
+            continue
+        if number == 1 and op.name in operations.UNORDERED:
+            if _same_choice(args, ours, theirs):
+                continue
+        elif mine.is_floating_point():
+            if wide is None:
+                wide = _results(op.op(*_widened(args), **_widened(kwargs)))
+            bad &= _beyond_bounds(call, number, mine, wide[number])
+        if bool(bad.any()):
+            return _explain(number, mine, its, bad)
+    return ""
+
+
+def _same_choice(args: list, ours: list, theirs: list) -> bool:
+    """Whether indices name elements that are equal to the values, each once."""
+    source, values, indices = args[0].detach(), ours[0], ours[1]
+    dims = [d for d in range(source.dim())
+            if bool(torch.equal(source.gather(d, indices), values) if indices.dim() else True)]
+    return bool(dims) or not source.dim()
+
+
+def _check_random(op: Any, args: list, kwargs: dict, ours: torch.Tensor, theirs: torch.Tensor) -> str:
+    """Bits are our own; shape, type and what the distribution allows are PyTorch's."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return f"{ours.dtype}{tuple(ours.shape)}, PyTorch has {theirs.dtype}{tuple(theirs.shape)}"
+    if op.name == "randn":
+        return "" if bool(torch.isfinite(ours).all()) and bool((ours.abs() < 10).all()) else "not normal"
+    probability = kwargs.get("p", 0.5)
+    if not kwargs.get("training", True) or probability == 0:
+        return "" if torch.equal(ours, args[0].detach()) else "elements changed without dropping any"
+    if probability == 1:
+        return "" if not bool(ours.any()) else "elements are left at p=1"
+    kept = args[0].detach().double() / (1 - probability)
+    good = (ours == 0) | torch.isclose(ours.double(), kept, rtol=TOLERANCES[ours.dtype][0], atol=1e-5)
+    return "" if bool(good.all()) else "elements are neither dropped nor scaled"
+
+
+def judge(op: Any, args: list, kwargs: dict, form: str, name: str) -> Verdict:
+    try:
+        with torch.no_grad():
+            theirs = _results(op.op(*args, **kwargs))
+    except Exception as error:  # noqa: BLE001 (whatever PyTorch raises)
+        return Verdict("refused", f"{type(error).__name__}: {error}")
+    if (reason := exclusions.behaviour(op.name, args, kwargs, is_error=False)) is not None:
+        return Verdict("excluded", reason)
+    try:
+        call = calls.write(op, args, kwargs, form, name)
+    except calls.NotInLanguage as error:
+        return Verdict("excluded", str(error))
+    if any(isinstance(one, torch.Tensor) and one.dtype not in calls.TYPES for one in theirs):
+        return Verdict("excluded", "complex numbers" if theirs[0].dtype.is_complex else "other types")
+    try:
+        ours = _results(call.function()(*call.tensors))
+    except tsr.TesseraError as error:
+        return Verdict("failed", f"{type(error).__name__}: {str(error).splitlines()[0]}", call.text)
+    ours = [one if isinstance(one, torch.Tensor) else _from_numpy(one) for one in ours]
+    if op.name.split(".")[-1] in operations.RANDOM:
+        wrong = _check_random(op, args, kwargs, ours[0], theirs[0])
+    else:
+        wrong = compare(op, args, kwargs, call, ours, theirs)
+    return Verdict("failed" if wrong else "passed", wrong, call.text)
+
+
+def judge_error(op: Any, args: list, kwargs: dict, name: str) -> Verdict:
+    """A sample that PyTorch refuses has to be refused."""
+    if (reason := exclusions.behaviour(op.name, args, kwargs, is_error=True)) is not None:
+        return Verdict("excluded", reason)
+    try:
+        call = calls.write(op, args, kwargs, "function", name)
+    except calls.NotInLanguage as error:
+        return Verdict("excluded", str(error))
+    try:
+        result = call.function()(*call.tensors)
+    except tsr.TesseraError:
+        return Verdict("passed")
+    shapes = [tuple(getattr(one, "shape", ())) for one in _results(result)]
+    return Verdict("failed", f"PyTorch raises an error, we give a result of the shape {shapes}", call.text)

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Makes build/external-venv, in which PyTorch judges (integration/external), and prints its Python. EXTERNAL_PYTHON
+# names another one that has PyTorch (CPU), NumPy, ml_dtypes and expecttest already. Repeating it is cheap.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+if [ -n "${EXTERNAL_PYTHON:-}" ]; then
+  echo "$EXTERNAL_PYTHON"
+  exit 0
+fi
+venv=$top/build/external-venv
+if [ ! -e "$venv/.ready" ]; then
+  "$top/.venv/bin/python" -m venv --clear "$venv" >&2
+  pip() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2; }
+  pip numpy ml_dtypes expecttest
+  pip --retries 1 torch --index-url https://download.pytorch.org/whl/cpu || pip torch
+  touch "$venv/.ready"
+fi
+echo "$venv/bin/python"
