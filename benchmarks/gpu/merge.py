@@ -54,8 +54,9 @@ def first_choices(tuned: dict[str, dict]) -> str:
     if not rows:
         return "no candidates were measured"
     ordered = sorted(rows.items(), key=lambda row: row[1]["first_of_best"])
-    lines = [
-        f"{name:44} {one['first_of_best']:.3f}  {one['first']}"
+    lines = [f"{'row':44} {'first/best':>10} {'tried':>5}  first choice"]
+    lines += [
+        f"{name:44} {one['first_of_best']:10.3f} {len(one['ms']):5}  {one['first']}"
         + (f"  best: {one['best']}" if one["best"] != one["first"] else "")
         for name, one in ordered
     ]

@@ -45,6 +45,8 @@ struct TargetLoweringOptions {
   /// Code for profilers: line tables of GPU code, frame pointers of CPU code; kernels are timed
   /// when they run (tessera_rt_set_profiling), and Compilation::report says what was expected.
   bool profiling = false;
+  /// Tiles and hints that were measured on the chip are taken, where the cache has some.
+  bool tuning = true;
 };
 
 /// A size of an argument that is not known when it is compiled.
@@ -209,7 +211,8 @@ inline Compilation compile(const Program &program, const TargetLoweringOptions &
   std::string level = std::to_string(options.optimizationLevel);
   std::vector<tessera_option> settings = {{"optimization_level", level.c_str()},
                                           {"tensor_cores", options.tensorCores ? "true" : "false"},
-                                          {"profiling", options.profiling ? "true" : "false"}};
+                                          {"profiling", options.profiling ? "true" : "false"},
+                                          {"tuning", options.tuning ? "true" : "false"}};
   if (program.isModule)
     settings.push_back({"input", "mlir"});
   for (const auto &[key, value] : program.options)

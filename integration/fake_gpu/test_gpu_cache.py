@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -61,6 +62,38 @@ def test_a_second_process_finds_the_cubin(tmp_path):
     best = [min(column) * 1e3 for column in zip(*(result["seconds"] for result in again))]
     print("milliseconds to find a cubin:", *(f"{one:.2f}" for one in best))
     assert max(best) < 5
+
+
+def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
+    """Code is kept by what the table says too; see docs/gpu.md."""
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    table = tmp_path / "cache/tuning-sm_90.txt"
+    types = [Tensor[8192, 8192, bf16]] * 2
+
+    def make() -> tuple[str, bool, str]:
+        product = tsr.function(plain_product)
+        compiled = product.compile(*types, target="sm_90")
+        (kernel,) = compiled.report()["kernels"]
+        tiles = "x".join(str(dim["tile"]) for dim in kernel["dims"])
+        return tiles, compiled._artifact.cached, kernel.get("tuned", "")
+
+    first, cached, tuned = make()
+    assert not cached and not tuned
+    assert make() == (first, True, "")
+    text = tsr.function(plain_product).inspect_ir("explain", *types, target="sm_90")
+    (signature,) = re.findall(r"^  tuning  (\w+)", text, re.MULTILINE)
+    head = "tessera tuning 1 sm_90\n"
+    for tiles in ("64x64x128", "128x64x128"):
+        table.write_text(f"{head}{signature} {tiles} warps=4 1.0 1.07 a test\n")
+        told = "1.07 times as fast as the cost model's choice (a test)"
+        assert make() == (tiles, False, told)
+        assert make() == (tiles, True, told)
+    table.unlink()
+    assert make() == (first, True, "")
+
+
+def plain_product(a, b):
+    return tsr.matmul(a, b)
 
 
 @tsr.function

@@ -89,11 +89,14 @@ def build_bench(out: Path, options: argparse.Namespace) -> list[str]:
     return [f"{row.name}: {why}" for (row, _), why in zip(jobs, failures) if why]
 
 
-def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict[str, str]:
-    """Bundles of a row's candidates by their choice, the cost model's first."""
-    program = f"{BENCH / 'programs.py'}::{row.function}"
-    command = [TESSERA, "compile", program, *row.flags(), "--target", options.target]
-    done = run([*command, "--emit", "sched", "-o", "-"], options.target)
+def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict:
+    """What a table of measurements calls the row's kernel, and bundles of its candidates by their choice, the
+    cost model's first."""
+    program = [f"{BENCH / 'programs.py'}::{row.function}", *row.flags(), "--target", options.target]
+    program += ["--option", "tuning=false"]
+    done = run([TESSERA, "compile", *program, "--emit", "sched", "-o", "-"], options.target)
+    told = run([TESSERA, "explain", *program], options.target).stdout
+    signature = re.search(r"^  tuning  (\w+)", told, re.MULTILINE)
     files: dict[str, str] = {}
     for choice in candidates.variants(done.stdout, row.group, options.candidates):
         text = candidates.write(done.stdout, choice)
@@ -102,7 +105,7 @@ def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict[str,
         if run(command, options.target, text).returncode == 0:
             files[str(choice)] = file
     print(f"{row.name:44} {len(files):3} candidates", flush=True)
-    return files
+    return {"signature": signature[1] if signature else "", "files": files}
 
 
 def build_tune(out: Path, options: argparse.Namespace) -> list[str]:
@@ -111,7 +114,7 @@ def build_tune(out: Path, options: argparse.Namespace) -> list[str]:
     rows = chosen(ROWS, options)
     with ThreadPoolExecutor(options.jobs) as pool:
         found = list(pool.map(lambda row: candidates_of(row, out, options), rows))
-    table = {row.name: files for row, files in zip(rows, found) if len(files) > 1}
+    table = {row.name: one for row, one in zip(rows, found) if len(one["files"]) > 1}
     (out / "candidates.json").write_text(json.dumps(table, indent=1) + "\n")
     return []
 

@@ -274,8 +274,8 @@ class Tune(Bench):
     title = "speed of the cost model's first choice over the best candidate's"
 
     @functools.cached_property
-    def candidates(self) -> dict[str, dict[str, str]]:
-        """By row: the file of each choice, the cost model's first."""
+    def candidates(self) -> dict[str, dict]:
+        """By row: its kernel's signature and the file of each choice, the cost model's first."""
         path = HERE / "tune/candidates.json"
         return json.loads(path.read_text()) if path.exists() else {}
 
@@ -290,8 +290,9 @@ class Tune(Bench):
         from rows import ROWS
 
         (row,) = (row for row in ROWS if row.name == name)
-        files = {choice: HERE / "tune" / file for choice, file in self.candidates[name].items()}
-        return bench.tune(row, files)
+        known = self.candidates[name]
+        files = {choice: HERE / "tune" / file for choice, file in known["files"].items()}
+        return {**bench.tune(row, files), "signature": known["signature"]}
 
     def line(self, name: str, result: dict) -> str:
         if "best" not in result:

@@ -51,6 +51,8 @@ def test_parts_of_a_commit_are_one(tmp_path, capsys):
     command = [sys.executable, script, "--into", tmp_path, *paths]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "0 of 1 first choices are within 5% of the best candidate; median 0.900" in told
+    assert " first/best tried  first choice\n" in told
+    assert f"{'matmul_x':44}      0.900     2  m=128  best: m=64\n" in told
     whole = json.loads((tmp_path / "h200-abc.json").read_text())
     assert whole["steps"]["suite"] == {"calls": 2, "right": 2, "elements": 12, "others": {}}
     assert whole["steps"]["bench"]["matmul_x"]["goals"][0]["burst"] == 0.98

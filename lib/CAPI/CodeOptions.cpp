@@ -4,7 +4,8 @@
 namespace tessera::capi {
 
 bool isCodeOption(const std::string &key) {
-  return key == "optimization_level" || key == "tensor_cores" || key == "profiling";
+  return key == "optimization_level" || key == "tensor_cores" || key == "profiling" ||
+         key == "tuning";
 }
 
 bool readCodeOption(const std::string &key, const std::string &value, CodeOptions &options,
@@ -22,7 +23,9 @@ bool readCodeOption(const std::string &key, const std::string &value, CodeOption
     error = "option '" + key + "': expected true or false, got '" + value + "'";
     return false;
   }
-  (key == "tensor_cores" ? options.tensorCores : options.profiling) = on;
+  (key == "tensor_cores" ? options.tensorCores
+   : key == "profiling"  ? options.profiling
+                         : options.tuning) = on;
   return true;
 }
 

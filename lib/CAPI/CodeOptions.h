@@ -6,7 +6,7 @@
 
 namespace tessera::capi {
 
-/// "optimization_level", "tensor_cores", "profiling".
+/// "optimization_level", "tensor_cores", "profiling", "tuning".
 bool isCodeOption(const std::string &key);
 
 /// False when the value is none of this option; `error` says what is expected.

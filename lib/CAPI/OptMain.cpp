@@ -11,6 +11,7 @@
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Schedule/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "tessera/Pipeline/Pipeline.h"
 
@@ -25,6 +26,7 @@ int tessera_opt_main(int argc, char **argv) {
   tessera::gir::registerGraphPasses();
   tessera::registerConvertGraphToSchedulePass();
   tessera::registerScheduleToTilePasses();
+  tessera::sched::registerSchedulePasses();
   tessera::tile::registerTilePasses();
   tessera::cpu::registerCPUPasses();
   tessera::cudatile::registerCudaTileIRPasses();

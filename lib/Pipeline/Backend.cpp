@@ -19,7 +19,7 @@ std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeO
 }
 
 Ceilings Backend::ceilings() const {
-  return Ceilings::ofChip(llvm::StringRef(name()).split(':').first.str(), codeOptions.tensorCores);
+  return Ceilings::ofChip(chip(), codeOptions.tensorCores);
 }
 
 std::string Backend::supportedTargets() {

@@ -33,6 +33,13 @@ public:
   virtual bool hasStage(Stage stage) const = 0;
   /// What the cost model knows of the machine.
   virtual MachineModel machine() const = 0;
+  /// A GPU's name without its road and host.
+  std::string chip() const { return llvm::StringRef(name()).split(':').first.str(); }
+  /// Whether measured choices are taken: they were measured with the usual options.
+  bool takesMeasurements() const {
+    return machine().isGpu && codeOptions.tuning && codeOptions.tensorCores &&
+           codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
+  }
   /// What the machine can do at most; of a GPU by its name.
   virtual Ceilings ceilings() const;
 

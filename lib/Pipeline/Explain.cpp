@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
+#include "tessera/Dialect/Schedule/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -44,8 +45,8 @@ std::string describe(sched::DimAttr dim) {
 
 class KernelWriter {
 public:
-  KernelWriter(sched::KernelOp kernel, KernelCost cost, llvm::raw_ostream &os)
-      : kernel(kernel), cost(cost), os(os) {}
+  KernelWriter(sched::KernelOp kernel, KernelCost cost, bool isGpu, llvm::raw_ostream &os)
+      : kernel(kernel), cost(cost), isGpu(isGpu), os(os) {}
 
   void write() {
     os << "kernel " << kernel.getSymName() << "\n";
@@ -56,6 +57,7 @@ public:
         writeStream(stream);
     });
     writeInner();
+    writeTuning();
     writeCost();
     if (auto notes = kernel->getAttrOfType<ArrayAttr>(kNotes))
       for (Attribute note : notes)
@@ -86,6 +88,16 @@ private:
     if (auto kernel = value.getDefiningOp<sched::KernelOp>())
       return "temporary of " + kernel.getSymName().str();
     return "value";
+  }
+
+  /// What a table of measurements calls the kernel, and what came of it.
+  void writeTuning() {
+    if (!isGpu)
+      return;
+    os << "  tuning  " << sched::signatureOf(kernel);
+    if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
+      os << ": tiles and hints from measurements, " << tuned.getValue();
+    os << "\n";
   }
 
   void writeCost() {
@@ -175,6 +187,7 @@ private:
 
   sched::KernelOp kernel;
   KernelCost cost;
+  bool isGpu;
   llvm::raw_ostream &os;
 };
 
@@ -189,7 +202,7 @@ std::string ScheduleReader::explain(ModuleOp module) const {
        << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
     for (sched::KernelOp kernel : kernels) {
       os << "\n";
-      KernelWriter(kernel, estimateCost(kernel, machine, ceilings), os).write();
+      KernelWriter(kernel, estimateCost(kernel, machine, ceilings), machine.isGpu, os).write();
     }
   }
   return text;
@@ -210,14 +223,17 @@ llvm::json::Array ScheduleReader::report(ModuleOp module) const {
       for (Attribute note : list)
         notes.push_back(cast<StringAttr>(note).str());
     KernelCost cost = estimateCost(kernel, machine, ceilings);
-    kernels.push_back(llvm::json::Object{{"name", kernel.getSymName().str()},
-                                         {"dims", std::move(dims)},
-                                         {"notes", std::move(notes)},
-                                         {"flops", cost.flops},
-                                         {"bytes", cost.bytes},
-                                         {"programs", cost.programs},
-                                         {"predicted_us", cost.microseconds},
-                                         {"bound", cost.bound}});
+    llvm::json::Object report{{"name", kernel.getSymName().str()},
+                              {"dims", std::move(dims)},
+                              {"notes", std::move(notes)},
+                              {"flops", cost.flops},
+                              {"bytes", cost.bytes},
+                              {"programs", cost.programs},
+                              {"predicted_us", cost.microseconds},
+                              {"bound", cost.bound}};
+    if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
+      report["tuned"] = tuned.str();
+    kernels.push_back(std::move(report));
   });
   return kernels;
 }

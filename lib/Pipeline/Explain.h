@@ -19,7 +19,8 @@ struct ScheduleReader {
   std::string explain(mlir::ModuleOp module) const;
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
-  /// "flops", "bytes", "programs", "predicted_us", "bound"}; the figures are at typical sizes.
+  /// "flops", "bytes", "programs", "predicted_us", "bound"}, and "tuned" where its choice was
+  /// measured; the figures are at typical sizes.
   llvm::json::Array report(mlir::ModuleOp module) const;
 };
 

@@ -5,6 +5,7 @@
 #include "Compilation.h"
 #include "Dump.h"
 #include "Explain.h"
+#include "Tuning.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -28,7 +29,7 @@ Stage lastStage(const CompileRequest &request) {
 }
 
 /// The passes that lead to a stage from the one before it.
-void addPasses(OpPassManager &manager, Stage next, const MachineModel &machine) {
+void addPasses(OpPassManager &manager, Stage next, const Backend &backend) {
   switch (next) {
   case Stage::Graph:
     manager.addPass(createCanonicalizerPass());
@@ -41,7 +42,9 @@ void addPasses(OpPassManager &manager, Stage next, const MachineModel &machine) 
     manager.addPass(gir::createGraphDistributeConcat());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    manager.addPass(createConvertGraphToSchedulePass(machine));
+    manager.addPass(createConvertGraphToSchedulePass(backend.machine()));
+    if (backend.takesMeasurements())
+      manager.addPass(createTuningPass(backend.chip()));
     return;
   case Stage::Tile:
     manager.addPass(createConvertScheduleToTile());
@@ -68,8 +71,9 @@ void reportProgram(CompileResult &result) {
   result.report["guards"] = std::move(guards);
 }
 
-/// Walks to the last stage that is wanted. False after an error.
-bool walk(Compilation &compilation) {
+/// Walks to the last stage that is wanted. False after an error. `tuned` is set where a choice of
+/// the tuning table was taken.
+bool walk(Compilation &compilation, bool &tuned) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
   std::unique_ptr<Backend> backend = Backend::forTarget(request.target, request.codeOptions);
@@ -96,12 +100,13 @@ bool walk(Compilation &compilation) {
   Stage last = lastStage(request);
   if (compilation.stage() == Stage::Graph && !request.isIR &&
       !compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
-        addPasses(manager, Stage::Graph, backend->machine());
+        addPasses(manager, Stage::Graph, *backend);
       }))
     return false;
   while (true) {
     Stage at = compilation.stage();
     if (at == Stage::Sched) {
+      tuned = isTuned(compilation.getModule());
       ScheduleReader reader{backend->machine(), backend->ceilings()};
       result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
@@ -114,7 +119,7 @@ bool walk(Compilation &compilation) {
       break;
     Stage next = Stage(int(at) + 1);
     if (!compilation.advance(next, [&](OpPassManager &manager) {
-          addPasses(manager, next, backend->machine());
+          addPasses(manager, next, *backend);
         }))
       return false;
   }
@@ -144,10 +149,21 @@ void withCompilation(const CompileRequest &request, CompileResult &result,
 void compile(const CompileRequest &request, CompileResult &result) {
   std::optional<Dump> dump = Dump::fromEnvironment(request);
   const CompileRequest &wanted = dump ? dump->request() : request;
-  withCompilation(wanted, result, [&](Compilation &compilation) {
-    walk(compilation);
+  bool tuned = false;
+  auto perform = [&](Compilation &compilation) {
+    walk(compilation, tuned);
     reportProgram(result);
-  });
+  };
+  withCompilation(wanted, result, perform);
+  if (tuned && result.outcome != Outcome::Ok) {
+    // What was measured with another assembler may be more than this one can make.
+    CompileRequest plain = wanted;
+    plain.codeOptions.tuning = false;
+    result = CompileResult();
+    withCompilation(plain, result, perform);
+    if (result.outcome == Outcome::Ok)
+      tellUnusableTuning(llvm::StringRef(wanted.target).split(':').first.str());
+  }
   if (dump)
     dump->write(result);
 }

@@ -137,6 +137,18 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
+def _tuning(target: str) -> str:
+    """The table of measurements that code for a GPU is made with; see docs/gpu.md."""
+    if not target.startswith("sm_"):
+        return ""
+    path = os.path.join(_tessera.cache_folder(), f"tuning-{target.partition(':')[0]}.txt")
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
 class Keys:
     """The cache keys of a unit."""
 
@@ -148,6 +160,7 @@ class Keys:
             _tessera.version,
             _tessera.build_id(library_path()),
             target,
+            _tuning(target),
             sorted(unit.options),
             unit.name,
             unit.source.text,

@@ -64,6 +64,7 @@ struct CodeOptions {
   unsigned optimizationLevel = 3; ///< 0 to 3, of LLVM and of NVIDIA's assembler
   bool tensorCores = true;        ///< matrix units may be used: tensor cores, a CPU's tile unit
   bool profiling = false;         ///< code says where it comes from; calls are timed
+  bool tuning = true;             ///< measured tiles and hints are taken, where there are some
 };
 
 struct CompileRequest {

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Fills the table of tiles and hints that the compiler takes in place of its cost model's choice.
+
+    tuning.py [--table FILE] FILE…
+
+FILEs are what `check.py --only tune` wrote, or …-candidates.json files. The table is tuning-CHIP.txt in the
+cache's folder ($TESSERA_CACHE, else ~/.cache/tessera); include/tessera/Support/TuningTable.h has its form.
+Lines of other kernels stay. Rows whose sizes share code share a line: the choice that is the best for all of
+them counts. The cost model's own choice stays where nothing is faster by more than noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NOISE = 0.01  # what is faster by less than this is not
+COLUMNS = ("# kernel", "tiles", "hints", "ms", "first", "measured")
+
+
+@dataclass
+class Measured:
+    """What is known of one kernel: by row, the milliseconds of each choice; the first is the model's."""
+
+    first: str
+    rows: dict[str, dict[str, float]] = field(default_factory=dict)
+    where: str = ""
+
+    def best(self) -> str:
+        """Of the choices that every row has, the one that loses least against each row's own best."""
+        tables = list(self.rows.values())
+        common = [choice for choice in tables[0] if all(choice in one for one in tables)]
+
+        def loss(choice: str) -> float:
+            return math.prod(one[choice] / min(one.values()) for one in tables) ** (1 / len(tables))
+
+        best = min(common, key=loss)
+        return self.first if loss(self.first) <= (1 + NOISE) * loss(best) else best
+
+
+def folder() -> Path:
+    """The cache's, as the runtime finds it."""
+    if given := os.environ.get("TESSERA_CACHE"):
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base) / "tessera" if base else Path.home() / ".cache/tessera"
+
+
+def collect(files: list[dict]) -> dict[str, dict[str, Measured]]:
+    """By chip and signature, later files over earlier ones; what was wrong is left out."""
+    found: dict[str, dict[str, Measured]] = {}
+    for data in sorted(files, key=lambda one: one["time"]):
+        chip = data["target"].partition(":")[0]
+        rows = data["rows"] if "rows" in data else data["steps"].get("tune", {})
+        for name, row in rows.items():
+            times = {choice: ms for choice, ms in row.get("ms", {}).items() if ms}
+            if not row["good"] or "signature" not in row or row["first"] not in times:
+                continue
+            kernels = found.setdefault(chip, {})
+            known = kernels.get(row["signature"])
+            if known is None or known.first != row["first"]:
+                known = kernels[row["signature"]] = Measured(row["first"])
+            known.rows[name] = times
+            known.where = f"{data['device']}, {data['commit']}"
+    return found
+
+
+def line(signature: str, measured: Measured) -> str:
+    """A line of the table; times are those of the row that takes longest."""
+    best = measured.best()
+    tiles, _, hints = best.partition(";")
+    sizes = "x".join(one.partition("=")[2] for one in tiles.split(","))
+    slowest = max(measured.rows.values(), key=lambda one: one[measured.first])
+    times = f"{slowest[best]:.5f}  {slowest[measured.first]:.5f}"
+    origin = f"{' and '.join(measured.rows)}, {measured.where}"
+    return f"{signature}  {sizes:16} {hints or '-':40} {times}  {origin}"
+
+
+def fill(path: Path, chip: str, kernels: dict[str, Measured]) -> None:
+    """Adds lines to a table, in place of those of the same kernels."""
+    head = f"tessera tuning 1 {chip}"
+    old = path.read_text(errors="replace").splitlines() if path.exists() else []
+    if not old or old[0].strip() != head:
+        old = []
+    kept = [one for one in old[1:] if one.split() and one.split()[0] not in {*kernels, "#"}]
+    title = f"{COLUMNS[0]:17} {COLUMNS[1]:16} {COLUMNS[2]:40} {COLUMNS[3]:8} {COLUMNS[4]:8} {COLUMNS[5]}"
+    lines = [head, title, *kept, *(line(*one) for one in kernels.items())]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text("\n".join(lines) + "\n")
+    part.replace(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--table", type=Path, help="the table to fill; default: the cache's")
+    options = parser.parse_args()
+    found = collect([json.loads(path.read_text()) for path in options.files])
+    if not found:
+        print("no candidates in these files: `check.py --only tune` measures them", file=sys.stderr)
+        return 1
+    for chip, kernels in found.items():
+        path = options.table or folder() / f"tuning-{chip}.txt"
+        fill(path, chip, kernels)
+        changed = sum(one.best() != one.first for one in kernels.values())
+        print(f"{path}: {len(kernels)} kernels, {changed} of them other than the cost model's choice")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

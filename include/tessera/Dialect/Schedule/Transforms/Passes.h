@@ -1,0 +1,32 @@
+//===- Passes.h - Passes on Schedule IR ------------------------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_SCHEDULE_TRANSFORMS_PASSES_H
+#define TESSERA_DIALECT_SCHEDULE_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+#include "tessera/Dialect/Schedule/IR/Schedule.h"
+#include "tessera/Support/TuningTable.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace tessera::sched {
+
+/// What a kernel's speed depends on besides its tiles and hints, as 16 hexadecimal digits.
+std::string signatureOf(KernelOp kernel);
+
+/// On a kernel: its tiles and hints were measured; the text says what was gained.
+inline constexpr llvm::StringLiteral kTuned = "sched.tuned";
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"
+
+/// `sched-apply-tuning` with a table at hand; lines that do not fit are handed to `tell`.
+std::unique_ptr<mlir::Pass>
+createScheduleApplyTuning(std::shared_ptr<const TuningTable> table,
+                          std::function<void(const std::string &)> tell);
+
+} // namespace tessera::sched
+
+#endif

@@ -1,0 +1,51 @@
+//===- Tuning.cpp - Measurements in the cache -----------------------------===//
+#include "Tuning.h"
+
+#include "tessera/Dialect/Schedule/Transforms/Passes.h"
+#include "tessera_rt.h"
+#include "tessera_rt/cache.h"
+
+#include <mutex>
+#include <set>
+
+namespace tessera {
+
+static std::string tablePath(const std::string &chip) {
+  std::string folder = rt::cacheFolder();
+  return folder.empty() ? "" : folder + "/tuning-" + chip + ".txt";
+}
+
+static void tellOnce(const std::string &path, const std::string &problem) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  std::string text = path + ": " + problem;
+  std::lock_guard lock(mutex);
+  if (told.insert(text).second)
+    tessera_rt_log(TESSERA_RT_LOG_WARNING, text.c_str());
+}
+
+std::unique_ptr<mlir::Pass> createTuningPass(const std::string &chip) {
+  std::string path = tablePath(chip);
+  std::vector<std::string> problems;
+  auto table = std::make_shared<const TuningTable>(TuningTable::read(path, chip, problems));
+  for (const std::string &problem : problems)
+    tellOnce(path, problem);
+  return sched::createScheduleApplyTuning(
+      table, [path](const std::string &problem) { tellOnce(path, problem); });
+}
+
+bool isTuned(mlir::ModuleOp module) {
+  return module
+      .walk([](sched::KernelOp kernel) {
+        return kernel->hasAttr(sched::kTuned) ? mlir::WalkResult::interrupt()
+                                              : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void tellUnusableTuning(const std::string &chip) {
+  tellOnce(tablePath(chip),
+           "no code could be made with measured tiles and hints; the cost model's are taken");
+}
+
+} // namespace tessera
