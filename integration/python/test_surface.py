@@ -87,6 +87,14 @@ def test_options_are_checked():
         tsr.function(numerics="sloppy")(lambda x: x)
     with pytest.raises(tsr.ArgumentError, match="'deterministic': expected a bool, found 'yes'"):
         tsr.function(deterministic="yes")(lambda x: x)
+    with pytest.raises(
+        tsr.ArgumentError, match="'optimization_level': expected 0 or 1 or 2 or 3, found 4"
+    ):
+        tsr.function(optimization_level=4)(lambda x: x)
+    with pytest.raises(tsr.ArgumentError, match="'optimization_level': expected .*, found True"):
+        tsr.function(optimization_level=True)(lambda x: x)
+    with pytest.raises(tsr.ArgumentError, match="'tensor_cores': expected a bool, found 1"):
+        tsr.function(tensor_cores=1)(lambda x: x)
     assert tsr.numerics(matmul="tf32", fast_math=False) == {"matmul": "tf32", "fast_math": "false"}
 
 

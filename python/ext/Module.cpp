@@ -225,6 +225,14 @@ static PyObject *metricsText(PyObject *, PyObject *) {
   return result;
 }
 
+static PyObject *setProfiling(PyObject *, PyObject *args) {
+  int on;
+  if (!PyArg_ParseTuple(args, "p", &on))
+    return nullptr;
+  tessera_rt_set_profiling(on);
+  Py_RETURN_NONE;
+}
+
 static PyObject *trim(PyObject *, PyObject *) {
   tessera_rt_trim();
   Py_RETURN_NONE;
@@ -255,6 +263,7 @@ static PyMethodDef moduleFunctions[] = {
     {"set_num_threads", setNumThreads, METH_VARARGS, "set_num_threads(count)"},
     {"metrics", metrics, METH_NOARGS, "the runtime's counters"},
     {"metrics_text", metricsText, METH_NOARGS, "the runtime's counters for Prometheus"},
+    {"set_profiling", setProfiling, METH_VARARGS, "set_profiling(on): whether kernels are timed"},
     {"trim", trim, METH_NOARGS, "gives cached temporary memory back"},
     {"log", log, METH_VARARGS, "log(level, text)"},
     {nullptr, nullptr, 0, nullptr}};

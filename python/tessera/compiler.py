@@ -205,6 +205,8 @@ def specialise(unit: Unit, fresh: bool = False) -> Artifact:
     The compiler alone writes the stages that TESSERA_DUMP asks for: then nothing comes from the cache.
     """
     start = time.perf_counter()
+    if ("profiling", "true") in unit.options:
+        _tessera.set_profiling(True)
     fresh = fresh or bool(os.environ.get("TESSERA_DUMP"))
     keys = Keys(unit)
     index_key = keys.index()

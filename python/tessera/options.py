@@ -1,4 +1,4 @@
-"""Options of a compilation: numerics policies and promises, as the compiler's key/value pairs."""
+"""Options of a compilation as the compiler's key/value pairs: numerics policies, promises, how code is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from .errors import ArgumentError, did_you_mean
 from .types import DType
 
-#: Each option and the values it takes; True stands for both bools, DType for any element type.
+#: Each option and the values it takes; True stands for both bools, DType for any element type. Those behind
+#: `via` are of code: what calls it must be ready for, and how it is made (C++'s TargetLoweringOptions).
 _KNOWN: dict[str, tuple] = {
     "numerics": ("default", "strict"),
     "matmul": ("default", "fp32", "tf32", "bf16"),
@@ -20,6 +21,10 @@ _KNOWN: dict[str, tuple] = {
     "alignment": ("default", "element"),  # of addresses on a GPU: 16 bytes, or one element
     "indices": ("default", "64"),  # the bits of indices on a GPU
     "strides": ("default", "any"),  # on a GPU: steps forward, or backward too
+    "optimization_level": (0, 1, 2, 3),  # of machine code
+    "tensor_cores": (True,),  # whether matrix units may be used
+    "profiling": (True,),  # code says where it comes from, and kernels are timed
+    "tuning": (True,),  # whether measured tiles and hints are taken
 }
 
 
@@ -38,8 +43,8 @@ def _text(name: str, value: Any) -> str:
         return "true" if value else "false"
     if allowed == (DType,) and isinstance(value, DType):
         return value.name
-    if isinstance(value, str) and value in allowed:
-        return value
+    if type(value) in (str, int) and allowed != (True,) and value in allowed:
+        return str(value)
     expected = {(True,): "a bool", (DType,): "an element type"}.get(allowed)
     expected = expected or " or ".join(map(repr, allowed))
     raise ArgumentError(f"option '{name}': expected {expected}, found {value!r}")
