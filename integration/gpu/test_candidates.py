@@ -43,6 +43,19 @@ def test_choices_are_read_back(group):
             assert str(candidates.read(again)[0]) == str(choice)
 
 
+def test_a_hint_that_the_model_never_gives():
+    """How far ahead loads begin stands in the code, from an edited schedule on."""
+    row = FIRST["product"]
+    text = schedule(row)
+    first, _ = candidates.read(text)
+    assert "ahead" not in first.hints
+    ahead = candidates.Choice(first.tiles, {**first.hints, "ahead": 3})
+    code = ("--target", "sm_90", "--emit", "tileir", "-o", "-")
+    assert "latency" not in tessera("-", *code, text=text)
+    loads = tessera("-", *code, text=candidates.write(text, ahead)).count("latency = 3 : i32")
+    assert loads >= 2  # of both operands, some of them in more than one loop
+
+
 def test_only_single_kernels():
     assert candidates.variants("", "memory", 6) == []
     kernel = "sched.kernel @f dims [parallel m = M tile 4] order [m] {\n}\n"

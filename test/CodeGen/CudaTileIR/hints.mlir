@@ -54,3 +54,28 @@ tile.kernel @walking(%y: !tile.view<64xi32, strides = [1]>, %n: index) grid 2 hi
   tile.store %t, %y[%i] dims [0] bounded : tensor<16xi32>, !tile.view<64xi32, strides = [1]>
   tile.return
 }
+
+// -----
+
+// Loads of a loop begin some steps ahead of their use; others have no step to be ahead of.
+// CHECK: entry @ahead(
+// CHECK: load_view_tko
+// CHECK-NOT: latency
+// CHECK: for lower_bound
+// CHECK: load_view_tko {{.*}}latency = 4 : i32
+// CHECK: store_view_tko
+// CHECK-NOT: latency
+tile.kernel @ahead(%x: !tile.view<4096xf32, strides = [1]>, %y: !tile.view<4096xf32, strides = [1]>) grid 1
+    hints {ahead = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %first = tile.load %x[%c0] dims [0] : !tile.view<4096xf32, strides = [1]> -> tensor<256xf32>
+  %sum = scf.for %i = %c1 to %c16 step %c1 iter_args(%acc = %first) -> (tensor<256xf32>) {
+    %t = tile.load %x[%i] dims [0] : !tile.view<4096xf32, strides = [1]> -> tensor<256xf32>
+    %next = tile.map add(%acc, %t) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    scf.yield %next : tensor<256xf32>
+  }
+  tile.store %sum, %y[%c0] dims [0] : tensor<256xf32>, !tile.view<4096xf32, strides = [1]>
+  tile.return
+}
