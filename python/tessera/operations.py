@@ -39,6 +39,11 @@ batch_norm cross_entropy mse_loss reshape view flatten transpose permute squeeze
 broadcast_to repeat flip roll concat stack split chunk pad tril triu gather take index_select
 scatter_add embedding one_hot sort topk iota arange full zeros ones zeros_like ones_like eye rand
 randn dropout
+add sub mul div floor_divide neg eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_not
+bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor logical_not mm vector_norm
+expand_as full_like
+absolute arccos arcsin arctan arctan2 cat clip concatenate divide fix ger greater greater_equal less
+less_equal multiply negative not_equal subtract swapaxes swapdims true_divide
 """.split()
 
 OPERATIONS = {name: Operation(name) for name in NAMES}

@@ -77,8 +77,11 @@ struct Registry {
     add("tessera.", elementwiseBuiltins());
     add("tessera.", reductionBuiltins());
     add("tessera.", shapeBuiltins());
+    add("tessera.", partBuiltins());
     add("tessera.", creationBuiltins());
     add("tessera.", linearBuiltins());
+    add("tessera.", normBuiltins());
+    add("tessera.", lossBuiltins());
     add("math.", mathBuiltins());
     add("", pythonBuiltins());
     for (const Group &group : groups) {
@@ -130,12 +133,11 @@ std::vector<std::string_view> sema::methodNames() {
 
 bool sema::isLaterOperation(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "cumsum",     "cumprod",     "einsum",  "group_norm", "batch_norm", "cross_entropy",
-      "gather",     "take",        "scatter", "scatter_add", "embedding", "index_select",
-      "one_hot",    "sort",        "argsort", "topk",       "rand",       "randn",
-      "dropout",    "conv1d",      "conv2d",  "conv3d",     "max_pool",   "avg_pool",
-      "fft",        "ifft",        "rfft",    "all_reduce", "all_gather", "reduce_scatter",
-      "norm",       "nonzero",     "unique",  "grad",       "value_and_grad", "kernel"};
+      "cumsum",   "cumprod",   "gather",         "take",        "scatter",    "scatter_add",
+      "embedding", "index_select", "sort",        "argsort",     "topk",       "rand",
+      "randn",    "dropout",   "conv1d",         "conv2d",      "conv3d",     "max_pool",
+      "avg_pool", "fft",       "ifft",           "rfft",        "all_reduce", "all_gather",
+      "reduce_scatter", "nonzero", "unique",     "grad",        "value_and_grad", "kernel"};
   return llvm::is_contained(names, name);
 }
 
@@ -173,15 +175,46 @@ static std::string_view synonym(std::string_view keyword) {
     return "keepdim";
   if (keyword == "input" || keyword == "a")
     return "x";
-  if (keyword == "other")
+  if (keyword == "other" || keyword == "vec2" || keyword == "mat2")
     return "y";
   return keyword;
+}
+
+/// Parameters that operations of other libraries have, and what to do here.
+static std::optional<std::string> foreignParameter(std::string_view keyword) {
+  if (keyword == "out")
+    return "give out= to the call of the compiled function";
+  if (keyword == "device")
+    return "tensors are made where the function runs";
+  if (keyword == "requires_grad")
+    return "gradients are not part of the language";
+  if (keyword == "inplace")
+    return "operations give new tensors";
+  return std::nullopt;
+}
+
+SourceRange Args::nameRange() const {
+  const auto *attribute = call ? call->callee->as<AttributeExpr>() : nullptr;
+  return attribute ? attribute->nameRange : call ? call->callee->range : SourceRange();
 }
 
 Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *self,
                         SourceRange selfRange, const CallExpr &call) {
   std::string name(builtin.name);
-  Args args{in, builtin, call.range, {}, {}};
+  Args args{in, builtin, call.range, {}, {}, &call};
+  args.method = self;
+  args.parts.resize(builtin.params.size());
+  auto setParts = [&](size_t index, const Expr *expr) {
+    const auto *tuple = expr ? expr->as<TupleExpr>() : nullptr;
+    const auto *list = expr ? expr->as<ListExpr>() : nullptr;
+    for (const Expr *element : tuple ? tuple->elements : list ? list->elements : ExprList())
+      args.parts[index].push_back(element->range);
+  };
+  // A method's tensor is written in front, and so it is not counted.
+  std::string signature(builtin.signature);
+  if (size_t comma = signature.find(','); self)
+    signature.erase(0, comma == signature.npos ? comma : comma + 1);
+  signature = (self ? "x." : "") + name + "(" + std::string(trim(signature)) + ")";
   args.values.resize(builtin.params.size());
   args.ranges.resize(builtin.params.size(), call.range);
   std::vector<bool> given(builtin.params.size(), false);
@@ -189,13 +222,16 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
   bool ok = true;
 
   size_t position = 0;
-  size_t positional = call.args.size() + (self != nullptr);
-  auto take = [&](const Value &value, SourceRange range) {
+  auto take = [&](const Value &value, SourceRange range, const Expr *expr) {
     ok &= !value.isError();
     if (position < builtin.params.size() && builtin.params[position].variadic) {
       if (collected.empty())
         args.ranges[position] = range;
       args.ranges[position] = args.ranges[position].to(range);
+      if (collected.empty() && value.isSequence() && call.args.size() == (self ? 1 : 2))
+        setParts(position, expr);
+      else
+        args.parts[position].push_back(range);
       collected.push_back(value);
       given[position] = true;
       return;
@@ -203,20 +239,22 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
     if (position >= builtin.params.size() || builtin.params[position].keywordOnly) {
       if (position <= builtin.params.size() && ok)
         in.error(range, "too many arguments for '" + name + "': expected " +
-                            std::to_string(position) + ", found " + std::to_string(positional))
-            .help("its signature is " + name + "(" + std::string(builtin.signature) + ")");
+                            std::to_string(position - (self != nullptr)) + ", found " +
+                            std::to_string(call.args.size()))
+            .help("its signature is " + signature);
       ok = false;
       position = builtin.params.size() + 1;
       return;
     }
     args.values[position] = value;
     args.ranges[position] = range;
+    setParts(position, expr);
     given[position++] = true;
   };
   if (self)
-    take(*self, selfRange);
+    take(*self, selfRange, nullptr);
   for (const Expr *arg : call.args)
-    take(in.eval(arg), arg->range);
+    take(in.eval(arg), arg->range, arg);
 
   for (const KeywordArg &keyword : call.keywords) {
     Value value = in.eval(keyword.value);
@@ -230,19 +268,25 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
     for (; index < builtin.params.size() && !matches(builtin.params[index].name); ++index)
       names.push_back(builtin.params[index].name);
     if (index == builtin.params.size()) {
-      in.error(keyword.nameRange,
-               "'" + name + "' has no parameter '" + std::string(keyword.name) + "'")
-          .didYouMean(closestName(keyword.name, names));
+      std::string_view near = closestName(keyword.name, names);
+      ErrorBuilder report = in.error(
+          keyword.nameRange, "'" + name + "' has no parameter '" + std::string(keyword.name) + "'");
+      if (near.empty())
+        report.help(foreignParameter(keyword.name).value_or("its signature is " + signature));
+      report.didYouMean(near);
       ok = false;
       continue;
     }
     if (given[index]) {
-      in.error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' is given twice");
+      in.error(keyword.nameRange, "parameter '" + std::string(builtin.params[index].name) +
+                                      "' is given twice")
+          .note(args.ranges[index], "the first value is here");
       ok = false;
       continue;
     }
     given[index] = true;
     args.ranges[index] = keyword.value->range;
+    setParts(index, keyword.value);
     if (builtin.params[index].variadic)
       collected = {value};
     else
@@ -257,9 +301,11 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
     } else if (!given[i] && param.otherwise) {
       args.values[i] = *param.otherwise;
     } else if (!given[i]) {
+      SourceRange close{call.range.file, call.range.end - 1, call.range.end};
       if (ok)
-        in.error(call.range, "missing argument '" + std::string(param.name) + "' of '" + name + "'")
-            .help("its signature is " + name + "(" + std::string(builtin.signature) + ")");
+        in.error(close, "missing argument '" + std::string(param.name) + "' of '" + name + "'")
+            .highlight(call.range)
+            .help("its signature is " + signature);
       ok = false;
     }
   }
@@ -294,8 +340,11 @@ std::optional<Value> Args::tensor(size_t i) {
   }
   if (value.isTensor() || value.isNumber())
     return emit().asTensor(value);
-  if (!value.isError())
-    error(i, "expected a tensor for " + quoted(*this, i) + ", found " + describe(value));
+  if (value.isError())
+    return std::nullopt;
+  // A tensor in front of a method has no parameter's name.
+  std::string what = method && i == 0 ? "'" + std::string(builtin.name) + "'" : quoted(*this, i);
+  error(i, "expected a tensor for " + what + ", found " + describe(value));
   return std::nullopt;
 }
 
@@ -332,19 +381,38 @@ std::optional<DType> Args::dtype(size_t i, DType otherwise) {
   if (value.is(Value::Str))
     if (std::optional<DType> type = dtypeByName(*value.text))
       return type;
-  error(i, "expected a type for " + quoted(*this, i) + ", found " + describe(value));
+  ErrorBuilder report =
+      error(i, "expected a type for " + quoted(*this, i) + ", found " + describe(value));
+  if (value.is(Value::Str)) {
+    std::string_view text = *value.text;
+    std::string_view near = closestName(text, languageNames("tessera"));
+    if (text.starts_with("cuda") || text == "cpu")
+      report.help("a function runs where its arguments are");
+    else if (dtypeByName(near))
+      report.help("did you mean '" + std::string(near) + "'?")
+          .fix(ranges[i], '"' + std::string(near) + '"');
+  }
   return std::nullopt;
 }
 
 std::optional<int64_t> Args::dim(size_t i, unsigned rank, bool rank0) {
-  std::optional<int64_t> dim = integer(i);
+  return dim(values[i], ranges[i], i, rank, rank0);
+}
+
+std::optional<int64_t> Args::dim(const Value &value, SourceRange at, size_t i, unsigned rank,
+                                 bool rank0) {
+  std::optional<int64_t> dim = in.toInt(value, at, quoted(*this, i));
   if (!dim)
     return std::nullopt;
   int64_t bound = std::max<int64_t>(rank, rank0);
   if (*dim >= -bound && *dim < bound)
     return *dim < 0 ? *dim + bound : *dim;
-  error(i, "dimension " + std::to_string(*dim) + " is out of range for a tensor of " +
-               std::to_string(rank) + " dimensions");
+  std::string text = "dimension " + std::to_string(*dim) + " is out of range";
+  if (bound)
+    text += ": expected " + std::to_string(-bound) + " to " + std::to_string(bound - 1);
+  else
+    text += " for a tensor without dimensions";
+  in.error(at, text);
   return std::nullopt;
 }
 
@@ -356,15 +424,13 @@ std::optional<llvm::SmallVector<int64_t>> Args::dims(size_t i, unsigned rank) {
       dims.push_back(dim);
     return dims;
   }
-  std::vector<Value> parts = whole.isSequence() ? *whole.elements : std::vector<Value>{whole};
-  for (const Value &part : parts) {
-    values[i] = part;
-    std::optional<int64_t> dim = this->dim(i, rank, true);
-    values[i] = whole;
+  std::vector<Value> given = whole.isSequence() ? *whole.elements : std::vector<Value>{whole};
+  for (size_t k = 0; k < given.size(); ++k) {
+    std::optional<int64_t> dim = this->dim(given[k], part(i, k), i, rank, true);
     if (!dim)
       return std::nullopt;
     if (llvm::is_contained(dims, *dim)) {
-      error(i, "dimension " + std::to_string(*dim) + " is named twice");
+      in.error(part(i, k), "dimension " + std::to_string(*dim) + " is named twice");
       return std::nullopt;
     }
     if (rank)
@@ -376,15 +442,27 @@ std::optional<llvm::SmallVector<int64_t>> Args::dims(size_t i, unsigned rank) {
 
 std::optional<Shape> Args::shape(size_t i) {
   const Value &value = values[i];
-  std::vector<Value> parts = value.isSequence() ? *value.elements : std::vector<Value>{value};
+  std::vector<Value> given = value.isSequence() ? *value.elements : std::vector<Value>{value};
   Shape shape;
-  for (const Value &part : parts) {
-    std::optional<SymExpr> size = in.toSize(part, ranges[i], "a size in " + quoted(*this, i));
+  for (size_t k = 0; k < given.size(); ++k) {
+    std::optional<SymExpr> size =
+        in.toSize(given[k], part(i, k), "a size in " + quoted(*this, i));
     if (!size)
       return std::nullopt;
     shape.push_back(*size);
   }
   return shape;
+}
+
+void Args::needsFloat(size_t i, const Value &found) {
+  ErrorBuilder report = error(i, "expected a floating point tensor for '" +
+                                     std::string(builtin.name) + "', found " + describe(found));
+  report.help("convert with .to(fp32)");
+  std::string type = in.spell("fp32");
+  std::string_view text = in.diagnostics.sources.text(ranges[i]);
+  bool simple = !text.empty() && text.find_first_of(" \n-+*/@<>~") == text.npos;
+  if (!type.empty() && simple)
+    report.fix(ranges[i].atEnd(), ".to(" + type + ")");
 }
 
 bool Args::checkSizes(size_t i, llvm::ArrayRef<SymExpr> sizes) {

@@ -22,12 +22,24 @@ struct Args {
   SourceRange range;
   std::vector<Value> values;
   std::vector<SourceRange> ranges;
+  /// The call as it is written; null for attributes.
+  const ast::CallExpr *call = nullptr;
+  /// Of arguments that are written as several or as a tuple: where each part is.
+  std::vector<std::vector<SourceRange>> parts = {};
 
   Value &operator[](size_t i) { return values[i]; }
   Emitter &emit() { return *in.emitter; }
   ErrorBuilder error(size_t i, std::string message) {
     return in.error(ranges[i], std::move(message));
   }
+  /// Where part `k` of argument `i` is, or else all of it.
+  SourceRange part(size_t i, size_t k) const {
+    return i < parts.size() && k < parts[i].size() ? parts[i][k] : ranges[i];
+  }
+  /// The name in front of the call's parentheses.
+  SourceRange nameRange() const;
+  bool isMethod() const { return method; }
+  bool method = false;
 
   // Arguments as what they must be; nothing after an error.
   /// A number as a rank-0 tensor, a tensor as it is; weak ones made strong.
@@ -39,10 +51,14 @@ struct Args {
   /// A dimension of a tensor of this rank, counted from the front. Where it does not matter, 0 and
   /// -1 are taken as dimensions of a tensor without any, as in PyTorch.
   std::optional<int64_t> dim(size_t i, unsigned rank, bool rank0 = false);
+  std::optional<int64_t> dim(const Value &value, SourceRange range, size_t i, unsigned rank,
+                             bool rank0 = false);
   /// Sorted dimensions; None means all.
   std::optional<llvm::SmallVector<int64_t>> dims(size_t i, unsigned rank);
   /// A shape: one size or a sequence of them.
   std::optional<Shape> shape(size_t i);
+  /// Reports that argument `i` is no floating point tensor.
+  void needsFloat(size_t i, const Value &found);
   /// Reports sizes below 0 that argument `i` gave. False if there is one.
   bool checkSizes(size_t i, llvm::ArrayRef<SymExpr> sizes);
 };
@@ -77,10 +93,16 @@ struct Builtin {
 std::vector<Builtin> elementwiseBuiltins();
 std::vector<Builtin> reductionBuiltins();
 std::vector<Builtin> shapeBuiltins();
+std::vector<Builtin> partBuiltins();
 std::vector<Builtin> creationBuiltins();
 std::vector<Builtin> linearBuiltins();
+std::vector<Builtin> normBuiltins();
+std::vector<Builtin> lossBuiltins();
 std::vector<Builtin> mathBuiltins();
 std::vector<Builtin> pythonBuiltins();
+
+/// A handler that has a file of its own.
+Value einsum(Args &args);
 
 /// By qualified name: "tessera.softmax", "math.sqrt", "range".
 const Builtin *findBuiltin(std::string_view qualified);

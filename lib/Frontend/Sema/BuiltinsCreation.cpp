@@ -70,7 +70,12 @@ static Value iota(Args &args) {
   if (shape->empty())
     return args.error(0, "'iota' needs at least one dimension");
   std::optional<int64_t> dim = args.dim(1, shape->size());
-  return dim ? args.emit().iota(*shape, *dim, *dtype) : Value::error();
+  if (!dim)
+    return Value::error();
+  Emitter &emit = args.emit();
+  // Positions are integers; other types are conversions of them.
+  return Emitter::isFloat(*dtype) ? emit.cast(emit.iota(*shape, *dim, DType::Int64), *dtype, false)
+                                  : emit.iota(*shape, *dim, *dtype);
 }
 
 /// arange(end), arange(start, end, step)
@@ -112,12 +117,19 @@ static Value arange(Args &args) {
     if (!some)
       return in.error(args.range, "the order of start and end must be known");
     if (!*some)
-      return in.error(args.range, "'arange' needs a step that leads from start to end");
+      return in.error(args.range, "'arange' needs a step that leads from start to end, found " +
+                                      std::to_string(*by) + " from " + from->str() + " to " +
+                                      to->str());
     count = length.ceilDiv(SymExpr(*by > 0 ? *by : -*by));
   }
-  // Computed in int64 or fp64 steps and rounded once.
-  DType wide = isFloat && *dtype != DType::FP64 ? DType::FP32 : *dtype;
-  Value result = emit.iota({count}, 0, wide);
+  // Computed in int64 or fp64 and rounded once. Of integers, start and step are integers.
+  if (isFloat && !Emitter::isFloat(*dtype)) {
+    start = Value::ofInt(SymExpr(int64_t(*in.toDouble(start, args.ranges[0], "'start'"))));
+    step = Value::ofInt(SymExpr(int64_t(*in.toDouble(step, args.ranges[2], "'step'"))));
+    isFloat = false;
+  }
+  Value result = emit.cast(emit.iota({count}, 0, DType::Int64),
+                           isFloat ? DType::FP64 : DType::Int64, false);
   if (!(step.isStaticNumber() && step.asDouble() == 1))
     result = emit.map(ScalarOp::Mul, {result, step});
   if (!(start.isStaticNumber() && start.asDouble() == 0))

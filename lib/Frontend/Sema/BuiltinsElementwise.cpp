@@ -6,6 +6,8 @@
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
 
+#include <cmath>
+
 using namespace tessera;
 using namespace tessera::sema;
 
@@ -23,6 +25,95 @@ static Value scalarOp(Args &args) {
                                          "' makes a tensor, which cannot be a constant")
         .help("use math for constants");
   return args.emit().map(args.builtin.op, args.values, args.ranges);
+}
+
+/// x + alpha * y, x - alpha * y
+static Value scaledSum(Args &args) {
+  if (args[2].isStaticNumber() && args[2].asDouble() == 1) {
+    args.values.pop_back();
+    args.ranges.pop_back();
+    return scalarOp(args);
+  }
+  std::optional<Value> x = args.tensor(0), y = x ? args.tensor(1) : std::nullopt;
+  if (!y)
+    return Value::error();
+  Emitter &emit = args.emit();
+  DType common = Emitter::commonType({args[0], args[1]}).dtype;
+  Value alpha = args[2];
+  if (!alpha.isNumber())
+    return args.error(2, "expected a number for 'alpha', found " + describe(alpha));
+  if (!Emitter::isFloat(common)) {
+    if (alpha.is(Value::Float))
+      return args.error(2, "expected an int for 'alpha', because the operands are integers, found " +
+                               describe(alpha));
+    if (common == DType::Bool && !alpha.is(Value::Bool))
+      return args.error(2, "expected a bool for 'alpha', because the operands are bools, found " +
+                               describe(alpha));
+    // As in PyTorch, it wraps around where the type does not hold it.
+    alpha = Value::ofTensor(emit.materialise(alpha, common, {}));
+  }
+  Value scaled = emit.map(ScalarOp::Mul, {emit.cast(*y, common, false), alpha});
+  return emit.map(args.builtin.op, {args[0], scaled}, {args.ranges[0], args.ranges[1]});
+}
+
+/// x / y, rounded down or towards zero where that is asked for.
+static Value divide(Args &args) {
+  Value mode = args[2];
+  args.values.pop_back();
+  args.ranges.pop_back();
+  if (mode.is(Value::None))
+    return scalarOp(args);
+  std::string text = mode.is(Value::Str) ? *mode.text : "";
+  if (text != "trunc" && text != "floor")
+    return args.in.error(args.range,
+                         "expected None, 'trunc' or 'floor' for 'rounding_mode', found " +
+                             describe(mode));
+  std::optional<Value> x = args.tensor(0), y = x ? args.tensor(1) : std::nullopt;
+  if (!y)
+    return Value::error();
+  Emitter &emit = args.emit();
+  if (text == "floor")
+    return emit.map(ScalarOp::FloorDiv, args.values, args.ranges);
+  if (Emitter::isFloat(Emitter::commonType(args.values).dtype))
+    return emit.map(ScalarOp::Trunc, {emit.map(ScalarOp::Div, args.values, args.ranges)});
+  // Without its remainder, x is a multiple of y.
+  Value rest = emit.map(ScalarOp::FMod, args.values, args.ranges);
+  return emit.map(ScalarOp::FloorDiv, {emit.map(ScalarOp::Sub, {args[0], rest}), args[1]});
+}
+
+static Value sign(Args &args) {
+  if (args[0].isTensor() && Emitter::dtype(args[0]) == DType::Bool)
+    return args[0];
+  return scalarOp(args);
+}
+
+/// To so many digits behind the point, or before it where that is negative.
+static Value roundTo(Args &args) {
+  std::optional<int64_t> decimals = args.integer(1);
+  if (!decimals)
+    return Value::error();
+  args.values.pop_back();
+  args.ranges.pop_back();
+  if (*decimals == 0)
+    return scalarOp(args);
+  std::optional<Value> x = args.tensor(0);
+  if (!x)
+    return Value::error();
+  if (!Emitter::isFloat(Emitter::dtype(*x)))
+    return args.error(0, "expected a floating point tensor for 'round' to decimals, found " +
+                             describe(*x));
+  Emitter &emit = args.emit();
+  Value power = number(std::pow(10.0, double(std::abs(*decimals))));
+  bool behind = *decimals > 0;
+  Value scaled = emit.map(behind ? ScalarOp::Mul : ScalarOp::Div, {*x, power});
+  return emit.map(behind ? ScalarOp::Div : ScalarOp::Mul,
+                  {emit.map(ScalarOp::Round, {scaled}), power});
+}
+
+/// x.where(condition, y)
+static Value whereMethod(Args &args) {
+  return args.emit().map(ScalarOp::Where, {args[1], args[0], args[2]},
+                         {args.ranges[1], args.ranges[0], args.ranges[2]});
 }
 
 static Value clamp(Args &args) {
@@ -87,20 +178,36 @@ static Value softplusOf(Emitter &emit, const Value &x) {
                   {emit.map(ScalarOp::Relu, {x}), emit.map(ScalarOp::Log1p, {tail})});
 }
 
+/// A floating point tensor; others are converted to fp32.
+static std::optional<Value> floating(Args &args, size_t i) {
+  std::optional<Value> x = args.tensor(i);
+  if (x && !Emitter::isFloat(Emitter::dtype(*x)))
+    x = args.emit().cast(*x, DType::FP32, false);
+  return x;
+}
+
+/// log(1 + exp(beta * x)) / beta, and x itself where beta * x is above a threshold.
 static Value softplus(Args &args) {
-  std::optional<Value> x = args.tensor(0);
-  if (!x)
+  std::optional<Value> x = floating(args, 0);
+  std::optional<double> beta = x ? args.real(1) : std::nullopt;
+  std::optional<double> threshold = beta ? args.real(2) : std::nullopt;
+  if (!threshold)
     return Value::error();
-  Value wide = Emitter::isFloat(Emitter::dtype(*x)) ? *x : args.emit().cast(*x, DType::FP32, false);
-  return softplusOf(args.emit(), wide);
+  Emitter &emit = args.emit();
+  if (*beta == 1 && *threshold == 20) // where it makes no difference
+    return softplusOf(emit, *x);
+  Value scaled = emit.map(ScalarOp::Mul, {*x, number(*beta)});
+  Value soft = emit.map(ScalarOp::Div, {softplusOf(emit, scaled), number(*beta)});
+  Value isLinear = emit.map(ScalarOp::Gt, {scaled, number(*threshold)});
+  return emit.map(ScalarOp::Where, {isLinear, *x, soft});
 }
 
 static Value mish(Args &args) {
-  Value soft = softplus(args);
-  if (soft.isError())
-    return soft;
-  return args.emit().map(ScalarOp::Mul,
-                         {args.emit().asTensor(args[0]), args.emit().map(ScalarOp::Tanh, {soft})});
+  std::optional<Value> x = floating(args, 0);
+  if (!x)
+    return Value::error();
+  Emitter &emit = args.emit();
+  return emit.map(ScalarOp::Mul, {*x, emit.map(ScalarOp::Tanh, {softplusOf(emit, *x)})});
 }
 
 /// clamp(x / 6 + 1/2, 0, 1)
@@ -146,6 +253,20 @@ static Value to(Args &args) {
   return args.emit().cast(*x, *type, true);
 }
 
+/// x.float(), x.half(), …
+static Value castTo(Args &args) {
+  static constexpr std::pair<std::string_view, DType> types[] = {
+      {"float", DType::FP32}, {"double", DType::FP64}, {"half", DType::FP16},
+      {"bfloat16", DType::BF16}, {"long", DType::Int64}, {"int", DType::Int32},
+      {"short", DType::Int16}, {"bool", DType::Bool}};
+  std::optional<Value> x = args.tensor(0);
+  if (x)
+    for (const auto &[name, type] : types)
+      if (name == args.builtin.name)
+        return args.emit().cast(*x, type, true);
+  return Value::error();
+}
+
 std::vector<Builtin> sema::elementwiseBuiltins() {
   constexpr uint8_t both = Builtin::Function | Builtin::Method;
   static constexpr std::string_view signatures[] = {"", "x", "x, y", "x, y, z"};
@@ -153,22 +274,48 @@ std::vector<Builtin> sema::elementwiseBuiltins() {
   forEachScalarOp([&](const ScalarOpInfo &info) {
     if (info.visibility != Visibility::User)
       return;
-    std::string_view signature =
-        info.op == ScalarOp::Where ? "condition, x, y" : signatures[info.arity];
-    uint8_t use = info.op == ScalarOp::Where ? uint8_t(Builtin::Function) : both;
-    table.push_back({info.name, signature, use, scalarOp, info.meaning, info.op});
+    switch (info.op) {
+    case ScalarOp::Where:
+      table.push_back(
+          {info.name, "condition, x, y", Builtin::Function, scalarOp, info.meaning, info.op});
+      break;
+    case ScalarOp::Add:
+    case ScalarOp::Sub:
+      table.push_back({info.name, "x, y, *, alpha=1", both, scaledSum, info.meaning, info.op});
+      break;
+    case ScalarOp::Div:
+      table.push_back(
+          {info.name, "x, y, *, rounding_mode=None", both, divide, info.meaning, info.op});
+      break;
+    case ScalarOp::Sign:
+      table.push_back({info.name, "x", both, sign, info.meaning, info.op});
+      break;
+    case ScalarOp::Round:
+      table.push_back({info.name, "x, *, decimals=0", both, roundTo, info.meaning, info.op});
+      break;
+    default:
+      table.push_back(
+          {info.name, signatures[info.arity], both, scalarOp, info.meaning, info.op});
+    }
   });
-  auto alias = [&](std::string_view name, ScalarOp op) {
-    const ScalarOpInfo &info = scalarOpInfo(op);
-    table.push_back({name, signatures[info.arity], both, scalarOp, info.meaning, op});
+  // Other names that PyTorch and NumPy have for them.
+  static constexpr std::pair<std::string_view, std::string_view> aliases[] = {
+      {"subtract", "sub"},   {"multiply", "mul"},    {"divide", "div"},
+      {"negative", "neg"},   {"absolute", "abs"},    {"arcsin", "asin"},
+      {"arccos", "acos"},    {"arctan", "atan"},     {"arctan2", "atan2"},
+      {"fix", "trunc"},      {"greater", "gt"},      {"greater_equal", "ge"},
+      {"less", "lt"},        {"less_equal", "le"},   {"not_equal", "ne"},
   };
-  alias("subtract", ScalarOp::Sub);
-  alias("multiply", ScalarOp::Mul);
-  alias("divide", ScalarOp::Div);
-  alias("true_divide", ScalarOp::Div);
-  alias("negative", ScalarOp::Neg);
-  alias("absolute", ScalarOp::Abs);
+  for (auto [name, other] : aliases) {
+    Builtin entry = *llvm::find_if(table, [&](const Builtin &b) { return b.name == other; });
+    entry.name = name;
+    table.push_back(entry);
+  }
+  table.push_back({"true_divide", "x, y", both, scalarOp, scalarOpInfo(ScalarOp::Div).meaning,
+                   ScalarOp::Div});
   std::vector<Builtin> more = {
+      {"where", "x, condition, y", Builtin::Method, whereMethod,
+       "x where the condition holds, else y"},
       {"logical_and", "x, y", both, logical, "both are non-zero", ScalarOp::And},
       {"logical_or", "x, y", both, logical, "one of them is non-zero", ScalarOp::Or},
       {"logical_xor", "x, y", both, logical, "just one of them is non-zero", ScalarOp::Xor},
@@ -181,7 +328,8 @@ std::vector<Builtin> sema::elementwiseBuiltins() {
        "x, times the slope where negative"},
       {"elu", "x, alpha=1.0", both, elu, "x where positive, else alpha * expm1(x)"},
       {"selu", "x", both, selu, "the self-normalising elu"},
-      {"softplus", "x", both, softplus, "log(1 + exp(x))"},
+      {"softplus", "x, beta=1, threshold=20", both, softplus,
+       "log(1 + exp(beta * x)) / beta, linear above a threshold"},
       {"mish", "x", both, mish, "x * tanh(softplus(x))"},
       {"hardsigmoid", "x", both, hardsigmoid, "x / 6 + 1/2 limited to [0, 1]"},
       {"hardswish", "x", both, hardswish, "x * hardsigmoid(x)"},
@@ -189,6 +337,9 @@ std::vector<Builtin> sema::elementwiseBuiltins() {
       {"to", "x, dtype", Builtin::Method, to, "x converted to another element type, rounded"},
       {"astype", "x, dtype", Builtin::Method, to, "as `to`"},
   };
+  for (std::string_view name :
+       {"float", "double", "half", "bfloat16", "long", "int", "short", "bool"})
+    more.push_back({name, "x", Builtin::Method, castTo, "x converted to this element type"});
   table.insert(table.end(), more.begin(), more.end());
   return table;
 }

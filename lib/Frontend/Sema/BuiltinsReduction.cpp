@@ -1,21 +1,22 @@
 //===- BuiltinsReduction.cpp - Reductions, statistics and softmax -----------------------------===//
-#include "Builtins.h"
+#include "Reductions.h"
 
 using namespace tessera;
 using namespace tessera::sema;
 
-namespace {
+//===------------------------------------------------------------------------------------------===//
+// What they have in common
+//===------------------------------------------------------------------------------------------===//
 
-/// The common part of reductions: the operand, its dimensions and `keepdim`.
-struct Reduction {
-  Value x;
-  llvm::SmallVector<int64_t> dims;
-  bool keep = false;
-};
+gir::TensorType Reduction::type() const {
+  Shape shape;
+  for (auto [i, size] : llvm::enumerate(x.shape()))
+    if (!llvm::is_contained(dims, int64_t(i)))
+      shape.push_back(size);
+  return x.type().withShape(shape);
+}
 
-} // namespace
-
-static std::optional<Reduction> reduction(Args &args, size_t dimIndex, size_t keepIndex) {
+std::optional<Reduction> sema::readReduction(Args &args, size_t dimIndex, size_t keepIndex) {
   Reduction result;
   std::optional<Value> x = args.tensor(0);
   if (!x)
@@ -30,35 +31,30 @@ static std::optional<Reduction> reduction(Args &args, size_t dimIndex, size_t ke
   return result;
 }
 
-static Value withKeptDims(Emitter &emit, mlir::Value value, const Reduction &r) {
+Value sema::withKeptDims(Emitter &emit, mlir::Value value, const Reduction &r) {
   return Value::ofTensor(r.keep ? emit.unsqueeze(value, r.dims) : value);
 }
 
-static Value reduceTo(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
-  // Nothing to reduce over: the tensor is its own result.
+Value sema::reduce(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
   if (r.dims.empty())
     return r.x;
   mlir::Value value = gir::ReduceOp::create(emit.builder, emit.loc(), op, r.x.tensor, r.dims);
   return withKeptDims(emit, value, r);
 }
 
-/// sum and prod: integers and bools are summed in int64, as in PyTorch.
-static Value sum(Args &args) {
-  std::optional<Reduction> r = reduction(args, 1, 2);
-  if (!r)
-    return Value::error();
-  DType own = Emitter::dtype(r->x);
-  std::optional<DType> type = args.dtype(3, Emitter::isFloat(own) ? own : DType::Int64);
-  if (!type)
-    return Value::error();
-  if (*type == DType::Bool)
-    return args.error(3, "sums of bools are integers");
-  r->x = args.emit().cast(r->x, *type, false);
-  return reduceTo(args.emit(), args.builtin.reduce, *r);
+Value sema::sumOver(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims, bool keep) {
+  return reduce(emit, tessera::ReduceOp::Sum, {x, llvm::SmallVector<int64_t>(dims), keep});
 }
 
-/// A reduction that has no value over nothing.
-static bool checkNotEmpty(Args &args, const Reduction &r) {
+Value sema::meanOver(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims, bool keep) {
+  Reduction r{x, llvm::SmallVector<int64_t>(dims), keep};
+  if (dims.empty())
+    return x;
+  auto op = gir::MeanOp::create(emit.builder, emit.loc(), r.type(), x.tensor, dims);
+  return withKeptDims(emit, op.getResult(), r);
+}
+
+bool sema::checkNotEmpty(Args &args, const Reduction &r) {
   for (int64_t dim : r.dims) {
     if (r.x.shape()[dim].isConstant(0)) {
       args.error(0, "'" + std::string(args.builtin.name) + "' over dimension " +
@@ -69,18 +65,49 @@ static bool checkNotEmpty(Args &args, const Reduction &r) {
   return true;
 }
 
+bool sema::requireFloat(Args &args, const Value &x) {
+  if (Emitter::isFloat(Emitter::dtype(x)))
+    return true;
+  args.needsFloat(0, x);
+  return false;
+}
+
+DType sema::accumulationType(DType type) {
+  return Emitter::isFloat(type) && type != DType::FP64 ? DType::FP32 : type;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Sums, extremes and tests
+//===------------------------------------------------------------------------------------------===//
+
+/// sum and prod: integers and bools are summed in int64, as in PyTorch.
+static Value sum(Args &args) {
+  std::optional<Reduction> r = readReduction(args, 1, 2);
+  if (!r)
+    return Value::error();
+  DType own = Emitter::dtype(r->x);
+  std::optional<DType> type = args.dtype(3, Emitter::isFloat(own) ? own : DType::Int64);
+  if (!type)
+    return Value::error();
+  r->x = args.emit().cast(r->x, *type, false);
+  tessera::ReduceOp op = args.builtin.reduce;
+  if (*type == DType::Bool)
+    op = op == tessera::ReduceOp::Sum ? tessera::ReduceOp::Any : tessera::ReduceOp::All;
+  return reduce(args.emit(), op, *r);
+}
+
 static Value extreme(Args &args) {
-  std::optional<Reduction> r = reduction(args, 1, 2);
+  std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r || !checkNotEmpty(args, *r))
     return Value::error();
-  return reduceTo(args.emit(), args.builtin.reduce, *r);
+  return reduce(args.emit(), args.builtin.reduce, *r);
 }
 
 /// The index of the first element equal to the extreme; nan counts as extreme.
 static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
   Reduction kept = r;
   kept.keep = true;
-  Value best = reduceTo(emit, op, kept);
+  Value best = reduce(emit, op, kept);
   Value hit = emit.map(ScalarOp::Eq, {r.x, best});
   if (Emitter::isFloat(Emitter::dtype(r.x)))
     hit = emit.map(ScalarOp::Or, {hit, emit.map(ScalarOp::IsNan, {r.x})});
@@ -90,7 +117,7 @@ static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction
   Value position = emit.iota(r.x.shape(), dim, DType::Int64);
   Reduction first = r;
   first.x = emit.map(ScalarOp::Where, {hit, position, Value::ofInt(r.x.shape()[dim])});
-  return reduceTo(emit, tessera::ReduceOp::Min, first);
+  return reduce(emit, tessera::ReduceOp::Min, first);
 }
 
 /// max and min: of all elements; (values, indices) along a dimension; of two tensors.
@@ -103,11 +130,12 @@ static Value maxOrMin(Args &args) {
   bool all = args[1].is(Value::None);
   if (args[1].isSequence())
     return args.error(1, "'" + std::string(args.builtin.name) + "' takes one dimension")
-        .help(isMax ? "use amax for several" : "use amin for several");
-  std::optional<Reduction> r = reduction(args, 1, 2);
+        .help(isMax ? "use amax for several" : "use amin for several")
+        .fix(args.nameRange(), isMax ? "amax" : "amin");
+  std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r || !checkNotEmpty(args, *r))
     return Value::error();
-  Value values = reduceTo(emit, args.builtin.reduce, *r);
+  Value values = reduce(emit, args.builtin.reduce, *r);
   if (all)
     return values;
   return Value::ofTuple({values, indexOfExtreme(emit, args.builtin.reduce, *r)});
@@ -115,7 +143,7 @@ static Value maxOrMin(Args &args) {
 
 static Value argExtreme(Args &args) {
   Emitter &emit = args.emit();
-  std::optional<Reduction> r = reduction(args, 1, 2);
+  std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r || !checkNotEmpty(args, *r))
     return Value::error();
   if (args[1].is(Value::None) && r->x.rank() != 1) {
@@ -128,33 +156,21 @@ static Value argExtreme(Args &args) {
 }
 
 static Value anyOrAll(Args &args) {
-  std::optional<Reduction> r = reduction(args, 1, 2);
+  std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r)
     return Value::error();
+  // Of uint8 it is uint8, as in PyTorch, which had no bool once.
+  DType result = Emitter::dtype(r->x) == DType::UInt8 ? DType::UInt8 : DType::Bool;
   r->x = args.emit().cast(r->x, DType::Bool, false);
-  return reduceTo(args.emit(), args.builtin.reduce, *r);
+  return args.emit().cast(reduce(args.emit(), args.builtin.reduce, *r), result, false);
 }
 
-/// Statistics are defined for floating point numbers.
-static bool requireFloat(Args &args, const Value &x) {
-  if (Emitter::isFloat(Emitter::dtype(x)))
-    return true;
-  args.error(0, "expected a floating point tensor for '" + std::string(args.builtin.name) +
-                    "', found " + describe(x))
-      .help("convert with .to(fp32)");
-  return false;
-}
-
-static gir::TensorType reducedType(const Reduction &r) {
-  Shape shape;
-  for (auto [i, size] : llvm::enumerate(r.x.shape()))
-    if (!llvm::is_contained(r.dims, int64_t(i)))
-      shape.push_back(size);
-  return r.x.type().withShape(shape);
-}
+//===------------------------------------------------------------------------------------------===//
+// Statistics and softmax
+//===------------------------------------------------------------------------------------------===//
 
 static Value mean(Args &args) {
-  std::optional<Reduction> r = reduction(args, 1, 2);
+  std::optional<Reduction> r = readReduction(args, 1, 2);
   std::optional<DType> type;
   if (r)
     type = args.dtype(3, Emitter::dtype(r->x));
@@ -163,16 +179,18 @@ static Value mean(Args &args) {
   r->x = args.emit().cast(r->x, *type, false);
   if (!requireFloat(args, r->x))
     return Value::error();
-  if (r->dims.empty())
-    return r->x;
-  Emitter &emit = args.emit();
-  auto op = gir::MeanOp::create(emit.builder, emit.loc(), reducedType(*r), r->x.tensor, r->dims);
-  return withKeptDims(emit, op.getResult(), *r);
+  return meanOver(args.emit(), r->x, r->dims, r->keep);
 }
 
 static Value variance(Args &args) {
-  // PyTorch's old form: var(x, unbiased) and var(x, dim, unbiased).
-  std::optional<Reduction> r = reduction(args, 1, 3);
+  // PyTorch's old forms: var(x, unbiased) and var(x, dim, unbiased).
+  if (args[1].is(Value::Bool)) {
+    args[2] = args[1];
+    args[1] = Value::none();
+  }
+  if (args[2].is(Value::None))
+    args[2] = Value::ofInt(SymExpr(1));
+  std::optional<Reduction> r = readReduction(args, 1, 3);
   std::optional<double> correction = args.real(2);
   if (!r || !correction || !requireFloat(args, r->x))
     return Value::error();
@@ -183,7 +201,7 @@ static Value variance(Args &args) {
     correction = *unbiased;
   }
   Emitter &emit = args.emit();
-  auto op = gir::VarOp::create(emit.builder, emit.loc(), reducedType(*r), r->x.tensor, r->dims,
+  auto op = gir::VarOp::create(emit.builder, emit.loc(), r->type(), r->x.tensor, r->dims,
                                llvm::APFloat(*correction));
   return withKeptDims(emit, op.getResult(), *r);
 }
@@ -194,58 +212,56 @@ static Value standardDeviation(Args &args) {
 }
 
 static Value logsumexp(Args &args) {
-  std::optional<Reduction> r = reduction(args, 1, 2);
-  if (!r || !requireFloat(args, r->x))
+  std::optional<Reduction> r = readReduction(args, 1, 2);
+  if (!r)
     return Value::error();
+  if (!Emitter::isFloat(Emitter::dtype(r->x)))
+    r->x = args.emit().cast(r->x, DType::FP32, false);
   if (r->dims.empty())
     return r->x;
   Emitter &emit = args.emit();
   auto op =
-      gir::LogSumExpOp::create(emit.builder, emit.loc(), reducedType(*r), r->x.tensor, r->dims);
+      gir::LogSumExpOp::create(emit.builder, emit.loc(), r->type(), r->x.tensor, r->dims);
   return withKeptDims(emit, op.getResult(), *r);
 }
 
-/// The operand of a softmax: floating point, of at least one dimension.
-static std::optional<Value> softmaxOperand(Args &args, size_t dtypeIndex) {
+/// softmax and log_softmax; a tensor without dimensions is one element.
+template <typename MakeOp> static Value softmaxOf(Args &args, size_t dtypeIndex, MakeOp make) {
   std::optional<Value> x = args.tensor(0);
   if (!x)
-    return std::nullopt;
+    return Value::error();
   std::optional<DType> type = args.dtype(dtypeIndex, Emitter::dtype(*x));
-  if (!type)
-    return std::nullopt;
-  x = args.emit().cast(*x, *type, false);
+  std::optional<int64_t> dim = type ? args.dim(1, x->rank(), true) : std::nullopt;
+  if (!dim)
+    return Value::error();
+  Emitter &emit = args.emit();
+  x = emit.cast(*x, *type, false);
   if (!requireFloat(args, *x))
-    return std::nullopt;
-  if (x->rank() == 0)
-    x = Value::ofTensor(args.emit().reshape(x->tensor, {SymExpr(1)}));
-  return x;
+    return Value::error();
+  Shape shape(x->shape());
+  if (shape.empty())
+    x = Value::ofTensor(emit.reshape(x->tensor, {SymExpr(1)}));
+  return Value::ofTensor(emit.reshape(make(*x, *dim), shape));
 }
 
 static Value softmax(Args &args) {
-  std::optional<Value> x = softmaxOperand(args, 3);
   std::optional<bool> safe = args.boolean(2);
-  if (!x || !safe)
+  if (!safe)
     return Value::error();
-  std::optional<int64_t> dim = args.dim(1, x->rank());
-  if (!dim)
-    return Value::error();
-  Emitter &emit = args.emit();
-  return Value::ofTensor(gir::SoftmaxOp::create(emit.builder, emit.loc(), x->type(), x->tensor,
-                                                uint64_t(*dim), *safe)
-                             .getResult());
+  return softmaxOf(args, 3, [&](const Value &x, int64_t dim) {
+    Emitter &emit = args.emit();
+    return gir::SoftmaxOp::create(emit.builder, emit.loc(), x.type(), x.tensor, uint64_t(dim),
+                                  *safe)
+        .getResult();
+  });
 }
 
 static Value logSoftmax(Args &args) {
-  std::optional<Value> x = softmaxOperand(args, 2);
-  if (!x)
-    return Value::error();
-  std::optional<int64_t> dim = args.dim(1, x->rank());
-  if (!dim)
-    return Value::error();
-  Emitter &emit = args.emit();
-  return Value::ofTensor(
-      gir::LogSoftmaxOp::create(emit.builder, emit.loc(), x->type(), x->tensor, uint64_t(*dim))
-          .getResult());
+  return softmaxOf(args, 2, [&](const Value &x, int64_t dim) {
+    Emitter &emit = args.emit();
+    return gir::LogSoftmaxOp::create(emit.builder, emit.loc(), x.type(), x.tensor, uint64_t(dim))
+        .getResult();
+  });
 }
 
 std::vector<Builtin> sema::reductionBuiltins() {
