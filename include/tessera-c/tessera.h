@@ -237,6 +237,19 @@ typedef struct tessera_diagnostic {
 TESSERA_API uint64_t tessera_result_diagnostic_count(const tessera_result *result);
 TESSERA_API tessera_diagnostic tessera_result_diagnostic(const tessera_result *result,
                                                          uint64_t index);
+/// A suggestion of a diagnostic: these characters replaced by a text. An empty range inserts, an
+/// empty text removes. Since ABI 1.3.
+typedef struct tessera_fixit {
+  int32_t line;
+  int32_t column;
+  int32_t end_line;
+  int32_t end_column; ///< one past the last
+  const char *file;
+  const char *replacement;
+} tessera_fixit;
+TESSERA_API uint64_t tessera_result_fixit_count(const tessera_result *result, uint64_t diagnostic);
+TESSERA_API tessera_fixit tessera_result_fixit(const tessera_result *result, uint64_t diagnostic,
+                                               uint64_t index);
 /// All diagnostics as clang would print them, with or without colour.
 TESSERA_API const char *tessera_result_text(const tessera_result *result, int32_t colour);
 /// @}

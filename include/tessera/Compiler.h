@@ -96,10 +96,17 @@ struct KernelReport {
 
 class Compilation {
 public:
+  /// A text that a diagnostic suggests in place of these characters; they may be none.
+  struct FixIt {
+    std::string file, replacement;
+    int line, column, endLine, endColumn;
+  };
   struct Diagnostic {
     tessera_severity severity;
     std::string file, message;
     int line, column; ///< from 1; 0: no place
+    int endLine, endColumn; ///< one past the last character
+    std::vector<FixIt> fixIts;
   };
 
   explicit Compilation(tessera_result *result, bool profiling = false)
@@ -114,7 +121,14 @@ public:
     for (uint64_t i = 0, n = tessera_result_diagnostic_count(result.get()); i < n; ++i) {
       tessera_diagnostic one = tessera_result_diagnostic(result.get(), i);
       all.push_back({static_cast<tessera_severity>(one.severity), one.file ? one.file : "",
-                     one.message ? one.message : "", one.line, one.column});
+                     one.message ? one.message : "", one.line, one.column, one.end_line,
+                     one.end_column, {}});
+      for (uint64_t j = 0, m = tessera_result_fixit_count(result.get(), i); j < m; ++j) {
+        tessera_fixit fix = tessera_result_fixit(result.get(), i, j);
+        all.back().fixIts.push_back({fix.file ? fix.file : "",
+                                     fix.replacement ? fix.replacement : "", fix.line, fix.column,
+                                     fix.end_line, fix.end_column});
+      }
     }
     return all;
   }

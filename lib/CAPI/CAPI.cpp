@@ -156,6 +156,16 @@ tessera_diagnostic tessera_result_diagnostic(const tessera_result *result, uint6
   return index < result->diagnostics.size() ? result->diagnostics[index] : tessera_diagnostic{};
 }
 
+uint64_t tessera_result_fixit_count(const tessera_result *result, uint64_t diagnostic) {
+  return diagnostic < result->fixits.size() ? result->fixits[diagnostic].size() : 0;
+}
+
+tessera_fixit tessera_result_fixit(const tessera_result *result, uint64_t diagnostic,
+                                   uint64_t index) {
+  return index < tessera_result_fixit_count(result, diagnostic) ? result->fixits[diagnostic][index]
+                                                                : tessera_fixit{};
+}
+
 const char *tessera_result_text(const tessera_result *result, int32_t colour) {
   return result->text[colour != 0].c_str();
 }

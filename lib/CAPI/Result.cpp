@@ -37,6 +37,15 @@ void tessera_result::addDiagnostic(const Diagnostic &diagnostic) {
   }
   flat.message = strings.emplace_back(diagnostic.message).c_str();
   diagnostics.push_back(flat);
+  std::vector<tessera_fixit> &suggested = fixits.emplace_back();
+  for (const FixIt &fix : diagnostic.fixIts) {
+    LineColumn begin = sources.lineColumn(fix.range);
+    LineColumn end = sources.lineColumn(fix.range.atEnd());
+    suggested.push_back({int32_t(begin.line), int32_t(begin.column), int32_t(end.line),
+                         int32_t(end.column),
+                         strings.emplace_back(sources.buffer(fix.range.file).name()).c_str(),
+                         strings.emplace_back(fix.replacement).c_str()});
+  }
   for (const Diagnostic &note : diagnostic.notes)
     addDiagnostic(note);
 }

@@ -30,6 +30,7 @@ struct tessera_result {
   std::map<std::string, std::string, std::less<>> stages;
   std::string report;
   std::vector<tessera_diagnostic> diagnostics;
+  std::vector<std::vector<tessera_fixit>> fixits; // of each diagnostic
   std::deque<std::string> strings; // of the diagnostics and of the kernels
   std::vector<tessera_kernel_report> kernels;
   std::deque<std::vector<tessera_kernel_dim>> kernelDims;

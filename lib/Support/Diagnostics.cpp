@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 using namespace tessera;
 
@@ -105,6 +106,23 @@ Diagnostic &Diagnostic::didYouMean(std::string_view name) {
   return *this;
 }
 
+Diagnostic &Diagnostic::fix(SourceRange where, std::string replacement) {
+  if (where.isValid())
+    fixIts.push_back({where, std::move(replacement)});
+  return *this;
+}
+
+bool Diagnostics::hasErrorAt(SourceRange range) const {
+  return std::any_of(kept.begin(), kept.end(), [&](const Diagnostic &diagnostic) {
+    return diagnostic.severity == Severity::Error && diagnostic.range == range;
+  });
+}
+
+Diagnostic &Diagnostics::repeated(SourceRange range) {
+  dropped.emplace(Severity::Error, range, "");
+  return *dropped;
+}
+
 Diagnostic &Diagnostics::add(Severity severity, SourceRange range, std::string message) {
   if (severity == Severity::Error && ++errors > errorLimit) {
     dropped.emplace(severity, range, std::move(message));
@@ -124,6 +142,20 @@ Diagnostic &Diagnostics::warning(SourceRange range, std::string message) {
 void Diagnostics::rewind(Checkpoint checkpoint) {
   kept.erase(kept.begin() + checkpoint.kept, kept.end());
   errors = checkpoint.errors;
+}
+
+std::vector<Diagnostic> Diagnostics::take(Checkpoint checkpoint) {
+  std::vector<Diagnostic> taken(std::make_move_iterator(kept.begin() + checkpoint.kept),
+                                std::make_move_iterator(kept.end()));
+  rewind(checkpoint);
+  return taken;
+}
+
+void Diagnostics::restore(std::vector<Diagnostic> taken) {
+  for (Diagnostic &diagnostic : taken) {
+    errors += diagnostic.severity == Severity::Error;
+    kept.push_back(std::move(diagnostic));
+  }
 }
 
 void Diagnostics::clear() {

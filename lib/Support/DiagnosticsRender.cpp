@@ -161,13 +161,38 @@ private:
     style("\033[1;32m", marks);
     out += '\n';
 
-    for (const FixIt &fix : diagnostic.fixIts) {
-      if (fix.range != diagnostic.range)
-        continue;
-      out += gutter + " | " + std::string(left.size() + caretColumn, ' ');
-      style("\033[32m", fix.replacement);
+    std::string fixes = suggestions(diagnostic, buffer, cells);
+    if (!fixes.empty()) {
+      out += gutter + " | " + std::string(left.size(), ' ');
+      style("\033[32m", fixes);
       out += '\n';
     }
+  }
+
+  /// The texts that the diagnostic suggests for its line, each below the place where it belongs.
+  static std::string suggestions(const Diagnostic &diagnostic, const SourceBuffer &buffer,
+                                 const std::vector<Cell> &cells) {
+    auto [begin, end] = buffer.lineExtent(diagnostic.range.begin);
+    std::vector<FixIt> fixes;
+    for (const FixIt &fix : diagnostic.fixIts)
+      if (fix.range.file == diagnostic.range.file && fix.range.begin >= begin &&
+          fix.range.begin <= end && !fix.replacement.empty())
+        fixes.push_back(fix);
+    std::sort(fixes.begin(), fixes.end(), [](const FixIt &a, const FixIt &b) {
+      return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
+    });
+    std::string line;
+    for (const FixIt &fix : fixes) {
+      size_t column = 0;
+      for (const Cell &cell : cells)
+        column += cell.offset < fix.range.begin ? cell.width : 0;
+      if (!line.empty() && column <= line.size())
+        column = line.size() + 1;
+      line.append(column - line.size(), ' ');
+      for (char c : fix.replacement.substr(0, fix.replacement.find('\n')))
+        line += uint8_t(c) < 0x20 ? '?' : c;
+    }
+    return line;
   }
 
   /// Control characters and stray bytes of a source must not reach a terminal.

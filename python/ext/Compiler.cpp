@@ -36,6 +36,8 @@ struct Library {
   X(result_guarded)                                                                                \
   X(result_diagnostic_count)                                                                       \
   X(result_diagnostic)                                                                             \
+  X(result_fixit_count)                                                                            \
+  X(result_fixit)                                                                                  \
   X(result_text)                                                                                   \
   X(result_output_count)                                                                           \
   X(result_output)                                                                                 \
@@ -191,14 +193,30 @@ static PyObject *decoded(const char *utf8) {
   return PyUnicode_DecodeUTF8(view.data(), static_cast<Py_ssize_t>(view.size()), "replace");
 }
 
+static PyObject *fixitsOf(const tessera_result *result, uint64_t diagnostic) {
+  Ref list(PyList_New(0));
+  for (uint64_t i = 0; list && i < library.result_fixit_count(result, diagnostic); ++i) {
+    tessera_fixit fix = library.result_fixit(result, diagnostic, i);
+    Ref file(decoded(fix.file)), replacement(decoded(fix.replacement));
+    Ref item(file && replacement
+                 ? Py_BuildValue("(OiiiiO)", file.get(), fix.line, fix.column, fix.end_line,
+                                 fix.end_column, replacement.get())
+                 : nullptr);
+    if (!item || PyList_Append(list.get(), item.get()) != 0)
+      return nullptr;
+  }
+  return list.release();
+}
+
 static PyObject *diagnosticsOf(const tessera_result *result) {
   Ref list(PyList_New(0));
   for (uint64_t i = 0; list && i < library.result_diagnostic_count(result); ++i) {
     tessera_diagnostic d = library.result_diagnostic(result, i);
-    Ref file(decoded(d.file)), message(decoded(d.message));
-    Ref item(file && message ? Py_BuildValue("(iOiiiiO)", d.severity, file.get(), d.line, d.column,
-                                             d.end_line, d.end_column, message.get())
-                             : nullptr);
+    Ref file(decoded(d.file)), message(decoded(d.message)), fixits(fixitsOf(result, i));
+    Ref item(file && message && fixits
+                 ? Py_BuildValue("(iOiiiiOO)", d.severity, file.get(), d.line, d.column, d.end_line,
+                                 d.end_column, message.get(), fixits.get())
+                 : nullptr);
     if (!item || PyList_Append(list.get(), item.get()) != 0)
       return nullptr;
   }

@@ -66,23 +66,40 @@ void appendJson(std::string &out, std::string_view text) {
   out += '"';
 }
 
-std::string jsonOf(const tessera_diagnostic &diagnostic) {
-  static const char *const severities[] = {"error", "warning", "note", "remark"};
-  std::string out = "{\"severity\": ";
-  appendJson(out, severities[diagnostic.severity & 3]);
-  out += ", \"file\": ";
-  if (diagnostic.file)
-    appendJson(out, diagnostic.file);
+/// Where a diagnostic or a suggestion is.
+template <typename T>
+void appendPlace(std::string &out, const T &one) {
+  out += "\"file\": ";
+  if (one.file)
+    appendJson(out, one.file);
   else
     out += "null";
   char place[160];
   std::snprintf(place, sizeof place,
-                ", \"line\": %d, \"column\": %d, \"end_line\": %d, \"end_column\": %d",
-                diagnostic.line, diagnostic.column, diagnostic.end_line, diagnostic.end_column);
+                ", \"line\": %d, \"column\": %d, \"end_line\": %d, \"end_column\": %d", one.line,
+                one.column, one.end_line, one.end_column);
   out += place;
+}
+
+std::string jsonOf(const tessera_result *result, uint64_t index) {
+  static const char *const severities[] = {"error", "warning", "note", "remark"};
+  tessera_diagnostic diagnostic = tessera_result_diagnostic(result, index);
+  std::string out = "{\"severity\": ";
+  appendJson(out, severities[diagnostic.severity & 3]);
+  out += ", ";
+  appendPlace(out, diagnostic);
   out += ", \"message\": ";
   appendJson(out, diagnostic.message ? diagnostic.message : "");
-  return out;
+  out += ", \"fixits\": [";
+  for (uint64_t i = 0, n = tessera_result_fixit_count(result, index); i < n; ++i) {
+    tessera_fixit fix = tessera_result_fixit(result, index, i);
+    out += i ? ", {" : "{";
+    appendPlace(out, fix);
+    out += ", \"replacement\": ";
+    appendJson(out, fix.replacement);
+    out += "}";
+  }
+  return out + "]";
 }
 
 /// An array of diagnostics, each with the notes that belong to it.
@@ -97,13 +114,13 @@ std::string jsonDiagnostics(const tessera_result *result) {
   for (uint64_t i = 0, n = tessera_result_diagnostic_count(result); i < n; ++i) {
     tessera_diagnostic diagnostic = tessera_result_diagnostic(result, i);
     if (diagnostic.severity == TESSERA_NOTE && open) {
-      out += (hasNotes ? ", " : "") + jsonOf(diagnostic) + "}";
+      out += (hasNotes ? ", " : "") + jsonOf(result, i) + "}";
       hasNotes = true;
       continue;
     }
     bool first = !open && out.size() == 1;
     close();
-    out += (first ? "" : ",\n ") + jsonOf(diagnostic) + ", \"notes\": [";
+    out += (first ? "" : ",\n ") + jsonOf(result, i) + ", \"notes\": [";
     open = true;
   }
   close();

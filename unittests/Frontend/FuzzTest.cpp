@@ -36,7 +36,8 @@ std::vector<std::string> loadCorpus() {
   };
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
-  for (const auto &entry : std::filesystem::directory_iterator(TESSERA_FRONTEND_CORPUS, ignored))
+  for (const auto &entry :
+       std::filesystem::recursive_directory_iterator(TESSERA_FRONTEND_CORPUS, ignored))
     if (entry.path().extension() == ".py" || entry.path().extension() == ".tsr")
       files.push_back(entry.path());
   std::sort(files.begin(), files.end());
@@ -44,7 +45,12 @@ std::vector<std::string> loadCorpus() {
     std::ifstream in(file);
     std::stringstream text;
     text << in.rdbuf();
-    corpus.push_back(text.str().substr(0, 4000));
+    // The programs of a corpus file, or all of another one.
+    std::string rest = text.str();
+    for (size_t end = 0; end != std::string::npos; rest.erase(0, end)) {
+      end = rest.find("\n#--- ", 1);
+      corpus.push_back(rest.substr(0, std::min<size_t>(end, 4000)));
+    }
   }
   return corpus;
 }

@@ -120,7 +120,7 @@ TEST(Lexer, FormatStrings) {
 TEST(Lexer, Operators) {
   EXPECT_EQ(lex("a**=b//c->d:=e!=f<<=g@h"), "a **= b // c -> d := e != f <<= g @ h NL");
   EXPECT_EQ(lexErrors("a ? b"), "unexpected '?'");
-  EXPECT_EQ(lexErrors("!a"), "unexpected '!'; did you mean 'not'?");
+  EXPECT_EQ(lexErrors("!a"), "'!' is not an operator; write 'not', or '~' for a tensor");
 }
 
 TEST(Lexer, Characters) {
@@ -133,7 +133,8 @@ TEST(Lexer, Characters) {
 }
 
 TEST(Lexer, Brackets) {
-  EXPECT_EQ(lexErrors("f(a]"), "closing ']' does not match opening '('|'(' was never closed");
+  EXPECT_EQ(lexErrors("f(a]"), "closing ']' does not match opening '('");
+  EXPECT_EQ(lexErrors("f('a\nb)"), "unterminated string|unmatched ')'");
   EXPECT_EQ(lexErrors("a)"), "unmatched ')'");
   std::string errors;
   EXPECT_EQ(lex("x = f(a,\nreturn x\n", &errors), "x = f ( a , ERR NL return x NL");

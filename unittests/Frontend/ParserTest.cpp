@@ -152,7 +152,22 @@ TEST(Parser, Errors) {
   EXPECT_EQ(parseErrors("def f(a=1, b): pass"),
             "1:12 parameter 'b' without a default follows one with a default\n");
   EXPECT_EQ(parseErrors("f(a=1, b)"), "1:8 positional argument follows a keyword argument\n");
-  EXPECT_EQ(parseErrors("return 1 2"), "1:10 expected end of line, found '2'\n");
+  EXPECT_EQ(parseErrors("return 1 2"), "1:10 expected an operator or the end of the line, found '2'\n");
+  EXPECT_EQ(parseErrors("f(a b)"), "1:5 expected ',' or ')' to close the call's '(', found 'b'\n");
+  EXPECT_EQ(parseErrors("a && b"), "1:3 '&&' is not an operator; write '&' for tensors, 'and' for "
+                                   "what is known when compiling\n");
+  EXPECT_EQ(parseErrors("a++"), "1:2 '++' is not an operator; write '+= 1'\n");
+  EXPECT_EQ(parseErrors("a--b"), "");
+  EXPECT_EQ(parseErrors("lambda = 3"), "1:1 'lambda' is a keyword and cannot be a name\n");
+  EXPECT_EQ(parseErrors("in = 3"), "1:1 'in' is a keyword and cannot be a name\n");
+  EXPECT_EQ(parseErrors("break"), "1:1 'break' outside a loop\n");
+  EXPECT_EQ(parseErrors("for i in x:\n  def f():\n    continue\n"),
+            "3:5 'continue' outside a loop\n");
+  EXPECT_EQ(parseErrors("while x:\n  break\n"), "");
+  EXPECT_EQ(parseErrors("if x:\n  y\nelse if z:\n  y\nif z:\n  x\n"),
+            "3:1 'else if' is written 'elif'\n");
+  EXPECT_EQ(parseErrors("def f(x) => y: pass"),
+            "1:10 what a function returns is written behind '->'\n");
   EXPECT_EQ(parseErrors("x."), "1:3 expected a name after '.', found end of line\n");
   EXPECT_EQ(parseErrors("x[]"), "1:3 expected an index, found ']'\n");
   EXPECT_EQ(parseErrors("else:\n  x\n"),
@@ -165,7 +180,7 @@ TEST(Parser, RecoversAndReportsSeveral) {
   EXPECT_EQ(parse("def f(x):\n  a = = 1\n  b = 2\n  c = (3 4)\n  return b +\nz = 1\n", &errors),
             "(def f [x] {(= a <error>); (= b 2); (= c 3); (return (+ b <error>))})\n(= z 1)\n");
   EXPECT_EQ(errors, "2:7 expected an expression, found '='\n"
-                    "4:10 expected ')' to close '(', found '4'\n"
+                    "4:10 expected ',' or ')' to close '(', found '4'\n"
                     "5:13 expected an expression, found end of line\n");
 }
 

@@ -107,6 +107,8 @@ public:
   Diagnostic &highlight(SourceRange other);
   /// Adds ", did you mean 'NAME'?" and a replacement of the range, if `name` is not empty.
   Diagnostic &didYouMean(std::string_view name);
+  /// Suggests a replacement; an empty range inserts, an empty text removes.
+  Diagnostic &fix(SourceRange where, std::string replacement);
 };
 
 struct RenderOptions {
@@ -126,6 +128,12 @@ public:
   bool hasErrors() const { return errors != 0; }
   size_t errorCount() const { return errors; }
   const std::deque<Diagnostic> &all() const { return kept; }
+  /// The error or warning that was kept last, to which more can be added; null where there is none.
+  Diagnostic *last() { return kept.empty() ? nullptr : &kept.back(); }
+  /// Whether an error at just this place was kept already.
+  bool hasErrorAt(SourceRange range) const;
+  /// A diagnostic that nobody will see, for a message that repeats an earlier one.
+  Diagnostic &repeated(SourceRange range);
   void clear();
 
   /// A point to which `rewind` returns: what was reported since then is forgotten.
@@ -135,6 +143,9 @@ public:
   };
   Checkpoint checkpoint() const { return {kept.size(), errors}; }
   void rewind(Checkpoint checkpoint);
+  /// Rewinds, and gives what is forgotten; `restore` reports it again.
+  std::vector<Diagnostic> take(Checkpoint checkpoint);
+  void restore(std::vector<Diagnostic> taken);
 
   std::string render(const RenderOptions &options = {}) const;
   std::string renderJson() const;

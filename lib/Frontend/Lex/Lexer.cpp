@@ -227,6 +227,7 @@ bool Lexer::lexLineStart(Token &result) {
   if ((deeper != deeperByCharacters || same != sameByCharacters) && !inconsistentTabsReported) {
     inconsistentTabsReported = true;
     diagnostics.error(rangeFrom(lineBegin), "inconsistent use of tabs and spaces in indentation");
+    return false;
   }
   if (deeper) {
     if (indents.size() >= 100) {
@@ -400,30 +401,34 @@ Token Lexer::lexUnknownCharacter() {
   return result;
 }
 
-void Lexer::closeBracket(char close, uint32_t offset) {
+bool Lexer::closeBracket(char close, uint32_t offset) {
   char open = close == ')' ? '(' : close == ']' ? '[' : '{';
   SourceRange here{file, offset, offset + 1};
   if (brackets.empty()) {
-    diagnostics.error(here, std::string("unmatched '") + close + "'");
-    return;
+    diagnostics.error(here, std::string("unmatched '") + close + "'").fix(here, "");
+    return false;
   }
   Bracket last = brackets.back();
   if (last.open != open) {
+    char wanted = last.open == '(' ? ')' : last.open == '[' ? ']' : '}';
     diagnostics
         .error(here, std::string("closing '") + close + "' does not match opening '" + last.open +
                          "'")
+        .fix(here, std::string(1, wanted))
         .note({file, last.offset, last.offset + 1}, std::string("'") + last.open + "' is here");
-    // Close as far as the matching bracket, if there is one.
-    size_t search = std::min<size_t>(brackets.size(), 64);
+    // Close as far as the matching bracket; without one, the last is what was meant.
+    size_t search = std::min<size_t>(brackets.size(), 64), closed = 1;
     for (size_t i = 1; i <= search; ++i) {
       if (brackets[brackets.size() - i].open == open) {
-        brackets.resize(brackets.size() - i);
+        closed = i;
         break;
       }
     }
-    return;
+    brackets.resize(brackets.size() - closed);
+    return false;
   }
   brackets.pop_back();
+  return true;
 }
 
 Token Lexer::lexPunctuation() {
@@ -435,8 +440,8 @@ Token Lexer::lexPunctuation() {
     char c = spelling[0];                                                                          \
     if (c == '(' || c == '[' || c == '{')                                                          \
       brackets.push_back({c, begin});                                                              \
-    else if (c == ')' || c == ']' || c == '}')                                                     \
-      closeBracket(c, begin);                                                                      \
+    else if ((c == ')' || c == ']' || c == '}') && !closeBracket(c, begin))                        \
+      return token(Tok::Error, begin);                                                             \
     return token(Tok::name, begin);                                                                \
   }
   TESSERA_PUNCTUATION(X)
@@ -444,7 +449,8 @@ Token Lexer::lexPunctuation() {
   if (peek() == '!') {
     ++position;
     Token result = token(Tok::Error, begin);
-    diagnostics.error(result.range, "unexpected '!'").didYouMean("not");
+    diagnostics.error(result.range, "'!' is not an operator; write 'not', or '~' for a tensor")
+        .fix(result.range, "not ");
     return result;
   }
   if (peek() == '$' || peek() == '?' || peek() == '`') {

@@ -147,6 +147,8 @@ Token Lexer::lexString(uint32_t begin, std::string_view prefix) {
     return token(kind, begin);
   Token result = token(Tok::Error, begin);
   anyTokenOnLine = true;
+  // What it swallowed may have closed them.
+  brackets.clear();
   diagnostics.error({file, begin, open + (triple ? 3 : 1)},
                     triple ? "unterminated triple-quoted string" : "unterminated string");
   return result;

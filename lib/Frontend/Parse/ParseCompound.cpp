@@ -2,6 +2,7 @@
 #include "ParserImpl.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace tessera;
 using namespace tessera::ast;
@@ -42,12 +43,19 @@ Stmt *Parser::parseFunction(const std::vector<Expr *> &decorators, bool isAsync)
   std::vector<Param> params;
   if (expect(Tok::LParen, " after the function's name")) {
     parseParams(params, Tok::RParen);
-    expect(Tok::RParen, " after the parameters");
+    expectClose(Tok::RParen, " after the parameters");
   }
   node->params = arena.copy(params);
   if (accept(Tok::Arrow))
     node->returns = parseExpressionList();
+  if (at(Tok::Equal) && following.is(Tok::Greater)) {
+    SourceRange arrow = current.range.to(following.range);
+    if (Diagnostic *report = fail(arrow, "what a function returns is written behind '->'"))
+      report->fix(arrow, "->");
+  }
+  unsigned outer = std::exchange(loops, 0);
   node->body = parseBlock("the function's head");
+  loops = outer;
   node->range = begin.to(previous);
   return node;
 }
@@ -91,7 +99,9 @@ void Parser::parseParams(std::vector<Param> &params, Tok close) {
     size_t checked = std::min<size_t>(params.size(), 256);
     for (size_t i = 0; i < checked; ++i) {
       if (params[i].name == param.name) {
-        fail(param.nameRange, "duplicate parameter '" + std::string(param.name) + "'");
+        if (Diagnostic *report =
+                fail(param.nameRange, "duplicate parameter '" + std::string(param.name) + "'"))
+          report->note(params[i].nameRange, "the first one is here");
         return;
       }
     }
@@ -150,7 +160,9 @@ Stmt *Parser::parseFor() {
     node->iterable = parseExpressionList();
   else
     node->iterable = errorExpr();
+  ++loops;
   node->body = parseBlock("the loop's head");
+  --loops;
   if (accept(Tok::kw_else))
     node->orElse = parseBlock("'else'");
   node->range = begin.to(previous);
@@ -161,14 +173,25 @@ Stmt *Parser::parseIf() {
   SourceRange begin = current.range;
   auto *node = stmt<IfStmt>(begin);
   std::vector<IfBranch> branches;
-  do {
+  bool more = true;
+  while (more) {
     bool first = advance().is(Tok::kw_if);
     Expr *condition = parseExpression();
-    if (at(Tok::Equal))
-      fail(current.range, "'=' assigns; write '==' to compare");
+    if (at(Tok::Equal)) {
+      SourceRange equal = current.range;
+      if (Diagnostic *report = fail(equal, "'=' assigns; write '==' to compare"))
+        report->fix(equal, "==");
+    }
     Block body = parseBlock(first ? "the 'if' condition" : "the 'elif' condition");
     branches.push_back({condition, body});
-  } while (at(Tok::kw_elif));
+    more = at(Tok::kw_elif);
+    if (at(Tok::kw_else) && following.is(Tok::kw_if)) {
+      SourceRange words = current.range.to(following.range);
+      diagnostics.error(words, "'else if' is written 'elif'").fix(words, "elif");
+      advance();
+      more = true;
+    }
+  }
   if (accept(Tok::kw_else))
     node->orElse = parseBlock("'else'");
   node->branches = arena.copy(branches);
@@ -188,7 +211,9 @@ Stmt *Parser::parseWhile() {
   SourceRange begin = advance().range;
   std::vector<Stmt *> body;
   parseExpression();
+  ++loops;
   append(body, parseBlock("the loop's head"));
+  --loops;
   if (accept(Tok::kw_else))
     append(body, parseBlock("'else'"));
   return unsupportedStmt(begin, "a 'while' loop",

@@ -195,13 +195,16 @@ Expr *Parser::parseComparison() {
     return first;
   std::vector<Expr *> operands = {first};
   std::vector<CompareOp> ops;
+  std::vector<SourceRange> opRanges;
   do {
     ops.push_back(op);
+    opRanges.push_back(previous);
     operands.push_back(parseBinary(0));
   } while (acceptCompareOp(op));
   auto *node = expr<CompareExpr>(first->range.to(operands.back()->range));
   node->operands = arena.copy(operands);
   node->ops = arena.copy(ops);
+  node->opRanges = arena.copy(opRanges);
   over(node, node->operands);
   return node;
 }
@@ -248,6 +251,32 @@ static std::optional<BinaryInfo> binaryInfo(Tok kind) {
   }
 }
 
+/// Operators of other languages: `&&`, `||`, `++`, `--`. False after an error.
+bool Parser::checkRepeated(BinaryOp op, SourceRange first) {
+  SourceRange both = first.to(current.range);
+  Diagnostic *report = nullptr;
+  if (op == BinaryOp::And || op == BinaryOp::Or) {
+    bool isAnd = op == BinaryOp::And;
+    report = fail(both, isAnd ? "'&&' is not an operator; write '&' for tensors, 'and' for what is "
+                                "known when compiling"
+                              : "'||' is not an operator; write '|' for tensors, 'or' for what is "
+                                "known when compiling");
+    if (report)
+      report->fix(both, isAnd ? "&" : "|");
+    return false;
+  }
+  bool steps = (op == BinaryOp::Add || op == BinaryOp::Sub) &&
+               following.isAny(Tok::Newline, Tok::Semicolon, Tok::RParen);
+  if (!steps)
+    return true;
+  bool isAdd = op == BinaryOp::Add;
+  report = fail(both, isAdd ? "'++' is not an operator; write '+= 1'"
+                            : "'--' is not an operator; write '-= 1'");
+  if (report)
+    report->fix(both, isAdd ? " += 1" : " -= 1");
+  return false;
+}
+
 /// Left-associative operators of at least `minPrecedence`, by precedence climbing.
 Expr *Parser::parseBinary(unsigned minPrecedence) {
   Expr *left = parseUnary();
@@ -255,6 +284,8 @@ Expr *Parser::parseBinary(unsigned minPrecedence) {
     if (info->precedence < minPrecedence)
       break;
     SourceRange opRange = advance().range;
+    if (repeats(opRange) && !checkRepeated(info->op, opRange))
+      return left;
     Expr *right = parseBinary(info->precedence + 1);
     auto *node = expr<BinaryExpr>(left->range.to(right->range));
     node->op = info->op;

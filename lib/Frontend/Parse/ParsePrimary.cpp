@@ -78,9 +78,15 @@ Expr *Parser::parseAtom() {
     return parseList();
   case Tok::LBrace:
     return parseBraces();
-  default:
-    failExpected("an expression");
+  default: {
+    std::string_view word = lexer.text(current.range);
+    bool keyword = !word.empty() && word[0] >= 'a' && word[0] <= 'z';
+    if (keyword && following.is(Tok::Equal))
+      fail(range, "'" + std::string(word) + "' is a keyword and cannot be a name");
+    else
+      failExpected("an expression");
     return errorExpr();
+  }
   }
 }
 
@@ -137,10 +143,11 @@ Expr *Parser::parseParenthesised() {
   if (atComprehension()) {
     Expr *node = parseComprehension(open, "a generator expression");
     expect(Tok::RParen, "");
+    node->range = open.to(previous);
     return node;
   }
   if (!at(Tok::Comma)) {
-    expect(Tok::RParen, " to close '('");
+    expectClose(Tok::RParen, " to close '('");
     // The range includes the parentheses, so that a message about `(a + b)` shows all of it.
     first->range = open.to(previous);
     return first;
@@ -151,7 +158,7 @@ Expr *Parser::parseParenthesised() {
       break;
     elements.push_back(parseStarredOrExpression());
   }
-  expect(Tok::RParen, " to close '('");
+  expectClose(Tok::RParen, " to close '('");
   auto *node = expr<TupleExpr>(open.to(previous));
   node->elements = arena.copy(elements);
   over(node, node->elements);
@@ -166,12 +173,13 @@ Expr *Parser::parseList() {
     if (atComprehension()) {
       Expr *node = parseComprehension(open, "a list comprehension");
       expect(Tok::RSquare, "");
+      node->range = open.to(previous);
       return node;
     }
     if (!accept(Tok::Comma))
       break;
   }
-  expect(Tok::RSquare, " to close '['");
+  expectClose(Tok::RSquare, " to close '['");
   auto *node = expr<ListExpr>(open.to(previous));
   node->elements = arena.copy(elements);
   over(node, node->elements);
@@ -196,12 +204,13 @@ Expr *Parser::parseBraces() {
     if (atComprehension()) {
       Expr *node = parseComprehension(open, dict ? "a dict comprehension" : "a set comprehension");
       expect(Tok::RBrace, "");
+      node->range = open.to(previous);
       return node;
     }
     if (!accept(Tok::Comma))
       break;
   }
-  expect(Tok::RBrace, " to close '{'");
+  expectClose(Tok::RBrace, " to close '{'");
   return unsupportedExpr(open.to(previous), dict ? "a dict" : "a set", "use a tuple or names");
 }
 
@@ -209,6 +218,10 @@ Expr *Parser::parseLambda() {
   DepthScope scope(*this);
   if (!scope)
     return errorExpr();
+  if (following.is(Tok::Equal)) {
+    fail(current.range, "'lambda' is a keyword and cannot be a name");
+    return errorExpr();
+  }
   SourceRange begin = advance().range;
   std::vector<Param> params;
   parseParams(params, Tok::Colon);
@@ -263,7 +276,7 @@ Expr *Parser::parseCall(Expr *callee) {
     if (!accept(Tok::Comma))
       break;
   }
-  expect(Tok::RParen, " to close the call's '('");
+  expectClose(Tok::RParen, " to close the call's '('");
   auto *node = expr<CallExpr>(callee->range.to(previous));
   node->callee = callee;
   node->args = arena.copy(args);
@@ -287,7 +300,7 @@ Expr *Parser::parseSubscript(Expr *base) {
       break;
     tuple = true;
   }
-  expect(Tok::RSquare, " to close the subscript's '['");
+  expectClose(Tok::RSquare, " to close the subscript's '['");
   auto *node = expr<SubscriptExpr>(base->range.to(previous));
   node->base = base;
   node->indices = arena.copy(indices);

@@ -40,12 +40,33 @@ std::string Parser::describeCurrent() const {
   return std::string(tokenName(current.kind));
 }
 
-void Parser::fail(SourceRange range, std::string message) {
+Diagnostic *Parser::fail(SourceRange range, std::string message) {
+  Diagnostic *report = nullptr;
   if (!failed && !at(Tok::Error))
-    diagnostics.error(range, std::move(message));
+    report = &diagnostics.error(range, std::move(message));
   failed = true;
+  // Skipping may meet errors of the lexer: diagnostics do not move when others follow.
   while (!current.isAny(Tok::Newline, Tok::EndOfFile))
     advance();
+  return report;
+}
+
+bool Parser::atOperand() const {
+  return current.isAny(Tok::Identifier, Tok::Integer, Tok::Float, Tok::String, Tok::kw_True,
+                       Tok::kw_False, Tok::kw_None, Tok::LParen, Tok::Ellipsis);
+}
+
+bool Parser::expectClose(Tok kind, std::string_view where) {
+  if (accept(kind))
+    return true;
+  bool comma = atOperand() && !failed;
+  SourceRange behind = previous.atEnd();
+  std::string what = std::string(comma ? "',' or " : "") + std::string(tokenName(kind));
+  if (Diagnostic *report = fail(current.range, "expected " + what + std::string(where) +
+                                                   ", found " + describeCurrent());
+      report && comma)
+    report->fix(behind, ",");
+  return false;
 }
 
 void Parser::failExpected(std::string_view what) {
@@ -181,7 +202,7 @@ void Parser::parseSimpleLine(std::vector<Stmt *> &out) {
     }
   } while (accept(Tok::Semicolon));
   if (!current.isAny(Tok::Newline, Tok::EndOfFile))
-    failExpected("end of line");
+    failExpected(atOperand() ? "an operator or the end of the line" : "the end of the line");
   bool lineFailed = failed;
   accept(Tok::Newline);
   // The block below a line that could not be read is read for further errors.
@@ -199,11 +220,12 @@ Stmt *Parser::parseSimple() {
     advance();
     return stmt<PassStmt>(begin);
   case Tok::kw_break:
-    advance();
-    return stmt<BreakStmt>(begin);
-  case Tok::kw_continue:
-    advance();
-    return stmt<ContinueStmt>(begin);
+  case Tok::kw_continue: {
+    bool isBreak = advance().is(Tok::kw_break);
+    if (!loops)
+      diagnostics.error(begin, isBreak ? "'break' outside a loop" : "'continue' outside a loop");
+    return isBreak ? static_cast<Stmt *>(stmt<BreakStmt>(begin)) : stmt<ContinueStmt>(begin);
+  }
   case Tok::kw_return: {
     advance();
     auto *node = stmt<ReturnStmt>(begin);
@@ -388,7 +410,12 @@ bool Parser::checkTarget(const Expr *target, bool declaration) {
     what = "an expression";
     break;
   }
-  fail(target->range, "cannot assign to " + what + "; did you mean '=='?");
+  bool assigns = lexer.text(previous) == "=";
+  SourceRange equal = previous;
+  Diagnostic *report = fail(target->range, "cannot assign to " + what +
+                                               (assigns ? "; did you mean '=='?" : ""));
+  if (report && assigns)
+    report->fix(equal, "==");
   return false;
 }
 

@@ -38,8 +38,17 @@ private:
   Token advance();
   bool accept(Tok kind);
   bool expect(Tok kind, std::string_view where);
-  void fail(SourceRange range, std::string message);
+  /// Reports an error and skips the line. What it gives can be added to; null where the message
+  /// would not be the line's first.
+  Diagnostic *fail(SourceRange range, std::string message);
   void failExpected(std::string_view what);
+  /// Expects the closing bracket of a list; where an element follows, a comma is missing.
+  bool expectClose(Tok kind, std::string_view where);
+  bool atOperand() const;
+  /// Whether `current` repeats the token before it without a blank, as in `&&`.
+  bool repeats(SourceRange before) const {
+    return current.range.begin == before.end && lexer.text(current.range) == lexer.text(before);
+  }
   std::string describeCurrent() const;
 
   // Statements.
@@ -86,6 +95,7 @@ private:
   ast::Expr *parseComparison();
   bool acceptCompareOp(ast::CompareOp &op);
   ast::Expr *parseBinary(unsigned minPrecedence);
+  bool checkRepeated(ast::BinaryOp op, SourceRange first);
   ast::Expr *parseUnary();
   ast::Expr *parsePower();
   ast::Expr *parsePostfix();
@@ -137,6 +147,7 @@ private:
   Token following;
   SourceRange previous;
   unsigned depth = 0;
+  unsigned loops = 0;
   bool failed = false;
 };
 

@@ -32,16 +32,28 @@ static bool readDim(Interpreter &in, const Expr *expr, bool last,
     tensor.dims.push_back(dim);
     return true;
   }
+  // A name that means nothing else is a size's, without its quotes.
+  const auto *bare = expr->as<NameExpr>();
+  Diagnostics::Checkpoint checkpoint = in.diagnostics.checkpoint();
   Value value = in.eval(expr);
+  if (value.isError() && bare && in.diagnostics.errorCount() != checkpoint.errors) {
+    std::string name(bare->name);
+    in.diagnostics.rewind(checkpoint);
+    in.error(expr->range, "unknown name '" + name + "' in 'Tensor[...]'")
+        .help("names of sizes are written in quotes")
+        .fix(expr->range, '"' + name + '"');
+  }
   if (value.isError())
     return false;
   if (value.is(Value::DType) && last) {
     tensor.dtype = value.dtype;
+    tensor.dtypeRange = expr->range;
     return true;
   }
   if (value.is(Value::Builtin) && last) {
     if (std::optional<DType> type = dtypeByName(value.builtin->name)) {
       tensor.dtype = type;
+      tensor.dtypeRange = expr->range;
       return true;
     }
   }
@@ -67,8 +79,12 @@ static bool readDim(Interpreter &in, const Expr *expr, bool last,
       return true;
     }
   }
-  in.error(expr->range, "expected a name, a size or, at the end, a type in 'Tensor[...]', found " +
-                            describe(value));
+  ErrorBuilder report = in.error(expr->range, "expected a name, a size or, at the end, a type in "
+                                              "'Tensor[...]', found " + describe(value));
+  if (value.is(Value::DType))
+    report.help("the type comes last");
+  else if (value.is(Value::Str))
+    report.help("a name has letters, digits and '_'");
   return false;
 }
 
@@ -80,13 +96,34 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
     return AnnotationKind::Tuple;
   const auto *subscript = annotation->as<SubscriptExpr>();
   const Expr *head = subscript ? subscript->base : annotation;
+  const auto *call = annotation->as<CallExpr>();
+  if (call)
+    head = call->callee;
   if (!head->is<NameExpr>() && !head->is<AttributeExpr>())
     return AnnotationKind::Other;
   // A name that is not known here may be meant for other readers of the annotation.
   Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
   Value value = eval(head);
-  if (value.isError())
+  if (value.isError()) {
     diagnostics.rewind(checkpoint);
+    const auto *name = head->as<NameExpr>();
+    static constexpr std::string_view known[] = {"Tensor"};
+    if (name && name->name != "Tensor" && name->name.size() > 4 &&
+        !closestName(name->name, known).empty()) {
+      error(head->range, "unknown name '" + std::string(name->name) + "'").didYouMean("Tensor");
+      return AnnotationKind::Error;
+    }
+  }
+  if (call && value.is(Value::TensorType)) {
+    SourceRange behind{call->range.file, head->range.end, call->range.end};
+    std::string text(diagnostics.sources.text(behind));
+    ErrorBuilder report = error(annotation->range, "the sizes of a tensor stand in brackets");
+    if (text.size() > 2 && text.front() == '(' && text.back() == ')')
+      report.help("write Tensor[...]").fix(behind, "[" + text.substr(1, text.size() - 2) + "]");
+    return AnnotationKind::Error;
+  }
+  if (call)
+    return AnnotationKind::Other;
   if (value.is(Value::Builtin) && !value.elements) {
     std::string_view name = value.builtin->name;
     return name == "int"     ? AnnotationKind::Int
@@ -126,14 +163,14 @@ static bool matchRank(Interpreter &in, const Interpreter::TensorAnnotation &tens
   size_t named = tensor.dims.size() - rest;
   if (rest ? rank >= named : rank == named)
     return true;
-  in.error(range, "expected " + std::string(rest ? "at least " : "") + std::to_string(named) +
-                      " dimensions for " + std::string(what) + ", found " + std::to_string(rank))
+  in.error(range, "expected " + std::string(rest ? "at least " : "") + counted(named, "dimension") +
+                      " for " + std::string(what) + ", found " + std::to_string(rank))
       .note(tensor.range, "promised here");
   return false;
 }
 
 bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, SourceRange range,
-                                  std::string_view what) {
+                                  std::string_view what, const Expr *written) {
   // `X | None`
   if (const auto *either = annotation->as<BinaryExpr>(); either && either->op == BinaryOp::Or) {
     bool optional = either->right->is<NoneExpr>() || either->left->is<NoneExpr>();
@@ -172,10 +209,13 @@ bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, So
     if (!value.isSequence() || value.elements->size() != parts.size())
       return wrong("a tuple of " + std::to_string(parts.size()));
     bool ok = true;
-    for (size_t i = 0; i < parts.size(); ++i)
+    const auto *tuple = written ? written->as<TupleExpr>() : nullptr;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Expr *element = tuple && i < tuple->elements.size() ? tuple->elements[i] : nullptr;
       if (!(*value.elements)[i].isError())
-        ok &= checkAnnotation(parts[i], (*value.elements)[i], range,
-                              "element " + std::to_string(i) + " of " + std::string(what));
+        ok &= checkAnnotation(parts[i], (*value.elements)[i], element ? element->range : range,
+                              "element " + std::to_string(i) + " of " + std::string(what), element);
+    }
     return ok;
   }
   case AnnotationKind::Tensor:
@@ -183,13 +223,19 @@ bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, So
   }
   if (!value.isTensor())
     return wrong("a tensor");
+  if (weak && !tensor.anyShape && !tensor.dims.empty())
+    return wrong("a tensor");
   if (tensor.dtype && Emitter::dtype(value) != *tensor.dtype) {
     std::string found(dtypeName(Emitter::dtype(value)));
-    error(range, "expected element type " + std::string(dtypeName(*tensor.dtype)) + " for " +
-                     std::string(what) + ", found " + found)
-        .help("annotations check and never convert: use .to(" +
-              std::string(dtypeName(*tensor.dtype)) + ")")
-        .note(annotation->range, "promised here");
+    std::string type(diagnostics.sources.text(tensor.dtypeRange));
+    ErrorBuilder report =
+        error(range, "expected element type " + std::string(dtypeName(*tensor.dtype)) + " for " +
+                         std::string(what) + ", found " + found);
+    report.help("annotations check and never convert: use .to(" +
+                std::string(dtypeName(*tensor.dtype)) + ")");
+    if (std::string text = written ? textOf(written, true) : ""; !text.empty())
+      report.fix(range, text + ".to(" + type + ")");
+    report.note(tensor.dtypeRange, "promised here");
     return false;
   }
   if (tensor.anyShape)

@@ -43,13 +43,20 @@ static bool checkNumber(Args &args, size_t i) {
   ErrorBuilder report = args.error(i, "expected a number for 'math." +
                                           std::string(args.builtin.name) + "', found " +
                                           describe(value));
-  if (value.isTensor() && findBuiltin("tessera." + std::string(args.builtin.name)))
-    report.help("use tsr." + std::string(args.builtin.name));
+  std::string name(args.builtin.name);
+  if (value.isTensor() && findBuiltin("tessera." + name)) {
+    report.help("use " + args.in.usual(name));
+    if (std::string spelled = args.in.spell(name); !spelled.empty() && args.call)
+      report.fix(args.call->callee->range, spelled);
+  }
   return false;
 }
 
 static Value domainError(Args &args) {
-  return args.in.error(args.range, "the value is outside the domain of 'math." +
+  std::string value = args[0].isStaticNumber() && args.values.size() == 1
+                          ? floatText(args[0].asDouble())
+                          : "the value";
+  return args.in.error(args.range, value + " is outside the domain of 'math." +
                                        std::string(args.builtin.name) + "'");
 }
 
@@ -229,12 +236,14 @@ static Value range(Args &args) {
     return args.in.error(args.range, "'range' takes 1 to 3 ints, found " +
                                          std::to_string(given.size()));
   std::vector<int64_t> numbers;
-  for (const Value &part : given) {
-    if (part.isTensor())
-      return args.error(0, "a range needs bounds that are known when the function is compiled, "
-                           "found " + describe(part))
+  for (size_t k = 0; k < given.size(); ++k) {
+    const Value &part = given[k];
+    if (part.isTensor() && !part.division.isValid())
+      return args.in
+          .error(args.part(0, k), "a range needs bounds that are known when the function is "
+                                  "compiled, found " + describe(part))
           .help("use operations on whole tensors");
-    std::optional<int64_t> number = args.in.toInt(part, args.ranges[0], "a bound of 'range'");
+    std::optional<int64_t> number = args.in.toInt(part, args.part(0, k), "a bound of 'range'");
     if (!number)
       return Value::error();
     numbers.push_back(*number);
@@ -244,7 +253,7 @@ static Value range(Args &args) {
   if (numbers.size() == 2)
     numbers.push_back(1);
   if (numbers[2] == 0)
-    return args.error(0, "the step of a range must not be 0");
+    return args.in.error(args.part(0, 2), "the step of a range must not be 0");
   std::vector<Value> parts;
   for (int64_t number : numbers)
     parts.push_back(Value::ofInt(SymExpr(number)));
@@ -314,7 +323,7 @@ static Value toFloat(Args &args) {
 }
 
 static Value toBool(Args &args) {
-  std::optional<bool> truth = args.in.truth(args[0], args.ranges[0]);
+  std::optional<bool> truth = args.in.truth(args[0], args.ranges[0], "'bool'");
   return truth ? Value::ofBool(*truth) : Value::error();
 }
 
@@ -335,6 +344,16 @@ static Value absolute(Args &args) {
   return args.error(0, "expected a number or a tensor for 'abs', found " + describe(x));
 }
 
+/// An error: Python's function was given tensors, for which `ours` is meant.
+static Value ofTensors(Args &args, std::string_view ours) {
+  ErrorBuilder report = args.error(0, "Python's '" + std::string(args.builtin.name) +
+                                          "' does not take tensors");
+  report.help("use " + args.in.usual(ours));
+  if (std::string spelled = args.in.spell(ours); !spelled.empty())
+    report.fix(args.nameRange(), spelled);
+  return report;
+}
+
 /// Python's min and max of numbers; of sizes they stay expressions.
 static Value minOrMax(Args &args) {
   bool isMax = args.builtin.name == "max";
@@ -343,17 +362,13 @@ static Value minOrMax(Args &args) {
     return args.in.error(args.range, "'" + std::string(args.builtin.name) +
                                          "' needs at least one value");
   if (items.size() == 1 && items[0].isTensor())
-    return args.error(0, "Python's '" + std::string(args.builtin.name) +
-                             "' does not take a tensor")
-        .help(isMax ? "use tsr.max or x.max()" : "use tsr.min or x.min()");
+    return ofTensors(args, isMax ? "max" : "min");
   Value best = items[0];
   for (const Value &item : items) {
     if (item.isError())
       return item;
     if (item.isTensor() && !item.weak)
-      return args.error(0, "Python's '" + std::string(args.builtin.name) +
-                               "' does not take tensors")
-          .help(isMax ? "use tsr.maximum" : "use tsr.minimum");
+      return ofTensors(args, isMax ? "maximum" : "minimum");
     if (!item.isNumber() && !item.isTensor())
       return args.error(0, "expected numbers, found " + describe(item));
   }
@@ -417,7 +432,7 @@ Value Interpreter::multiply(const Value &left, const Value &right, SourceRange r
   ast::ErrorExpr place{};
   place.kind = ast::ExprKind::Error;
   place.range = range;
-  return binary(ast::BinaryOp::Mul, left, right, &place, &place, range);
+  return binary(ast::BinaryOp::Mul, left, right, &place, &place, range, {});
 }
 
 std::vector<Builtin> sema::pythonBuiltins() {

@@ -31,28 +31,46 @@ Value Interpreter::call(const Value &callee, const CallExpr &call) {
     if (name == "bool")
       if (const sema::Builtin *builtin = findBuiltin("bool"))
         return callBuiltin(*this, *builtin, nullptr, call.callee->range, call);
-    return error(call.callee->range, "a type is not a function").help("write x.to(" + name + ")");
+    std::string type = textOf(call.callee);
+    std::string operand = call.args.size() == 1 && call.keywords.empty()
+                              ? textOf(call.args[0], /*asOperand=*/true)
+                              : "";
+    ErrorBuilder report = error(call.callee->range, "a type is not a function");
+    report.help("write " + (operand.empty() ? "x" : operand) + ".to(" + name + ")");
+    if (!operand.empty() && !type.empty())
+      report.fix(call.range, operand + ".to(" + type + ")");
+    return report;
   }
   case Value::Object: {
     std::string last = callee.text->substr(callee.text->rfind('.') + 1);
     bool ours = findBuiltin("tessera." + last);
-    return error(call.callee->range, "'" + *callee.text + "' is not a @tsr.function")
-        .help(ours ? "use tsr." + last : "decorate it with @tsr.function");
+    ErrorBuilder report =
+        error(call.callee->range, "'" + *callee.text + "' is not a @tsr.function");
+    report.help(ours ? "use " + usual(last) : "decorate it with @tsr.function");
+    if (std::string spelled = ours ? spell(last) : ""; !spelled.empty())
+      report.fix(call.callee->range, spelled);
+    return report;
   }
   case Value::TensorType:
     return error(call.callee->range, "'Tensor' is for annotations")
         .help("make tensors with tsr.zeros, tsr.full, tsr.iota");
   default:
-    return error(call.callee->range, "expected a function to call, found " + describe(callee));
+    return notCallable(callee, call);
   }
 }
 
-bool Interpreter::checkFunction(const UserFunction &function) {
+bool Interpreter::checkFunction(const UserFunction &function, SourceRange callSite) {
   auto [it, isNew] = checked.try_emplace(&function, true);
   if (isNew) {
-    size_t errors = diagnostics.errorCount();
+    size_t before = diagnostics.all().size(), errors = diagnostics.errorCount();
     reportUnsupported(*function.def, diagnostics);
     it->second = diagnostics.errorCount() == errors;
+    Frame callee;
+    callee.function = &function;
+    callee.callSite = callSite;
+    callee.caller = frame;
+    if (callSite.isValid() && diagnostics.all().size() != before)
+      ErrorBuilder::noteCalls(*diagnostics.last(), &callee);
   }
   return it->second;
 }
@@ -79,7 +97,7 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
     if (!fits) {
       if (ok)
         error(arg->range, "too many arguments in the call of '" + function.name + "': expected " +
-                              std::to_string(position) + ", found " +
+                              std::to_string(position - (self != nullptr)) + ", found " +
                               std::to_string(call.args.size()))
             .note(def.nameRange, "'" + function.name + "' is defined here");
       ok = false;
@@ -98,6 +116,16 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
       if (def.params[index].name == keyword.name)
         break;
     }
+    if (index < def.params.size() && def.params[index].kind == ParamKind::PositionalOnly) {
+      SourceRange name{keyword.nameRange.file, keyword.nameRange.begin,
+                       keyword.value->range.begin};
+      error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' of '" +
+                                   function.name + "' is given by position only")
+          .fix(name, "")
+          .note(def.params[index].nameRange, "the parameter is here");
+      ok = false;
+      continue;
+    }
     if (index == def.params.size()) {
       error(keyword.nameRange, "'" + function.name + "' has no parameter '" +
                                    std::string(keyword.name) + "'")
@@ -107,7 +135,8 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
       continue;
     }
     if (given[index]) {
-      error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' is given twice");
+      error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' is given twice")
+          .note(ranges[index], "the first value is here");
       ok = false;
     }
     values[index] = value;
@@ -123,7 +152,7 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
         .note(def.params[i].nameRange, "the parameter is here");
     ok = false;
   }
-  if (!ok || !checkFunction(function))
+  if (!ok || !checkFunction(function, call.range))
     return Value::error();
 
   unsigned depth = 0;
@@ -143,20 +172,22 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
       values[i] = eval(def.params[i].defaultValue);
       ranges[i] = def.params[i].defaultValue->range;
     }
-    bindParam(def.params[i], values[i], ranges[i]);
+    ok &= bindParam(def.params[i], values[i], ranges[i]);
   }
-  runBody();
+  // Arguments that break their promises would break the body too.
+  if (ok)
+    runBody();
   frame = callee.caller;
-  return callee.result;
+  return ok ? callee.result : Value::error();
 }
 
-void Interpreter::bindParam(const Param &param, const Value &value, SourceRange valueRange) {
+bool Interpreter::bindParam(const Param &param, const Value &value, SourceRange valueRange) {
   frame->locals[param.name] = value;
   bool isDefaultNone =
       value.is(Value::None) && param.defaultValue && param.defaultValue->is<NoneExpr>();
-  if (param.annotation && !value.isError() && !isDefaultNone)
-    checkAnnotation(param.annotation, value, valueRange,
-                    "argument '" + std::string(param.name) + "'");
+  return !param.annotation || value.isError() || isDefaultNone ||
+         checkAnnotation(param.annotation, value, valueRange,
+                         "argument '" + std::string(param.name) + "'");
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -169,36 +200,14 @@ Value Interpreter::lookup(const std::string &name, SourceRange range) {
   if (auto it = frame->dims.find(name); it != frame->dims.end())
     return it->second;
   std::vector<std::string> candidates;
-  if (std::optional<Value> value = frame->function->scope->lookup(*this, name, range, candidates))
-    return *value;
+  // As in Python, a name that the function assigns is its own throughout.
+  if (!assignedAt(name).isValid())
+    if (std::optional<Value> value =
+            frame->function->scope->lookup(*this, name, range, candidates))
+      return *value;
   if (const sema::Builtin *builtin = findBuiltin(name))
     return Value::ofBuiltin(builtin);
   if (name == "bool")
     return Value::ofDType(DType::Bool);
-
-  static constexpr std::string_view pythonNames[] = {
-      "print", "isinstance", "sum", "zip", "enumerate", "map", "filter", "sorted", "reversed",
-      "list", "dict", "set", "str", "type", "getattr", "setattr", "hasattr", "any", "all", "open",
-      "input", "super", "iter", "next", "id", "vars", "repr", "format", "pow", "divmod"};
-  if (llvm::is_contained(pythonNames, name)) {
-    ErrorBuilder report =
-        error(range, "Python's '" + name + "' is not available in a @tsr.function");
-    if (findBuiltin("tessera." + name))
-      report.help("use tsr." + name);
-    return report;
-  }
-  std::vector<std::string_view> names(candidates.begin(), candidates.end());
-  for (const auto &local : frame->locals)
-    names.push_back({local.first().data(), local.first().size()});
-  for (const auto &dim : frame->dims)
-    names.push_back({dim.first().data(), dim.first().size()});
-  for (std::string_view builtin : builtinNames(""))
-    names.push_back(builtin);
-  std::string_view near = closestName(name, names);
-  ErrorBuilder report = error(range, "unknown name '" + name + "'");
-  if (near.empty() && findBuiltin("tessera." + name))
-    report.help("write tsr." + name);
-  else
-    report.didYouMean(near);
-  return report;
+  return unknownName(name, range, candidates);
 }

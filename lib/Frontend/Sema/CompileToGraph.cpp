@@ -23,9 +23,10 @@ constexpr llvm::StringLiteral kNumericsAttr = "gir.numerics";
 /// One interpretation of the requested function.
 class Attempt {
 public:
+  /// With `keepNames`, sizes that the caller fixed stay symbols, so that messages name them.
   Attempt(mlir::MLIRContext &context, Program &program, const UserFunction &function,
-          Assumptions &assumptions, FrontendInfo &info)
-      : program(program), request(program.request), diagnostics(program.diagnostics),
+          Assumptions &assumptions, FrontendInfo &info, bool keepNames)
+      : keepNames(keepNames), program(program), request(program.request), diagnostics(program.diagnostics),
         function(function), assumptions(assumptions), sizes(assumptions), info(info),
         emitter(mlir::OpBuilder(&context), diagnostics), in(program, sizes, &emitter) {
     frame.function = &function;
@@ -34,6 +35,8 @@ public:
 
   mlir::OwningOpRef<mlir::ModuleOp> run();
   bool foundBindings() const { return sizes.foundBindings(); }
+  /// Whether the caller fixed two names to one size: what needs them equal was not seen.
+  bool hidesNames() const;
 
 private:
   bool matchArguments();
@@ -46,6 +49,7 @@ private:
   std::optional<llvm::SmallVector<mlir::Value>> results();
   void finish(mlir::func::FuncOp func);
 
+  bool keepNames;
   Program &program;
   const Request &request;
   Diagnostics &diagnostics;
@@ -72,7 +76,7 @@ private:
 bool Attempt::matchArguments() {
   std::span<Param> params = function.def->params;
   slots.resize(params.size());
-  bool ok = true;
+  bool ok = true, unknown = false;
   for (size_t i = 0; i < request.arguments.size(); ++i) {
     const ArgSpec &spec = request.arguments[i];
     size_t index = i;
@@ -85,7 +89,7 @@ bool Attempt::matchArguments() {
                                                "'" + function.name + "' has no parameter '" +
                                                    spec.name + "'");
         report.didYouMean(closestName(spec.name, names)).fixIts.clear();
-        ok = false;
+        unknown = true;
         continue;
       }
     } else if (index >= params.size()) {
@@ -99,13 +103,24 @@ bool Attempt::matchArguments() {
   }
   for (size_t i = 0; i < params.size(); ++i) {
     bool given = slots[i].spec && slots[i].spec->kind != ArgSpec::Default;
-    if (!given && !params[i].defaultValue) {
+    if (!given && !params[i].defaultValue && !unknown) {
       diagnostics.error(params[i].nameRange, "missing argument '" + std::string(params[i].name) +
                                                  "' of '" + function.name + "'");
       ok = false;
     }
   }
-  return ok;
+  return ok && !unknown;
+}
+
+bool Attempt::hidesNames() const {
+  std::set<int64_t> seen;
+  for (const Sizes::Symbol &symbol : sizes.all()) {
+    bool isSize = !symbol.origins.empty() && symbol.origins.front().dim >= 0;
+    if (symbol.named && isSize && fixedByCaller.count(symbol.info.name) && symbol.info.size &&
+        *symbol.info.size > 1 && !seen.insert(*symbol.info.size).second)
+      return true;
+  }
+  return false;
 }
 
 void Attempt::declareDim(unsigned index, unsigned dim, std::string name, bool named,
@@ -144,7 +159,7 @@ void Attempt::declareDim(unsigned index, unsigned dim, std::string name, bool na
     sizes.declare(symbol);
   }
   bool special = size && (*size == 0 || *size == 1);
-  if (size && (spec.fixed || special)) {
+  if (size && ((spec.fixed && !keepNames) || special)) {
     if (spec.fixed)
       fixedByCaller.insert(name);
     if (!assumptions.bindings.count(name))
@@ -172,7 +187,7 @@ void Attempt::declareTensor(unsigned index) {
                                           "', found a tensor of " +
                                           std::string(dtypeName(spec.dtype)));
   if (annotation.dtype && *annotation.dtype != spec.dtype)
-    in.error(annotation.range,
+    in.error(annotation.dtypeRange,
              "expected element type " + std::string(dtypeName(*annotation.dtype)) +
                  " for argument '" + paramName + "', found " + std::string(dtypeName(spec.dtype)));
 
@@ -180,10 +195,15 @@ void Attempt::declareTensor(unsigned index) {
   bool rest = llvm::any_of(annotation.dims, [](const auto &dim) { return dim.kind == dim.Rest; });
   size_t named = annotation.dims.size() - rest;
   bool shaped = !annotation.anyShape && (rest ? rank >= named : rank == named);
-  if (!annotation.anyShape && !shaped)
+  if (!annotation.anyShape && !shaped) {
+    std::string sizes;
+    for (const DimSpec &dim : spec.dims)
+      sizes += (sizes.empty() ? "" : ", ") + (dim.size < 0 ? "_" : std::to_string(dim.size));
     in.error(annotation.range, "expected " + std::string(rest ? "at least " : "") +
-                                   std::to_string(named) + " dimensions for argument '" +
-                                   paramName + "', found " + std::to_string(rank));
+                                   counted(named, "dimension") + " for argument '" + paramName +
+                                   "', found " + std::to_string(rank) + ": " +
+                                   std::string(dtypeName(spec.dtype)) + "[" + sizes + "]");
+  }
   auto unnamed = [&](unsigned dim) {
     declareDim(index, dim, paramName + "." + std::to_string(dim), false, param.nameRange,
                "dimension " + std::to_string(dim) + " of '" + paramName + "'");
@@ -208,8 +228,8 @@ void Attempt::declareTensor(unsigned index) {
       auto known = frame.dims.find(part.name);
       if (known != frame.dims.end() && known->second.is(Value::Tuple) &&
           known->second.elements->size() != count)
-        in.error(part.range, "'*" + part.name + "' stands for " + std::to_string(count) +
-                                 " dimensions of '" + paramName + "', but for " +
+        in.error(part.range, "'*" + part.name + "' stands for " + counted(count, "dimension") +
+                                 " of '" + paramName + "', but for " +
                                  std::to_string(known->second.elements->size()) + " before")
             .note(frame.dimRanges[part.name], "'*" + part.name + "' is bound here");
       for (size_t i = 0; i < count; ++i) {
@@ -384,20 +404,31 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
 /// What the function returns, as tensors; nothing after an error.
 std::optional<llvm::SmallVector<mlir::Value>> Attempt::results() {
   Value result = frame.result;
-  SourceRange range = function.def->nameRange;
+  SourceRange range = frame.returned ? frame.returned->range : function.def->nameRange;
   std::vector<Value> parts = {result};
   info.returnsTuple = result.isSequence();
   if (result.isSequence())
     parts = *result.elements;
   llvm::SmallVector<mlir::Value> values;
-  for (const Value &part : parts) {
+  const auto *tuple = frame.returned ? frame.returned->as<TupleExpr>() : nullptr;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Value &part = parts[i];
     if (part.isError())
       return std::nullopt;
+    if (part.is(Value::None) && !frame.returned) {
+      ErrorBuilder report = in.error(range, "'" + function.name + "' does not return a value");
+      const Stmt *last = function.def->body.empty() ? nullptr : function.def->body.back();
+      const auto *alone = last ? last->as<ExpressionStmt>() : nullptr;
+      if (alone && !alone->value->is<StringExpr>())
+        report.note(alone->range, "did you mean to return this?")
+            .fixNote(alone->range.atBegin(), "return ");
+      return std::nullopt;
+    }
     if (!part.isTensor() && !part.isNumber()) {
-      in.error(range, part.is(Value::None)
-                          ? "'" + function.name + "' does not return a value"
-                          : "expected a tensor, a number or a tuple of them as the result of '" +
-                                function.name + "', found " + describe(part));
+      bool written = tuple && tuple->elements.size() == parts.size();
+      in.error(written ? tuple->elements[i]->range : range,
+               "expected a tensor, a number or a tuple of them as the result of '" +
+                   function.name + "', found " + describe(part));
       return std::nullopt;
     }
     Emitter::At at(&emitter, range);
@@ -517,6 +548,29 @@ bool verifyModule(mlir::ModuleOp module, Diagnostics &diagnostics, SourceRange r
   return false;
 }
 
+/// Attempts until one finds no more assumptions.
+mlir::OwningOpRef<mlir::ModuleOp> interpret(mlir::MLIRContext &context, Program &program,
+                                            const UserFunction &function, FrontendInfo &info,
+                                            bool keepNames, bool &hidesNames) {
+  Diagnostics &diagnostics = program.diagnostics;
+  Assumptions assumptions;
+  // Each repetition binds at least one symbol more.
+  for (;;) {
+    Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
+    Attempt attempt(context, program, function, assumptions, info, keepNames);
+    mlir::OwningOpRef<mlir::ModuleOp> module = attempt.run();
+    if (attempt.foundBindings()) {
+      diagnostics.rewind(checkpoint);
+      continue;
+    }
+    hidesNames = attempt.hidesNames();
+    info.captures = program.captures;
+    if (!module || !verifyModule(*module, diagnostics, function.def->nameRange))
+      return {};
+    return module;
+  }
+}
+
 } // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> tessera::compileToGraph(mlir::MLIRContext &context,
@@ -530,19 +584,24 @@ mlir::OwningOpRef<mlir::ModuleOp> tessera::compileToGraph(mlir::MLIRContext &con
     return {};
   info = {};
   info.function = function->name;
-  Assumptions assumptions;
-  // Each repetition binds at least one symbol more.
-  for (;;) {
-    Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
-    Attempt attempt(context, program, *function, assumptions, info);
-    mlir::OwningOpRef<mlir::ModuleOp> module = attempt.run();
-    if (attempt.foundBindings()) {
-      diagnostics.rewind(checkpoint);
-      continue;
-    }
-    info.captures = program.captures;
-    if (!module || !verifyModule(*module, diagnostics, function->def->nameRange))
-      return {};
+  Diagnostics::Checkpoint start = diagnostics.checkpoint();
+  bool hidesNames = false;
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      interpret(context, program, *function, info, false, hidesNames);
+  bool anyFixed = llvm::any_of(request.arguments, [](const ArgSpec &argument) {
+    return llvm::any_of(argument.dims, [](const DimSpec &dim) { return dim.fixed; });
+  });
+  if (module && !hidesNames)
     return module;
+  // Names that the caller's sizes hid are kept for messages, and where they are the message.
+  if (anyFixed) {
+    std::vector<Diagnostic> taken = diagnostics.take(start);
+    FrontendInfo named = info;
+    interpret(context, program, *function, named, true, hidesNames);
+    if (diagnostics.errorCount() != start.errors)
+      return {};
+    diagnostics.rewind(start);
+    diagnostics.restore(std::move(taken));
   }
+  return module;
 }

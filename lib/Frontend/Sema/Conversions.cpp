@@ -9,11 +9,14 @@ std::optional<int64_t> Interpreter::fix(SymExpr e, SourceRange range) {
     return e.constantValue();
   if (std::optional<int64_t> value = sizes.fix(e, range))
     return value;
-  error(range, "the value of '" + e.str() + "' must be known here, and it is not given");
+  ErrorBuilder report =
+      error(range, "the value of '" + e.str() + "' must be known here, and it is not given");
+  noteSize(report, e);
   return std::nullopt;
 }
 
-std::optional<bool> Interpreter::truth(const Value &value, SourceRange range) {
+std::optional<bool> Interpreter::truth(const Value &value, SourceRange range,
+                                       std::string_view what) {
   switch (value.kind) {
   case Value::Error:
     return std::nullopt;
@@ -39,9 +42,10 @@ std::optional<bool> Interpreter::truth(const Value &value, SourceRange range) {
       std::optional<int64_t> number = fix(value.number, range);
       return number ? std::optional(*number != 0) : std::nullopt;
     }
-    error(range, "a branch needs a value that is known when the function is compiled, found " +
-                     describe(value))
-        .help("use tsr.where(condition, a, b)");
+    error(range, std::string(what) + " needs a value that is known when the function is compiled, " +
+                     "found " + describe(value))
+        .help(what == "a branch" ? "use " + usual("where") + "(condition, a, b)"
+                                 : "return the tensor, and look at it outside");
     return std::nullopt;
   default:
     return true;
@@ -54,7 +58,9 @@ std::optional<SymExpr> Interpreter::toSize(const Value &value, SourceRange range
     return std::nullopt;
   if (value.is(Value::Int) || value.is(Value::Bool))
     return value.number;
-  error(range, "expected an int for " + std::string(what) + ", found " + describe(value));
+  ErrorBuilder report =
+      error(range, "expected an int for " + std::string(what) + ", found " + describe(value));
+  hintDivision(report, value);
   return std::nullopt;
 }
 
@@ -141,7 +147,10 @@ void Interpreter::noteSize(ErrorBuilder &report, SymExpr e) {
     std::string what = symbol->named ? "'" + name + "'" : symbol->description;
     std::string value =
         symbol->info.size ? " (" + std::to_string(*symbol->info.size) + " in this call)" : "";
-    report.note(symbol->bound, what + value + " is bound here");
+    bool told = !symbol->named && symbol->info.size;
+    report.note(symbol->bound,
+                told ? what + " is " + std::to_string(*symbol->info.size) + " in this call"
+                     : what + value + " is bound here");
   }
 }
 
@@ -150,6 +159,20 @@ Value Interpreter::sizeMismatch(SourceRange range, std::string message, SymExpr 
   std::optional<int64_t> left = sizes.valueAtHand(a), right = sizes.valueAtHand(b);
   if (left && right && *left == *right && !(a.isConstant() && b.isConstant()))
     report.help("different names are never assumed equal");
+  noteSize(report, a);
+  noteSize(report, b);
+  return report;
+}
+
+Value Interpreter::sizeMismatch(SourceRange range, std::string message, SymExpr a, SymExpr b,
+                                Operand left, Operand right) {
+  ErrorBuilder report = error(range, std::move(message));
+  std::optional<int64_t> one = sizes.valueAtHand(a), other = sizes.valueAtHand(b);
+  if (one && other && *one == *other && !(a.isConstant() && b.isConstant()))
+    report.help("different names are never assumed equal");
+  for (const Operand &operand : {left, right})
+    if (operand.range.isValid())
+      report.highlight(operand.range).note(operand.range, "this is " + describe(operand.value));
   noteSize(report, a);
   noteSize(report, b);
   return report;

@@ -170,23 +170,15 @@ std::optional<Shape> Emitter::broadcastShape(llvm::ArrayRef<Value> operands,
       }
       if (in->sizes.equal(have, size, current))
         continue;
-      ErrorBuilder report = in->error(
-          current, "sizes do not match in dimension " +
-                       std::to_string(int64_t(dim) - int64_t(shape.size())) + ": '" + have.str() +
-                       "' and '" + size.str() + "'");
-      std::optional<int64_t> a = in->sizes.valueAtHand(have), b = in->sizes.valueAtHand(size);
-      if (a && b && *a == *b)
-        report.help("different names are never assumed equal");
-      auto noteOperand = [&](size_t operand) {
-        if (operand < ranges.size() && ranges[operand].isValid()) {
-          report.highlight(ranges[operand]);
-          report.note(ranges[operand], "this is " + describe(operands[operand]));
-        }
+      auto rangeOf = [&](size_t operand) {
+        return operand < ranges.size() ? ranges[operand] : SourceRange();
       };
-      noteOperand(origin[offset + dim]);
-      noteOperand(i);
-      in->noteSize(report, have);
-      in->noteSize(report, size);
+      size_t other = origin[offset + dim];
+      in->sizeMismatch(place(),
+                       "sizes do not match in dimension " +
+                           std::to_string(int64_t(dim) - int64_t(shape.size())) + ": '" +
+                           have.str() + "' and '" + size.str() + "'",
+                       have, size, {operands[other], rangeOf(other)}, {operands[i], rangeOf(i)});
       return std::nullopt;
     }
   }
@@ -229,6 +221,29 @@ static bool needsWideScalar(const ScalarOpInfo &info, llvm::ArrayRef<Value> oper
   });
 }
 
+/// The operation as users write it.
+static std::string operatorName(ScalarOp op) {
+  switch (op) {
+  case ScalarOp::Neg:
+  case ScalarOp::Sub:
+    return "-";
+  case ScalarOp::And:
+    return "&";
+  case ScalarOp::Or:
+    return "|";
+  case ScalarOp::Xor:
+    return "^";
+  case ScalarOp::Not:
+    return "~";
+  case ScalarOp::Shl:
+    return "<<";
+  case ScalarOp::Shr:
+    return ">>";
+  default:
+    return std::string(scalarOpInfo(op).name);
+  }
+}
+
 Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
                    llvm::ArrayRef<SourceRange> ranges) {
   for (const Value &operand : operands)
@@ -237,7 +252,7 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
   const ScalarOpInfo &info = scalarOpInfo(op);
   bool isSelect = info.rule == TypeRule::Select;
   Common common = commonType(operands.drop_front(isSelect));
-  std::string name(info.name);
+  std::string name = operatorName(op);
   auto rangeOf = [&](size_t i) { return i < ranges.size() ? ranges[i] : current; };
 
   if (isSelect) {
@@ -245,7 +260,8 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
     if (condition.dtype != DType::Bool)
       return in->error(rangeOf(0), "expected a bool condition of '" + name + "', found " +
                                        describe(operands[0]))
-          .help("compare it, for example with '!= 0'");
+          .help("compare it, for example with '!= 0'")
+          .fix(rangeOf(0).atEnd(), " != 0");
     if (common.weak && !condition.weak) {
       common.weak = false;
       if (common.dtype == DType::FP64)
@@ -263,9 +279,10 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
     if (dtype != DType::Bool)
       break;
     if (op == ScalarOp::Sub || op == ScalarOp::Neg)
-      return in->error(current, "'" + name + "' is not defined for bools")
+      return in->error(place(), "'" + name + "' is not defined for bools")
           .help(op == ScalarOp::Sub ? "use '^', or convert with .to(int32)"
-                                    : "use '~', or convert with .to(int32)");
+                                    : "use '~', or convert with .to(int32)")
+          .fix(this->op, op == ScalarOp::Sub ? "^" : "~");
     dtype = DType::Int64;
     break;
   case TypeRule::Integer:
@@ -292,7 +309,8 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
     int64_t low = dtype == DType::UInt8 ? 0 : -high;
     if (value < low || value >= high)
       return in->error(rangeOf(i), "the int " + std::to_string(value) + " does not fit " +
-                                       std::string(dtypeName(dtype)));
+                                       std::string(dtypeName(dtype)) + ", which holds " +
+                                       std::to_string(low) + " to " + std::to_string(high - 1));
   }
 
   std::optional<Shape> shape = broadcastShape(operands, ranges);
@@ -400,13 +418,15 @@ Value Emitter::iota(llvm::ArrayRef<SymExpr> shape, int64_t dim, DType dtype) {
 /// (or that is 1 in the other) is a free dimension of that operand, so nothing is repeated; a
 /// permutation of the result puts it where PyTorch has it.
 Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRange,
-                      SourceRange rightRange) {
+                      SourceRange rightRange, std::string_view name) {
   if (left.isError() || right.isError())
     return Value::error();
+  std::string quoted = op.isValid() ? "'@'" : "'" + std::string(name) + "'";
   auto fail = [&](const Value &value, SourceRange range) -> Value {
-    return in->error(range, "expected a tensor of at least one dimension for 'matmul', found " +
-                                describe(value))
-        .help("use '*' to scale");
+    return in->error(range, "expected a tensor of at least one dimension for " + quoted +
+                                ", found " + describe(value))
+        .help("use '*' to scale")
+        .fix(op, "*");
   };
   if (!left.isTensor() || left.rank() == 0)
     return fail(left, leftRange);
@@ -414,25 +434,15 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
     return fail(right, rightRange);
   DType common = promote(dtype(left), dtype(right));
   if (common == DType::Bool)
-    return in->error(current, "'matmul' is not defined for bools").help("convert with .to(int32)");
+    return in->error(place(), quoted + " is not defined for bools").help("convert with .to(int32)");
   mlir::Value a = cast(left, common, false).tensor, b = cast(right, common, false).tensor;
   int64_t leftRank = left.rank(), rightRank = right.rank();
   int64_t leftOver = leftRank - 1, rightOver = rightRank > 1 ? rightRank - 2 : 0;
   SymExpr overA = shapeOf(a)[leftOver], overB = shapeOf(b)[rightOver];
-  if (!in->sizes.equal(overA, overB, current)) {
-    ErrorBuilder report =
-        in->error(current, "the contracted sizes of 'matmul' do not match: '" + overA.str() +
-                               "' and '" + overB.str() + "'");
-    report.highlight(leftRange).highlight(rightRange);
-    std::optional<int64_t> x = in->sizes.valueAtHand(overA), y = in->sizes.valueAtHand(overB);
-    if (x && y && *x == *y)
-      report.help("different names are never assumed equal");
-    report.note(leftRange, "this is " + describe(left));
-    report.note(rightRange, "this is " + describe(right));
-    in->noteSize(report, overA);
-    in->noteSize(report, overB);
-    return report;
-  }
+  if (!in->sizes.equal(overA, overB, current))
+    return in->sizeMismatch(place(), "the contracted sizes of " + quoted + " do not match: '" +
+                                         overA.str() + "' and '" + overB.str() + "'",
+                            overA, overB, {left, leftRange}, {right, rightRange});
 
   // Batch dimensions, aligned at their ends.
   int64_t leftBatches = std::max<int64_t>(leftRank - 2, 0);
@@ -459,9 +469,9 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
       rightBatch.push_back(r);
       owners.push_back(Both);
     } else {
-      return in->sizeMismatch(current, "the batch sizes of 'matmul' do not match: '" +
+      return in->sizeMismatch(place(), "the batch sizes of " + quoted + " do not match: '" +
                                            sizeL.str() + "' and '" + sizeR.str() + "'",
-                              sizeL, sizeR);
+                              sizeL, sizeR, {left, leftRange}, {right, rightRange});
     }
   }
   auto shifted = [](llvm::SmallVector<int64_t> dims, llvm::ArrayRef<int64_t> dropped) {

@@ -33,23 +33,29 @@ public:
   mlir::OpBuilder builder;
   Interpreter *in = nullptr;
 
-  /// Operations made while this lives come from `range`.
+  /// Operations made while this lives come from `range`; messages point at `op`, if there is one.
   class At {
   public:
-    At(Emitter *emitter, SourceRange range) : emitter(emitter) {
+    At(Emitter *emitter, SourceRange range, SourceRange op = {}) : emitter(emitter) {
       if (emitter) {
         saved = emitter->current;
+        savedOp = emitter->op;
         emitter->current = range;
+        emitter->op = op;
       }
     }
     ~At() {
       if (emitter)
-        emitter->current = saved;
+        restore();
     }
 
   private:
+    void restore() {
+      emitter->current = saved;
+      emitter->op = savedOp;
+    }
     Emitter *emitter;
-    SourceRange saved;
+    SourceRange saved, savedOp;
   };
 
   mlir::Location loc() const;
@@ -94,8 +100,9 @@ public:
                     llvm::ArrayRef<int64_t> steps, llvm::ArrayRef<SymExpr> sizes);
 
   Value iota(llvm::ArrayRef<SymExpr> shape, int64_t dim, DType dtype);
-  Value matmul(const Value &left, const Value &right, SourceRange leftRange,
-               SourceRange rightRange);
+  /// `name` is what messages call the product.
+  Value matmul(const Value &left, const Value &right, SourceRange leftRange, SourceRange rightRange,
+               std::string_view name = "matmul");
   Value index(const Value &base, llvm::ArrayRef<Value> indices, llvm::ArrayRef<SourceRange> ranges);
 
 private:
@@ -105,8 +112,12 @@ private:
                                     SourceRange range);
   bool indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &start);
 
+  /// Where a message about the whole operation points: its operator, else all of it.
+  SourceRange place() const { return op.isValid() ? op : current; }
+
   Diagnostics &diagnostics;
   SourceRange current;
+  SourceRange op;
 };
 
 } // namespace tessera::sema

@@ -22,6 +22,18 @@ Value Interpreter::eval(const Expr *expr) {
   return value;
 }
 
+/// The dotted path of an attribute of an attribute of a foreign module; empty for others.
+std::string Interpreter::foreignPath(const AttributeExpr *expr) {
+  bool chained = expr->base->is<AttributeExpr>();
+  std::string path = chained ? frame->function->scope->qualifiedName(expr) : "";
+  bool ours = path.starts_with("tessera.") || path.starts_with("math.");
+  const Expr *root = expr;
+  while (const auto *attribute = root->as<AttributeExpr>())
+    root = attribute->base;
+  bool local = root->is<NameExpr>() && frame->locals.count(root->as<NameExpr>()->name);
+  return ours || local ? "" : path;
+}
+
 Value Interpreter::evalUnchecked(const Expr *expr) {
   switch (expr->kind) {
   case ExprKind::Name:
@@ -50,15 +62,23 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
         diagnostics.sources.text(literal->range) == "9223372036854775808")
       return Value::ofInt(SymExpr(std::numeric_limits<int64_t>::min()));
     Value operand = eval(node->operand);
-    Emitter::At at(emitter, expr->range);
-    return unary(node->op, operand, expr->range);
+    SourceRange sign{expr->range.file, expr->range.begin, expr->range.begin + 1};
+    bool isSign = spelling(node->op) == diagnostics.sources.text(sign);
+    Emitter::At at(emitter, expr->range, isSign ? sign : SourceRange());
+    size_t errors = diagnostics.errorCount();
+    Value result = unary(node->op, operand, expr->range);
+    bool inverts = node->op == UnaryOp::Not && operand.isTensor() &&
+                   diagnostics.errorCount() != errors;
+    if (std::string text = inverts ? textOf(node->operand, true) : ""; !text.empty())
+      diagnostics.last()->fix(expr->range, "~" + text);
+    return result;
   }
   case ExprKind::Binary: {
     const auto *node = expr->as<BinaryExpr>();
     Value left = eval(node->left);
     Value right = eval(node->right);
-    Emitter::At at(emitter, expr->range);
-    return binary(node->op, left, right, node->left, node->right, expr->range);
+    Emitter::At at(emitter, expr->range, node->opRange);
+    return binary(node->op, left, right, node->left, node->right, expr->range, node->opRange);
   }
   case ExprKind::Logical:
     return evalLogical(*expr->as<LogicalExpr>());
@@ -66,9 +86,19 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     return evalCompare(*expr->as<CompareExpr>());
   case ExprKind::Conditional: {
     const auto *node = expr->as<ConditionalExpr>();
-    std::optional<bool> taken = truth(eval(node->condition), node->condition->range);
-    if (!taken)
+    Value condition = eval(node->condition);
+    std::optional<bool> taken = truth(condition, node->condition->range);
+    if (!taken) {
+      // What is computed for both cases is no branch.
+      std::string parts[] = {textOf(node->condition), textOf(node->whenTrue),
+                             textOf(node->whenFalse)};
+      std::string where = spell("where");
+      bool known = !where.empty() && !parts[0].empty() && !parts[1].empty() && !parts[2].empty();
+      if (Diagnostic *report = diagnostics.last();
+          known && condition.isTensor() && report->range == node->condition->range)
+        report->fix(node->range, where + "(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")");
       return Value::error();
+    }
     return eval(*taken ? node->whenTrue : node->whenFalse);
   }
   case ExprKind::Call: {
@@ -78,6 +108,13 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
   }
   case ExprKind::Attribute: {
     const auto *node = expr->as<AttributeExpr>();
+    // `torch.nn.functional.silu` is one name.
+    if (std::string path = foreignPath(node); !path.empty()) {
+      std::vector<std::string> candidates;
+      if (std::optional<Value> value =
+              frame->function->scope->attribute(*this, path, expr->range, candidates))
+        return *value;
+    }
     Value base = eval(node->base);
     Emitter::At at(emitter, expr->range);
     return attribute(base, node->name, *node);
@@ -122,13 +159,19 @@ Value Interpreter::evalLogical(const LogicalExpr &expr) {
     value = eval(expr.operands[i]);
     if (i + 1 == expr.operands.size() || value.isError())
       return value;
-    if (value.isTensor() && !value.weak)
-      return error(expr.operands[i]->range,
-                   std::string("'") + (expr.isAnd ? "and" : "or") +
-                       "' needs a value that is known when the function is compiled, found " +
-                       describe(value))
-          .help(expr.isAnd ? "use '&' for tensors" : "use '|' for tensors");
-    std::optional<bool> holds = truth(value, expr.operands[i]->range);
+    if (value.isTensor() && !value.weak) {
+      ErrorBuilder report =
+          error(expr.operands[i]->range,
+                std::string("'") + (expr.isAnd ? "and" : "or") +
+                    "' needs a value that is known when the function is compiled, found " +
+                    describe(value));
+      report.help(expr.isAnd ? "use '&' for tensors" : "use '|' for tensors");
+      if (std::string text = asBitwise(expr); !text.empty())
+        report.fix(expr.range, text);
+      return report;
+    }
+    std::optional<bool> holds =
+        truth(value, expr.operands[i]->range, expr.isAnd ? "'and'" : "'or'");
     if (!holds)
       return Value::error();
     if (*holds != expr.isAnd)
@@ -143,10 +186,15 @@ Value Interpreter::evalCompare(const CompareExpr &expr) {
   Value result;
   for (size_t i = 0; i < expr.ops.size(); ++i) {
     Value right = eval(expr.operands[i + 1]);
-    Emitter::At at(emitter, expr.range);
-    Value part = compare(expr.ops[i], left, right, expr.range, expr.operands[i]->range,
+    Emitter::At at(emitter, expr.range, expr.opRanges[i]);
+    size_t errors = diagnostics.errorCount();
+    Value part = compare(expr.ops[i], left, right, expr.opRanges[i], expr.operands[i]->range,
                          expr.operands[i + 1]->range);
+    if (Diagnostic *report = diagnostics.last();
+        diagnostics.errorCount() != errors && report->highlights.empty())
+      report->highlight(expr.operands[i]->range).highlight(expr.operands[i + 1]->range);
     if (part.isError()) {
+      hintPrecedence(expr);
       for (size_t rest = i + 2; rest < expr.operands.size(); ++rest)
         eval(expr.operands[rest]);
       return part;
@@ -190,8 +238,7 @@ Value Interpreter::attribute(const Value &base, std::string_view name, const Att
     }
     if (isLaterOperation(name))
       return error(expr.nameRange, "operation " + quoted + " is not supported by this compiler");
-    return error(expr.nameRange, "a tensor has no attribute " + quoted)
-        .didYouMean(closestName(name, methodNames()));
+    return noAttribute(base, name, expr);
   }
   case Value::Module: {
     std::string path = *base.text + "." + std::string(name);
@@ -208,8 +255,7 @@ Value Interpreter::attribute(const Value &base, std::string_view name, const Att
     if (isLaterOperation(name) || isLaterType(name))
       return error(expr.nameRange, (isLaterType(name) ? "type " : "operation ") + quoted +
                                        " is not supported by this compiler");
-    return error(expr.nameRange, "module '" + *base.text + "' has no attribute " + quoted)
-        .didYouMean(closestName(name, languageNames(*base.text)));
+    return noAttribute(base, name, expr);
   }
   case Value::Object: {
     std::vector<std::string> candidates;
@@ -239,7 +285,7 @@ Value Interpreter::attribute(const Value &base, std::string_view name, const Att
   default:
     break;
   }
-  return error(expr.nameRange, describe(base) + " has no attribute " + quoted);
+  return noAttribute(base, name, expr);
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -270,7 +316,7 @@ Value Interpreter::subscript(const SubscriptExpr &expr) {
   if (expr.isTuple || !(base.isSequence() || base.is(Value::Str) || base.is(Value::Range)))
     return error(expr.range, describe(base) + " cannot be indexed" +
                                  (base.isSequence() ? " by a tuple" : ""));
-  return subscriptSequence(base, indices[0], expr.range);
+  return subscriptSequence(base, indices[0], ranges[0]);
 }
 
 Value Interpreter::subscriptSequence(const Value &base, const Value &index, SourceRange range) {

@@ -21,7 +21,8 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
     consumed += !index.is(Value::Ellipsis) && !index.is(Value::None);
     if (ellipses > 1)
       return in->error(ranges[i], "an index can have only one '...'");
-    if (index.isTensor() || index.isSequence())
+    bool real = index.isTensor() && index.weak && isFloat(dtype(index));
+    if ((index.isTensor() && !real) || index.isSequence())
       return in->error(ranges[i], "indexing by " + describe(index) +
                                       " (a gather) is not supported by this compiler")
           .help(index.isTensor() && dtype(index) == DType::Bool
@@ -98,6 +99,10 @@ bool Emitter::indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &
 /// A slice's bound as Python clamps it: negative ones count from the end, then into [low, high].
 std::optional<SymExpr> Emitter::clampBound(SymExpr bound, SymExpr size, SymExpr low, SymExpr high,
                                            SourceRange range) {
+  // Beyond every size is far enough; sums with sizes stay within 64 bits.
+  constexpr int64_t beyond = int64_t(1) << 62;
+  if (bound.isConstant())
+    bound = SymExpr(std::clamp(bound.constantValue(), -beyond, beyond));
   std::optional<bool> fromFront = in->sizes.nonNegative(bound, range);
   if (!fromFront)
     return std::nullopt;

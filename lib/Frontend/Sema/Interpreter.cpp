@@ -8,12 +8,35 @@ using namespace tessera::ast;
 using namespace tessera::sema;
 
 ErrorBuilder::~ErrorBuilder() {
+  diagnostic.message = sizes.readable(diagnostic.message);
+  for (Diagnostic &note : diagnostic.notes)
+    note.message = sizes.readable(note.message);
+  noteCalls(diagnostic, frame);
+}
+
+ErrorBuilder &ErrorBuilder::note(SourceRange range, std::string text) {
+  for (const Diagnostic &known : diagnostic.notes)
+    if (known.range == range && known.message == text)
+      return *this;
+  diagnostic.note(range, std::move(text));
+  return *this;
+}
+
+void ErrorBuilder::noteCalls(Diagnostic &diagnostic, const Frame *frame) {
+  // An error in the call's own arguments shows the innermost call already.
+  auto shows = [&](const Frame *call) {
+    return call->callSite.file == diagnostic.range.file &&
+           call->callSite.begin <= diagnostic.range.begin &&
+           diagnostic.range.end <= call->callSite.end;
+  };
+  if (frame && frame->caller && shows(frame))
+    frame = frame->caller;
   // A long chain is shown by its two ends.
   std::vector<const Frame *> chain;
   for (const Frame *at = frame; at && at->caller; at = at->caller)
     chain.push_back(at);
   for (size_t i = 0; i < chain.size(); ++i) {
-    if (chain.size() > 8 && i == 4) {
+    if (chain.size() > 9 && i == 4) {
       diagnostic.note({}, "(" + std::to_string(chain.size() - 8) + " calls are not shown)");
       i = chain.size() - 4;
     }
@@ -30,8 +53,12 @@ Interpreter::Interpreter(Program &program, Sizes &sizes, Emitter *emitter)
     emitter->in = this;
 }
 
+/// What was said about a place once is not said again for the next iteration or call.
 ErrorBuilder Interpreter::error(SourceRange range, std::string message) {
-  return ErrorBuilder(diagnostics.error(range, std::move(message)), frame);
+  bool again = range.isValid() && diagnostics.hasErrorAt(range);
+  return ErrorBuilder(again ? diagnostics.repeated(range)
+                            : diagnostics.error(range, std::move(message)),
+                      frame, sizes);
 }
 
 bool Interpreter::spend(SourceRange range, uint64_t count) {
@@ -89,8 +116,9 @@ Interpreter::Flow Interpreter::run(const Stmt *stmt) {
     }
     Value left = eval(node->target);
     Value right = eval(node->value);
-    Emitter::At at(emitter, stmt->range);
-    assign(node->target, binary(node->op, left, right, node->target, node->value, stmt->range),
+    Emitter::At at(emitter, stmt->range, node->opRange);
+    assign(node->target,
+           binary(node->op, left, right, node->target, node->value, stmt->range, node->opRange),
            stmt->range);
     return Flow::Next;
   }
@@ -107,10 +135,11 @@ Interpreter::Flow Interpreter::run(const Stmt *stmt) {
   case StmtKind::Return: {
     const auto *node = stmt->as<ReturnStmt>();
     frame->result = node->value ? eval(node->value) : Value::none();
+    frame->returned = node->value;
     const Expr *promised = frame->function->def->returns;
     if (promised && !frame->result.isError())
       checkAnnotation(promised, frame->result, node->value ? node->value->range : stmt->range,
-                      "the result");
+                      "the result", node->value);
     return Flow::Return;
   }
   case StmtKind::For:
@@ -123,8 +152,11 @@ Interpreter::Flow Interpreter::run(const Stmt *stmt) {
   case StmtKind::Expression: {
     const Expr *value = stmt->as<ExpressionStmt>()->value;
     // Strings are documentation.
-    if (!value->is<StringExpr>())
+    if (!value->is<StringExpr>()) {
+      statement = value;
       eval(value);
+      statement = nullptr;
+    }
     return Flow::Next;
   }
   case StmtKind::Break:
@@ -175,6 +207,15 @@ Interpreter::Flow Interpreter::runFor(const ForStmt &loop) {
         break;
     }
   } else {
+    if (!iterable.isSequence() && !iterable.is(Value::Str)) {
+      ErrorBuilder report = error(loop.iterable->range, "expected a range, a tuple or a list to "
+                                                        "loop over, found " + describe(iterable));
+      std::string text = textOf(loop.iterable);
+      if (iterable.is(Value::Int) && !text.empty())
+        report.help("did you mean 'range(" + text + ")'?")
+            .fix(loop.iterable->range, "range(" + text + ")");
+      return Flow::Next;
+    }
     std::optional<std::vector<Value>> items =
         toSequence(iterable, loop.iterable->range, "the loop's values");
     if (!items)
@@ -213,18 +254,33 @@ void Interpreter::runAssert(const AssertStmt &stmt) {
   if (condition.isError())
     return;
   if (condition.is(Value::Tuple)) {
-    error(stmt.condition->range, "an assertion on a tuple is always true")
-        .help("leave out the parentheses");
+    ErrorBuilder report =
+        error(stmt.condition->range, "an assertion on a tuple is always true");
+    report.help("leave out the parentheses");
+    std::string_view text = diagnostics.sources.text(stmt.condition->range);
+    if (stmt.condition->is<TupleExpr>() && text.starts_with("(") && text.ends_with(")"))
+      report.fix(stmt.condition->range, std::string(text.substr(1, text.size() - 2)));
     return;
   }
-  std::optional<bool> holds = truth(condition, stmt.condition->range);
+  std::optional<bool> holds = truth(condition, stmt.condition->range, "an assertion");
   if (!holds || *holds)
     return;
   std::string message = "assertion failed";
-  if (stmt.message)
-    if (const auto *text = stmt.message->as<StringExpr>())
-      message += ": " + std::string(text->value);
-  error(stmt.condition->range, message);
+  if (stmt.message) {
+    const auto *text = stmt.message->as<StringExpr>();
+    message += ": " + std::string(text ? text->value : diagnostics.sources.text(stmt.message->range));
+  }
+  ErrorBuilder report = error(stmt.condition->range, message);
+  // What was compared, as far as the text does not say it.
+  const auto *compared = stmt.condition->as<CompareExpr>();
+  for (const Expr *operand : compared ? compared->operands : ExprList()) {
+    if (operand->is<IntegerExpr>() || operand->is<FloatExpr>() || operand->is<StringExpr>())
+      continue;
+    Value value = eval(operand);
+    if (value.isStaticNumber())
+      report.note(operand->range, "this is " + (value.is(Value::Float) ? floatText(value.real)
+                                                                       : value.number.str()));
+  }
 }
 
 void Interpreter::assign(const Expr *target, const Value &value, SourceRange valueRange) {
@@ -241,9 +297,9 @@ void Interpreter::assign(const Expr *target, const Value &value, SourceRange val
       std::optional<std::vector<Value>> unpacked =
           toSequence(value, valueRange, "the values to unpack");
       if (unpacked && unpacked->size() != targets.size())
-        error(target->range, "expected " + std::to_string(targets.size()) +
-                                 " values to unpack, found " + std::to_string(unpacked->size()))
-            .note(valueRange, "the values are here");
+        error(target->range, "expected " + counted(targets.size(), "value") +
+                                 " to unpack, found " + std::to_string(unpacked->size()))
+            .note(valueRange, unpacked->size() == 1 ? "the value is here" : "the values are here");
       else if (unpacked)
         items = std::move(*unpacked);
     }

@@ -28,22 +28,35 @@ struct Frame {
   /// Where each of them was bound.
   llvm::StringMap<SourceRange> dimRanges;
   Value result = Value::none();
+  /// What stands behind the `return` that was reached.
+  const ast::Expr *returned = nullptr;
   SourceRange callSite;
   Frame *caller = nullptr;
   /// Not a call, but the evaluation of a module-level constant at its first use.
   bool isConstant = false;
 };
 
-/// An error under construction. When it is done, the calls that led to it are added as notes.
+/// An error under construction. When it is done, the calls that led to it are added as notes, and
+/// sizes without a name are written as a reader knows them.
 class ErrorBuilder {
 public:
-  ErrorBuilder(Diagnostic &diagnostic, const Frame *frame)
-      : diagnostic(diagnostic), frame(frame) {}
+  ErrorBuilder(Diagnostic &diagnostic, const Frame *frame, const Sizes &sizes)
+      : diagnostic(diagnostic), frame(frame), sizes(sizes) {}
   ErrorBuilder(const ErrorBuilder &) = delete;
   ~ErrorBuilder();
 
-  ErrorBuilder &note(SourceRange range, std::string text) {
-    diagnostic.note(range, std::move(text));
+  /// The calls from `frame` outward.
+  static void noteCalls(Diagnostic &diagnostic, const Frame *frame);
+
+  /// Adds a note; the same one a second time is left out.
+  ErrorBuilder &note(SourceRange range, std::string text);
+  ErrorBuilder &fix(SourceRange range, std::string replacement) {
+    diagnostic.fix(range, std::move(replacement));
+    return *this;
+  }
+  /// A replacement at the place of the last note.
+  ErrorBuilder &fixNote(SourceRange range, std::string replacement) {
+    diagnostic.notes.back().fix(range, std::move(replacement));
     return *this;
   }
   ErrorBuilder &highlight(SourceRange range) {
@@ -64,6 +77,7 @@ public:
 private:
   Diagnostic &diagnostic;
   const Frame *frame;
+  const Sizes &sizes;
 };
 
 class Interpreter {
@@ -81,14 +95,14 @@ public:
 
   // Statements and calls (Interpreter.cpp, Calls.cpp).
   /// Reports what a function has that is not supported, once. False if there is something.
-  bool checkFunction(const UserFunction &function);
+  bool checkFunction(const UserFunction &function, SourceRange callSite = {});
   /// Runs the body of the current frame and checks what it returns.
   void runBody();
   /// `self`, where it is not null, goes before the call's arguments.
   Value callFunction(const UserFunction &function, const Value *self, const ast::CallExpr &call);
   Value call(const Value &callee, const ast::CallExpr &call);
   /// Binds parameter `index` of the frame's function to a value, checking its annotation.
-  void bindParam(const ast::Param &param, const Value &value, SourceRange valueRange);
+  bool bindParam(const ast::Param &param, const Value &value, SourceRange valueRange);
 
   // Expressions (Expressions.cpp).
   Value eval(const ast::Expr *expr);
@@ -99,13 +113,14 @@ public:
   // Operators (Operators.cpp).
   Value unary(ast::UnaryOp op, const Value &operand, SourceRange range);
   Value binary(ast::BinaryOp op, const Value &left, const Value &right, const ast::Expr *leftExpr,
-               const ast::Expr *rightExpr, SourceRange range);
+               const ast::Expr *rightExpr, SourceRange range, SourceRange opRange);
   Value compare(ast::CompareOp op, const Value &left, const Value &right, SourceRange range,
                 SourceRange leftRange, SourceRange rightRange);
   Value multiply(const Value &left, const Value &right, SourceRange range);
 
   // Conversions, with a message where the value is not what is needed. `what` names it: "'dim'".
-  std::optional<bool> truth(const Value &value, SourceRange range);
+  std::optional<bool> truth(const Value &value, SourceRange range,
+                            std::string_view what = "a branch");
   std::optional<SymExpr> toSize(const Value &value, SourceRange range, std::string_view what);
   std::optional<int64_t> toInt(const Value &value, SourceRange range, std::string_view what);
   std::optional<double> toDouble(const Value &value, SourceRange range, std::string_view what);
@@ -118,11 +133,44 @@ public:
 
   /// Reports that two sizes differ, with notes on where they come from.
   Value sizeMismatch(SourceRange range, std::string message, SymExpr a, SymExpr b);
+  /// The same for two operands, each with its range, which is noted with what it is.
+  struct Operand {
+    const Value &value;
+    SourceRange range;
+  };
+  Value sizeMismatch(SourceRange range, std::string message, SymExpr a, SymExpr b, Operand left,
+                     Operand right);
   void noteSize(ErrorBuilder &error, SymExpr e);
+
+  // Suggestions (Hints.cpp).
+  /// The source text of an expression, in parentheses where an operator or an attribute beside it
+  /// would take it apart; empty where it spans lines.
+  std::string textOf(const ast::Expr *expr, bool asOperand = false) const;
+  /// How the program at hand spells a name of the language: "tsr.exp"; empty if it cannot.
+  std::string spell(std::string_view name) const;
+  /// The same for texts, where the usual spelling stands for none.
+  std::string usual(std::string_view name) const;
+  /// Adds to an error about an operator what would make it right.
+  void hintOperator(Diagnostic &report, ast::BinaryOp op, const Value &left, const Value &right,
+                    const ast::Expr *leftExpr, const ast::Expr *rightExpr);
+  /// `x > 0 & x < 1` compares with `0 & x`.
+  void hintPrecedence(const ast::CompareExpr &expr);
+  /// `a and b` of tensors as `a & b`.
+  std::string asBitwise(const ast::LogicalExpr &expr) const;
+  /// A name that the function assigns somewhere: where. The invalid range if nowhere.
+  SourceRange assignedAt(const std::string &name);
+  Value unknownName(const std::string &name, SourceRange range,
+                    const std::vector<std::string> &candidates);
+  Value noAttribute(const Value &base, std::string_view name, const ast::AttributeExpr &expr);
+  Value notCallable(const Value &callee, const ast::CallExpr &call);
+  /// The expression that is the statement being run; null in other statements.
+  const ast::Expr *statement = nullptr;
+  /// "use '//'" where a float was made by dividing integers.
+  void hintDivision(ErrorBuilder &report, const Value &value);
 
   // Annotations (Annotations.cpp).
   bool checkAnnotation(const ast::Expr *annotation, const Value &value, SourceRange valueRange,
-                       std::string_view what);
+                       std::string_view what, const ast::Expr *written = nullptr);
   /// The names and sizes of a Tensor[…] annotation.
   struct DimAnnotation {
     enum { Name, Rest, Size, Any } kind = Any;
@@ -135,6 +183,7 @@ public:
     std::vector<DimAnnotation> dims;
     std::optional<DType> dtype;
     SourceRange range;
+    SourceRange dtypeRange;
   };
   enum class AnnotationKind { None, Tensor, Int, Float, Bool, Other, Tuple, Error };
   AnnotationKind readAnnotation(const ast::Expr *annotation, TensorAnnotation &tensor);
@@ -158,9 +207,12 @@ private:
   void runAssert(const ast::AssertStmt &stmt);
   void assign(const ast::Expr *target, const Value &value, SourceRange valueRange);
   Value evalUnchecked(const ast::Expr *expr);
+  std::string foreignPath(const ast::AttributeExpr *expr);
   Value evalLogical(const ast::LogicalExpr &expr);
   Value evalCompare(const ast::CompareExpr &expr);
   Value makeSequence(Value::Kind kind, ast::ExprList elements, SourceRange range);
+  Value applyBinary(ast::BinaryOp op, const Value &left, const Value &right,
+                    const ast::Expr *leftExpr, const ast::Expr *rightExpr, SourceRange range);
   Value subscriptSequence(const Value &base, const Value &index, SourceRange range);
   Value staticBinary(ast::BinaryOp op, const Value &left, const Value &right, SourceRange range);
   Value intBinary(ast::BinaryOp op, SymExpr left, SymExpr right, SourceRange range);
@@ -169,6 +221,7 @@ private:
   Value staticCompare(ast::CompareOp op, const Value &left, const Value &right, SourceRange range);
 
   std::map<const UserFunction *, bool> checked;
+  std::map<const ast::FunctionStmt *, llvm::StringMap<SourceRange>> assigned;
   uint64_t steps = 0;
   unsigned iterations = 0;
   unsigned evalDepth = 0;

@@ -26,7 +26,7 @@ Value Interpreter::unary(UnaryOp op, const Value &operand, SourceRange range) {
                    "'not' needs a value that is known when the function is compiled, found " +
                        describe(operand))
           .help("use '~' for tensors");
-    std::optional<bool> holds = truth(operand, range);
+    std::optional<bool> holds = truth(operand, range, "'not'");
     return holds ? Value::ofBool(!*holds) : Value::error();
   }
   if (operand.isTensor()) {
@@ -90,10 +90,28 @@ static ScalarOp scalarOpOf(BinaryOp op) {
   }
 }
 
+/// An error about the operation points at the operator, with both operands underlined.
 Value Interpreter::binary(BinaryOp op, const Value &left, const Value &right, const Expr *leftExpr,
-                          const Expr *rightExpr, SourceRange range) {
+                          const Expr *rightExpr, SourceRange range, SourceRange opRange) {
   if (left.isError() || right.isError())
     return Value::error();
+  size_t errors = diagnostics.errorCount();
+  SourceRange place = opRange.isValid() ? opRange : range;
+  Value result = applyBinary(op, left, right, leftExpr, rightExpr, place);
+  auto isInt = [](const Value &v) { return v.is(Value::Int) || v.is(Value::Bool); };
+  if (op == BinaryOp::Div && isInt(left) && isInt(right))
+    result.division = opRange;
+  if (Diagnostic *report = diagnostics.last();
+      result.isError() && diagnostics.errorCount() != errors && report->range == place) {
+    if (report->highlights.empty())
+      report->highlight(leftExpr->range).highlight(rightExpr->range);
+    hintOperator(*report, op, left, right, leftExpr, rightExpr);
+  }
+  return result;
+}
+
+Value Interpreter::applyBinary(BinaryOp op, const Value &left, const Value &right,
+                               const Expr *leftExpr, const Expr *rightExpr, SourceRange range) {
   SourceRange leftRange = leftExpr->range, rightRange = rightExpr->range;
   auto isOperand = [](const Value &value) { return value.isTensor() || value.isNumber(); };
   bool anyTensor = left.isTensor() || right.isTensor();
@@ -106,9 +124,7 @@ Value Interpreter::binary(BinaryOp op, const Value &left, const Value &right, co
     return staticBinary(op, left, right, range);
   if (!isOperand(left) || !isOperand(right))
     return error(range, "operator '" + std::string(spelling(op)) + "' needs tensors or numbers, " +
-                            "found " + describe(left) + " and " + describe(right))
-        .highlight(leftRange)
-        .highlight(rightRange);
+                            "found " + describe(left) + " and " + describe(right));
   if (op == BinaryOp::MatMul)
     return emitter->matmul(left, right, leftRange, rightRange);
   if (op == BinaryOp::Pow && right.isStaticNumber() && left.isTensor()) {
@@ -356,7 +372,8 @@ Value Interpreter::compare(CompareOp op, const Value &left, const Value &right, 
     if (left.is(Value::None) || right.is(Value::None))
       return Value::ofBool((left.kind == right.kind) == (op == CompareOp::Is));
     if (left.isTensor() || right.isTensor())
-      return error(range, "'" + std::string(spelling(op)) + "' compares with None only");
+      return error(range, "'" + std::string(spelling(op)) + "' compares with None only")
+          .help(op == CompareOp::Is ? "use '==' to compare elements" : "use '!=' to compare elements");
   }
   if (membership) {
     if (left.isTensor() || right.isTensor())

@@ -52,7 +52,8 @@ std::vector<std::string_view> sema::languageNames(std::string_view module) {
   for (std::string_view name : {"inf", "nan", "pi"})
     names.push_back(name);
   if (module == "tessera") {
-    names.push_back("Tensor");
+    for (std::string_view name : {"Tensor", "function", "float64", "float32", "float16", "bfloat16"})
+      names.push_back(name);
     for (unsigned i = 0; i < numDTypes; ++i)
       names.push_back(dtypeName(DType(i)));
   }
@@ -112,6 +113,8 @@ void FileScope::collect(Block block, const std::string &prefix) {
   for (const Stmt *stmt : block) {
     switch (stmt->kind) {
     case StmtKind::Import:
+      if (!firstImport.isValid())
+        firstImport = stmt->range.atBegin();
       for (const ImportedName &name : stmt->as<ImportStmt>()->names) {
         Binding binding;
         binding.kind = Binding::Import;
@@ -124,6 +127,9 @@ void FileScope::collect(Block block, const std::string &prefix) {
       break;
     case StmtKind::FromImport: {
       const auto *node = stmt->as<FromImportStmt>();
+      // What Python wants to be a file's first import.
+      if (!firstImport.isValid() && node->module != "__future__")
+        firstImport = stmt->range.atBegin();
       if (node->star && (node->module == "tessera" || node->module == "math")) {
         for (std::string_view name : languageNames(node->module)) {
           Binding binding;
@@ -215,14 +221,50 @@ std::optional<Value> FileScope::lookup(Interpreter &in, const std::string &name,
   return std::nullopt;
 }
 
+/// What programs use of other libraries besides their functions: constants and types.
+static std::optional<Value> foreignConstant(const std::string &path) {
+  std::string_view module = std::string_view(path).substr(0, path.rfind('.'));
+  if (module != "numpy" && module != "torch" && module != "jax.numpy")
+    return std::nullopt;
+  std::string last = path.substr(path.rfind('.') + 1);
+  if (last == "newaxis")
+    return Value::none();
+  if (last == "e")
+    return languageName("math.e");
+  if (last == "pi" || last == "inf" || last == "nan")
+    return languageName("math." + last);
+  if (std::optional<DType> type = dtypeByName(last))
+    return Value::ofDType(*type);
+  return std::nullopt;
+}
+
 std::optional<Value> FileScope::attribute(Interpreter &in, const std::string &path,
                                           SourceRange range, std::vector<std::string> &) {
+  if (std::optional<Value> value = foreignConstant(path))
+    return value;
   std::string last = path.substr(path.rfind('.') + 1);
-  return Value(in.error(range, "'" + path + "' is not known without running the file")
-                   .help(!in.frame->isConstant && findBuiltin("tessera." + last)
-                             ? "use tsr." + last
-                             : "assign a number to a module-level name, or pass it as an "
-                               "argument"));
+  std::string ours(findBuiltin("tessera." + last) ? last : otherName(last));
+  bool isOurs = !in.frame->isConstant && !ours.empty() && findBuiltin("tessera." + ours);
+  ErrorBuilder report = in.error(range, "'" + path + "' is not known without running the file");
+  report.help(isOurs ? "use " + in.usual(ours)
+                     : "assign a number to a module-level name, or pass it as an argument");
+  if (isOurs && !in.spell(ours).empty())
+    report.fix(range, in.spell(ours));
+  return Value(report);
+}
+
+std::string FileScope::spelling(std::string_view path) const {
+  std::string found;
+  for (const auto &[name, binding] : bindings) {
+    if (binding.kind != Binding::Import)
+      continue;
+    if (binding.path == path)
+      return name;
+    bool isModule = path.starts_with(binding.path + ".") && binding.path == "tessera";
+    if (isModule && (found.empty() || name == "tsr"))
+      found = name + std::string(path.substr(binding.path.size()));
+  }
+  return found;
 }
 
 std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &name, Binding &binding,
@@ -246,11 +288,20 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
     if (ours && (isLaterOperation(last) || isLaterType(last)))
       return Value(in.error(range, (isLaterType(last) ? "type '" : "operation '") +
                                        std::string(last) + "' is not supported by this compiler"));
-    if (ours)
-      return Value(in.error(range, "module '" + std::string(path.substr(0, dot)) +
-                                       "' has no attribute '" + std::string(last) + "'")
-                       .didYouMean(closestName(last, languageNames(path.substr(0, dot))))
-                       .note(binding.range, "imported here"));
+    if (ours) {
+      // The import is to be corrected, and its uses with it.
+      std::string_view near = otherName(last);
+      if (near.empty())
+        near = closestName(last, languageNames(path.substr(0, dot)));
+      bool direct = program.diagnostics.sources.text(binding.range) == last;
+      ErrorBuilder report = in.error(binding.range, "module '" + std::string(path.substr(0, dot)) +
+                                                        "' has no attribute '" + std::string(last) +
+                                                        "'");
+      if (direct && !near.empty())
+        report.didYouMean(near).fix(range, std::string(near));
+      report.note(range, "it is used here");
+      return Value(report);
+    }
     value = Value::ofText(Value::Module, binding.path);
     break;
   }
@@ -288,9 +339,14 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
   }
   case Binding::Function: {
     bool decorated = llvm::any_of(found, [&](const Found &f) { return f.def == binding.def; });
-    if (!decorated)
-      return Value(in.error(range, "'" + name + "' is not a @tsr.function")
-                       .note(binding.range, "add @tsr.function to this definition"));
+    if (!decorated) {
+      std::string spelled = spelling("tessera.function");
+      ErrorBuilder report = in.error(range, "'" + name + "' is not a @tsr.function");
+      report.note(binding.range, "add @tsr.function to this definition");
+      if (!spelled.empty())
+        report.fixNote(binding.def->range.atBegin(), "@" + spelled + "\n");
+      return Value(report);
+    }
     value = Value::of(Value::Function);
     value.function = program.addFunction(binding.def, this, name);
     break;
@@ -359,6 +415,16 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
   return value;
 }
 
+std::string ResolverScope::spelling(std::string_view path) const {
+  std::string found;
+  for (const auto &[name, value] : known) {
+    bool isModule = value && value->is(Value::Module) && *value->text == "tessera";
+    if (isModule && path.starts_with("tessera.") && (found.empty() || name == "tsr"))
+      found = name + std::string(path.substr(7));
+  }
+  return found;
+}
+
 //===------------------------------------------------------------------------------------------===//
 // Programs
 //===------------------------------------------------------------------------------------------===//
@@ -412,21 +478,6 @@ UserFunction *Program::resolvedFunction(const std::string &id, const SourceText 
   return function;
 }
 
-/// The text of a decorator's option; empty for what has none.
-static std::string optionText(const Expr *expr) {
-  if (const auto *text = expr->as<StringExpr>())
-    return std::string(text->value);
-  if (const auto *boolean = expr->as<BoolExpr>())
-    return boolean->value ? "true" : "false";
-  if (const auto *integer = expr->as<IntegerExpr>())
-    return std::to_string(integer->value);
-  if (const auto *name = expr->as<NameExpr>())
-    return std::string(name->name);
-  if (const auto *attribute = expr->as<AttributeExpr>())
-    return std::string(attribute->name);
-  return "";
-}
-
 UserFunction *Program::load() {
   if (request.resolver) {
     size_t dot = request.function.rfind('.');
@@ -454,7 +505,7 @@ UserFunction *Program::load() {
   }
   if (!chosen) {
     if (names.empty())
-      diagnostics.error({file, 0, 0}, "the file has no @tsr.function");
+      reportNoFunction(*module, scope, file);
     else
       diagnostics.error({file, 0, 0}, "the file has no @tsr.function '" + request.function + "'")
           .didYouMean(closestName(request.function, names))
@@ -468,25 +519,10 @@ UserFunction *Program::load() {
       report.note(found.def->nameRange, "'" + found.name + "' is defined here");
     return nullptr;
   }
-  for (const Expr *decorator : chosen->def->decorators) {
-    const auto *call = decorator->as<CallExpr>();
-    if (!call)
-      continue;
-    std::string path = scope.qualifiedName(call->callee);
-    if (path == "tessera.accum" && call->args.size() == 1)
-      options["accum"] = optionText(call->args[0]);
-    if (path != "tessera.function")
-      continue;
-    for (const KeywordArg &keyword : call->keywords) {
-      const auto *policy = keyword.value->as<CallExpr>();
-      if (!policy) {
-        options[std::string(keyword.name)] = optionText(keyword.value);
-        continue;
-      }
-      for (const KeywordArg &part : policy->keywords)
-        options[std::string(part.name)] = optionText(part.value);
-    }
-  }
+  size_t errors = diagnostics.errorCount();
+  readDecorators(scope, *chosen->def);
+  if (diagnostics.errorCount() != errors)
+    return nullptr;
   return addFunction(chosen->def, &scope, chosen->name);
 }
 

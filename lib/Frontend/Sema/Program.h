@@ -16,6 +16,7 @@
 
 namespace tessera::sema {
 
+class FileScope;
 class Interpreter;
 class Program;
 
@@ -30,6 +31,12 @@ public:
   virtual std::optional<Value> attribute(Interpreter &in, const std::string &path,
                                          SourceRange range,
                                          std::vector<std::string> &candidates) = 0;
+  /// How a qualified name of the language is written here: "tsr.exp"; empty if it cannot be.
+  virtual std::string spelling(std::string_view path) const = 0;
+  /// What a dotted expression names through imports: "tessera.function"; empty if unknown.
+  virtual std::string qualifiedName(const ast::Expr *) const { return ""; }
+  /// Where a line with an import can be added; the invalid range if that is not in sight.
+  virtual SourceRange importPlace() const { return {}; }
 };
 
 /// A function of the user and the scope of its free names.
@@ -64,6 +71,10 @@ public:
 
 private:
   const ast::Module *parse(const SourceText &source, bool snippet);
+  // Decorators (Decorators.cpp).
+  void readDecorators(const FileScope &scope, const ast::FunctionStmt &def);
+  void readOption(std::string_view name, SourceRange nameRange, const ast::Expr *value);
+  void reportNoFunction(const ast::Module &module, const FileScope &scope, uint32_t file);
   std::vector<std::unique_ptr<ast::Module>> modules;
   std::vector<std::unique_ptr<Scope>> scopes;
   std::vector<std::unique_ptr<UserFunction>> functions;
@@ -79,6 +90,8 @@ public:
                               std::vector<std::string> &candidates) override;
   std::optional<Value> attribute(Interpreter &in, const std::string &path, SourceRange range,
                                  std::vector<std::string> &candidates) override;
+  std::string spelling(std::string_view path) const override;
+  SourceRange importPlace() const override { return firstImport; }
 
   /// A decorated function, by its qualified name.
   struct Found {
@@ -87,8 +100,7 @@ public:
     const ast::Expr *decorator;
   };
   const std::vector<Found> &functions() const { return found; }
-  /// What a dotted expression names through the imports: "tessera.function"; empty if unknown.
-  std::string qualifiedName(const ast::Expr *expr) const;
+  std::string qualifiedName(const ast::Expr *expr) const override;
 
 private:
   struct Binding {
@@ -111,6 +123,7 @@ private:
   Program &program;
   std::map<std::string, Binding, std::less<>> bindings;
   std::vector<Found> found;
+  SourceRange firstImport;
 };
 
 /// The scope of a function whose free names the caller resolves.
@@ -124,6 +137,7 @@ public:
                                  std::vector<std::string> &candidates) override {
     return lookup(in, path, range, candidates);
   }
+  std::string spelling(std::string_view path) const override;
 
 private:
   Program &program;
@@ -135,6 +149,8 @@ private:
 /// The value that a qualified name of the language stands for: "tessera", "tessera.softmax",
 /// "math.pi", "tessera.fp16".
 std::optional<Value> languageName(const std::string &path);
+/// Our name for an operation that other libraries call `name`; empty where there is none.
+std::string_view otherName(std::string_view name);
 /// Types of the language that this compiler does not compute with.
 bool isLaterType(std::string_view name);
 /// All names in a module of the language, for "did you mean".

@@ -2,6 +2,7 @@
 #include "Sizes.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 using namespace tessera;
@@ -37,6 +38,35 @@ SymExpr Sizes::declare(Symbol symbol) {
 Sizes::Symbol *Sizes::find(const std::string &name) {
   auto it = index.find(name);
   return it == index.end() ? nullptr : &symbols[it->second];
+}
+
+std::string Sizes::readable(std::string_view text) const {
+  auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t begin = at, end = at;
+    while (end < text.size() && isWord(text[end]))
+      ++end;
+    size_t last = end + 1;
+    while (last < text.size() && isDigit(text[last]))
+      ++last;
+    bool word = end > begin && !isDigit(text[begin]) && (begin == 0 || text[begin - 1] != '.');
+    bool numbered = word && end < text.size() && text[end] == '.' && last > end + 1;
+    auto it = numbered ? index.find(std::string(text.substr(begin, last - begin))) : index.end();
+    if (it == index.end()) {
+      at = std::max(end, begin + 1);
+      out += text.substr(begin, at - begin);
+      continue;
+    }
+    const Symbol &symbol = symbols[it->second];
+    std::string dim(text.substr(end + 1, last - end - 1)), base(text.substr(begin, end - begin));
+    out += symbol.named       ? base + "[" + dim + "]"
+           : symbol.info.size ? std::to_string(*symbol.info.size)
+                              : base + ".shape[" + dim + "]";
+    at = last;
+  }
+  return out;
 }
 
 std::optional<int64_t> Sizes::valueAtHand(SymExpr e) const {

@@ -46,6 +46,9 @@ public:
   /// Declares a symbol (once) and gives what it stands for in this attempt.
   SymExpr declare(Symbol symbol);
   Symbol *find(const std::string &name);
+  /// A message with the symbols that have no name of the user's replaced: "x.1" becomes the size at
+  /// hand, or else "x.shape[1]".
+  std::string readable(std::string_view text) const;
   const std::vector<Symbol> &all() const { return symbols; }
 
   /// The value with the sizes at hand.

@@ -1,5 +1,5 @@
 //===- Value.cpp - Values, their names in messages, and element types -------------------------===//
-#include "Value.h"
+#include "Builtins.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -127,7 +127,7 @@ std::string sema::describe(const Value &value) {
   case Value::Bool:
     return value.number.isConstant(0) ? "False" : "True";
   case Value::Int:
-    return (value.number.isConstant() ? "the int " : "the size ") + value.number.str();
+    return "the int " + value.number.str();
   case Value::Float:
     return "the float " + floatText(value.real);
   case Value::Str:
@@ -150,8 +150,10 @@ std::string sema::describe(const Value &value) {
     return "a tensor of " + type + shapeText(value.shape());
   }
   case Value::Function:
+    return "the function '" + value.function->name + "'";
   case Value::Builtin:
-    return "a function";
+    return (value.elements ? "the method '" : "the function '") +
+           std::string(value.builtin->name) + "'";
   case Value::Module:
     return "the module '" + *value.text + "'";
   case Value::Object:

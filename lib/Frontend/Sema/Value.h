@@ -51,6 +51,8 @@ struct Value {
   bool hasList = false;
   tessera::DType dtype = tessera::DType::FP32;
   double real = 0;
+  /// Of a float that is a quotient of integers: the '/' that made it one.
+  SourceRange division;
   SymExpr number; // Int; Bool as 0 or 1
   mlir::Value tensor;
   const sema::Builtin *builtin = nullptr;
@@ -124,6 +126,10 @@ struct Value {
 
 /// The value as a message names it: "a tensor of fp32[B, 64]", "the int 3", "None".
 std::string describe(const Value &value);
+/// "1 dimension", "2 dimensions".
+inline std::string counted(size_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
 /// "[B, S, 64]".
 std::string shapeText(llvm::ArrayRef<SymExpr> shape);
 /// A float as Python prints it.

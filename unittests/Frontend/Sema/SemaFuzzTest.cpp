@@ -59,10 +59,32 @@ ArgSpec parseArgument(const std::string &text) {
   return spec;
 }
 
-std::vector<Program> loadCorpus() {
+/// The programs of a file of wrong ones: `#--- NAME[::FUNCTION] ARG=TYPE…`, then the text.
+void addWrongPrograms(const std::string &text, std::vector<Program> &corpus) {
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#--- ")) {
+      if (!corpus.empty() && !line.starts_with("#|"))
+        corpus.back().text += line + "\n";
+      continue;
+    }
+    std::stringstream words(line.substr(5));
+    std::string word;
+    words >> word;
+    size_t separator = word.find("::");
+    Program program{"", separator == std::string::npos ? "f" : word.substr(separator + 2), {}};
+    while (words >> word)
+      if (!word.starts_with("--"))
+        program.arguments.push_back(parseArgument(word));
+    corpus.push_back(program);
+  }
+}
+
+std::vector<Program> loadCorpus(std::vector<Program> &wrong) {
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
-  for (const auto &entry : std::filesystem::directory_iterator(TESSERA_FRONTEND_CORPUS, ignored))
+  for (const auto &entry :
+       std::filesystem::recursive_directory_iterator(TESSERA_FRONTEND_CORPUS, ignored))
     if (entry.path().extension() == ".py" || entry.path().extension() == ".tsr")
       files.push_back(entry.path());
   std::sort(files.begin(), files.end());
@@ -73,6 +95,10 @@ std::vector<Program> loadCorpus() {
     text << in.rdbuf();
     Diagnostics diagnostics;
     std::vector<std::string> functions = findFunctions({text.str(), "f.py"}, diagnostics);
+    if (text.str().find("\n#--- ") != std::string::npos) {
+      addWrongPrograms(text.str(), wrong);
+      continue;
+    }
     if (functions.empty())
       continue;
     std::stringstream lines(text.str());
@@ -109,12 +135,13 @@ std::vector<std::string> split(const std::string &text) {
 
 class Fuzzer {
 public:
-  explicit Fuzzer(uint64_t seed) : corpus(loadCorpus()), random(seed) {}
+  explicit Fuzzer(uint64_t seed) : corpus(loadCorpus(wrong)), random(seed) {}
 
   size_t pick(size_t bound) { return bound ? random() % bound : 0; }
 
   Request next() {
-    const Program &program = corpus[pick(corpus.size())];
+    const std::vector<Program> &chosen = pick(4) ? corpus : wrong;
+    const Program &program = chosen[pick(chosen.size())];
     const std::string &name = program.function;
     std::vector<std::string> words = split(program.text);
     static const std::string spare[] = {
@@ -177,9 +204,27 @@ private:
     }
   }
 
+  std::vector<Program> wrong; // programs that give messages as they are
   std::vector<Program> corpus;
   std::mt19937_64 random;
 };
+
+/// Every range of a message lies within its source.
+void checkRanges(const Diagnostic &diagnostic, const SourceManager &sources) {
+  auto check = [&](SourceRange range) {
+    if (!range.isValid())
+      return;
+    ASSERT_LE(range.begin, range.end) << diagnostic.message;
+    ASSERT_LE(range.end, sources.buffer(range.file).text().size()) << diagnostic.message;
+  };
+  check(diagnostic.range);
+  for (SourceRange range : diagnostic.highlights)
+    check(range);
+  for (const FixIt &fix : diagnostic.fixIts)
+    check(fix.range);
+  for (const Diagnostic &note : diagnostic.notes)
+    checkRanges(note, sources);
+}
 
 TEST(SemaFuzz, MutatedProgramsGiveAnErrorOrAGraph) {
   // TESSERA_FUZZ="SEED COUNT" runs another part of the space.
@@ -197,6 +242,8 @@ TEST(SemaFuzz, MutatedProgramsGiveAnErrorOrAGraph) {
     mlir::OwningOpRef<mlir::ModuleOp> module =
         compileToGraph(context, request, diagnostics, info);
     ASSERT_EQ(bool(module), !diagnostics.hasErrors()) << request.source.text;
+    for (const Diagnostic &diagnostic : diagnostics.all())
+      checkRanges(diagnostic, diagnostics.sources);
     for (const Diagnostic &diagnostic : diagnostics.all())
       ASSERT_EQ(diagnostic.message.find("internal error"), std::string::npos)
           << diagnostics.render() << request.function << "\n" << request.source.text;

@@ -176,6 +176,7 @@ std::string_view spelling(CompareOp op);
 struct CompareExpr : ExprOf<ExprKind::Compare> {
   ExprList operands;
   std::span<CompareOp> ops;
+  std::span<SourceRange> opRanges;
 };
 
 struct ConditionalExpr : ExprOf<ExprKind::Conditional> {

@@ -58,7 +58,8 @@ private:
   Token lexPunctuation();
   Token lexUnknownCharacter();
   Token lexEnd();
-  void closeBracket(char close, uint32_t offset);
+  /// False after an error.
+  bool closeBracket(char close, uint32_t offset);
   Token unclosedBracket();
 
   Diagnostics &diagnostics;
