@@ -85,11 +85,32 @@ static bool unchanged(const std::vector<Watch> &watches) {
   return true;
 }
 
+/// Takes our own frame off the traceback of an error that was placed in the user's source
+/// (errors.py).
+static void showUsersFrames() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Ref mark(PyObject_GetAttrString(value, "_placed"));
+  Ref next(mark && traceback ? PyObject_GetAttrString(traceback, "tb_next") : nullptr);
+  bool placed = next && PyObject_IsTrue(mark.get()) == 1;
+  PyErr_Clear();
+  if (placed) {
+    Py_DECREF(traceback);
+    traceback = next.get() == Py_None ? nullptr : next.release();
+    PyException_SetTraceback(value, traceback ? traceback : Py_None);
+  }
+  PyErr_Restore(type, value, traceback);
+}
+
 static PyObject *callSlow(PyObject *self, PyObject *args, PyObject *kwargs) {
   Ref keywords(kwargs ? Py_NewRef(kwargs) : PyDict_New());
   if (!keywords)
     return nullptr;
-  return PyObject_CallMethodObjArgs(self, slowName, args, keywords.get(), nullptr);
+  PyObject *result = PyObject_CallMethodObjArgs(self, slowName, args, keywords.get(), nullptr);
+  if (!result)
+    showUsersFrames();
+  return result;
 }
 
 /// The stream that a call on a GPU goes to: the one that is given, an int or PyTorch's, else the

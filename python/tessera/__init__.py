@@ -20,6 +20,7 @@ from .errors import (
     CompileError,
     DeviceError,
     Diagnostic,
+    FixIt,
     OutOfMemoryError,
     TesseraError,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "DType",
     "DeviceError",
     "Diagnostic",
+    "FixIt",
     "Function",
     "OutOfMemoryError",
     "Tensor",

@@ -91,7 +91,7 @@ class Unit:
         load()
         result = _tessera.compile(self.request(stages, no_code))
         if result["status"] != _STATUS_OK:
-            raise compile_error(result["text"], result["diagnostics"])
+            raise compile_error(result["text"], result["diagnostics"], self.name)
         return result
 
     def classes(self) -> list:

@@ -17,7 +17,7 @@ from .calls import Call
 from .capture import Resolver, source_of
 from .compiled import STAGES, Compiled, check_stage, stage_text
 from .compiler import Unit, specialise
-from .errors import TesseraError
+from .errors import TesseraError, placed
 from .options import merge
 from .parameters import Bound, Parameters
 from .specialization import Specialization, reason_for
@@ -77,6 +77,7 @@ class Function(_tessera.Function):
 
     # -- calls ------------------------------------------------------------------------------------
 
+    @placed
     def _slow(self, args: tuple, kwargs: dict) -> Any:
         if self._self is not None:
             args = (self._self, *args)
@@ -180,6 +181,7 @@ class Function(_tessera.Function):
         seen = {id(records): records for _, records in [*self._tables.values(), self._active]}
         return [record for records in seen.values() for record in records]
 
+    @placed
     def inspect_ir(self, stage: str, *args: Any, target: str | None = None, **kwargs: Any) -> str:
         """The text of a stage: of the last call, or for these arguments without running."""
         check_stage(stage)
@@ -207,6 +209,7 @@ class Function(_tessera.Function):
         self._parameters.check(bound)
         return bound
 
+    @placed
     def compile(self, *args: Any, target: str | None = None, **keywords: Any) -> Compiled:
         """Compiles for arrays or types such as Tensor[2, 16, bf16], without running."""
         given = {name: value for name, value in keywords.items() if name in self._parameters.names}
@@ -217,6 +220,7 @@ class Function(_tessera.Function):
         unit = self._unit(bound, chosen, {**more, **merge({}, options)})[1]
         return Compiled(self._parameters, self._self, unit, specialise(unit))
 
+    @placed
     def reference(self, *args: Any, bounds: bool = False, **kwargs: Any) -> Any:
         """The function evaluated in float64; with `bounds`, as Reference objects."""
         from .reference import evaluate

@@ -9,7 +9,7 @@ from typing import Any
 
 from .arrays import adapt, device_text, is_array
 from .capture import constant
-from .errors import ArgumentError, did_you_mean
+from .errors import ArgumentError, did_you_mean, kind_of
 from .types import DTYPES, Tensor, TensorType
 
 _SCALARS = {int: "i", float: "f", bool: "b", "int": "i", "float": "f", "bool": "b"}
@@ -86,8 +86,9 @@ class Parameters:
     def assign(self, args: tuple, kwargs: dict) -> dict[str, Any]:
         """Python's rules of a call; the result has only the arguments that were given."""
         if len(args) > self.positional:
+            arguments = "argument" if self.positional == 1 else "arguments"
             raise ArgumentError(
-                f"{self.function}: expected {self.positional} positional arguments, "
+                f"{self.function}: expected {self.positional} positional {arguments}, "
                 f"found {len(args)}"
             )
         given = dict(zip(self.names, args))
@@ -142,7 +143,7 @@ class Parameters:
             return
         if kind == "t":
             raise ArgumentError(
-                f"argument '{name}': expected an array, found {type(value).__name__}"
+                f"argument '{name}': expected an array, found {kind_of(value)}"
                 + (
                     "; wrap it with numpy.asarray"
                     if isinstance(value, (list, tuple, int, float))
@@ -216,7 +217,7 @@ def _scalar(bound: Bound, name: str, kind: str, value: Any) -> Any:
         return value
     if kind in _KIND_NAMES:
         raise ArgumentError(
-            f"argument '{name}': expected {_KIND_NAMES[kind]}, found {type(value).__name__}"
+            f"argument '{name}': expected {_KIND_NAMES[kind]}, found {kind_of(value)}"
         )
     if isinstance(value, list):
         raise ArgumentError(

@@ -26,7 +26,7 @@ def evaluate(unit: compiler.Unit, bound: Bound, with_bounds: bool) -> Any:
     runtime_values = [one for one in bound.specifications if not isinstance(one, str)]
     result = _tessera.reference(unit.request(), runtime_values)
     if result["status"] != 0:
-        raise compile_error(result["text"], result["diagnostics"])
+        raise compile_error(result["text"], result["diagnostics"], unit.name)
     outputs = []
     for dtype, value_dtype, shape, value, error, excluded in result["outputs"]:
         array = numpy.frombuffer(value, DTYPES[value_dtype].numpy_name).reshape(shape)

@@ -7,8 +7,8 @@ import os
 from typing import Any
 
 from . import _tessera
-from .arrays import NumPyLibrary, adapt, device_text, is_dense, overlap
-from .errors import ArgumentError, OutOfMemoryError
+from .arrays import NumPyLibrary, adapt, device_text, is_array, is_dense, overlap
+from .errors import ArgumentError, OutOfMemoryError, kind_of
 from .parameters import Bound
 from .types import DTYPES, DType
 
@@ -51,8 +51,11 @@ class Destination:
             return _new_array(self.library, dtype, shape)
         name = f"out[{index}]" if self.is_tuple else "out"
         if index >= len(self.outs):
-            raise ArgumentError(f"out: expected more than {len(self.outs)} arrays")
+            plural = "" if len(self.outs) == 1 else "s"
+            raise ArgumentError(f"out: expected more than {len(self.outs)} array{plural}")
         target = self.outs[index]
+        if not is_array(target):
+            raise ArgumentError(f"{name}: expected an array, found {kind_of(target)}")
         specification, owner, library = adapt(name, target)
         if _is_read_only(target):
             raise ArgumentError(
