@@ -89,6 +89,23 @@ def test_products(dtype: str, tmp_path: Path) -> None:
     assemble(tmp_path, ["x @ y"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, "sm_90")
 
 
+#: Operations that are made of others, of x[4,6,10], c[6], y[6,10] and the class indices t[4,10].
+COMPOSITES = [
+    "tsr.norm(x, dim=-1)", "tsr.norm(x, p=1, dim=(0, 2))", "tsr.norm(x, p=3)", "tsr.norm(x, p=tsr.inf, dim=1)",
+    "tsr.group_norm(x, 3, c, c)", "tsr.batch_norm(x, c, c * c, c, c)", "tsr.layer_norm(x, (10,))", "tsr.rms_norm(x, (10,))",
+    "tsr.einsum('bik,jk->bij', x, y)", "tsr.einsum('bij->b', x)", "tsr.einsum('bii->bi', x[:, :, :6])",
+    "tsr.cross_entropy(x, t)", "tsr.cross_entropy(x, t, c, label_smoothing=0.1, reduction='none')", "tsr.mse_loss(x, y)",
+    "tsr.var(x, dim=1)", "tsr.log_softmax(x, dim=1)", "tsr.one_hot(t, 6)", "tsr.pad(x, (1, 2), 'reflect')", "tsr.roll(x, 3)",
+]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_composites(dtype: str, tmp_path: Path) -> None:
+    arguments = {"x": f"{dtype}[4,6,10]", "c": f"{dtype}[6]", "y": f"{dtype}[6,10]", "t": "int64[4,10]"}
+    for first in range(0, len(COMPOSITES), AT_ONCE):
+        assemble(tmp_path, COMPOSITES[first : first + AT_ONCE], arguments, "sm_90")
+
+
 @pytest.mark.parametrize("pair", ["bf16 fp16", "fp32 bf16", "fp64 fp32", "fp8_e4m3 fp8_e5m2", "int8 uint8", "fp16 int8"])
 def test_products_of_two_types(pair: str, tmp_path: Path) -> None:
     x, y = pair.split()

@@ -440,3 +440,6 @@ def create(b: Builder) -> None:
         (f"tsr.arange({x.name}.shape[{dim}]).to({x.dtype})", x.dtype, Interval(0, b.most(x.dims[dim]))),
     ])
     b.emit("create", text, [x], (x.dims[dim],), dtype, interval)
+
+
+import composites  # noqa: E402, F401 (its operations are registered too)
