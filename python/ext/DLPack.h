@@ -53,11 +53,20 @@ struct Version {
 };
 
 struct ManagedTensor {
+  static constexpr const char *capsuleName = "dltensor_versioned";
   Version version;
   void *context;
   void (*deleter)(ManagedTensor *self);
   uint64_t flags;
   Tensor tensor;
+};
+
+/// Before version 1.
+struct UnversionedTensor {
+  static constexpr const char *capsuleName = "dltensor";
+  Tensor tensor;
+  void *context;
+  void (*deleter)(UnversionedTensor *self);
 };
 
 struct ExchangeApi {

@@ -56,6 +56,7 @@ bool addTable(PyObject *module);
 bool addFunction(PyObject *module);
 bool addCompiler(PyObject *module);
 bool addLibraries(PyObject *module);
+bool addExport(PyObject *module);
 
 } // namespace tessera::python
 

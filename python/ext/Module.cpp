@@ -277,7 +277,7 @@ static int execute(PyObject *module) {
     return -1;
   }
   bool done = addTable(module) && addFunction(module) && addCompiler(module) &&
-              addLibraries(module) &&
+              addLibraries(module) && addExport(module) &&
               PyModule_AddStringConstant(module, "version", tessera_rt_version()) == 0;
   return done ? 0 : -1;
 }

@@ -14,7 +14,16 @@ from __future__ import annotations
 import math as _math
 import os as _os
 
-from . import _tessera
+try:
+    from . import _tessera
+except ImportError as error:
+    # Python itself refuses where the sub-interpreter has a lock of its own, in other words.
+    if "subinterpreters" not in str(error):
+        raise
+    raise ImportError(
+        "tessera cannot be imported in a sub-interpreter; import it in the main interpreter, or use "
+        "processes"
+    ) from None
 from .errors import (
     ArgumentError,
     CompileError,

@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from . import _tessera
 from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
 from .exchange import ExchangeLibrary, has_exchange
 from .types import BY_NAME, DTYPES, EXTENSION_NAMES, DType
 
 _CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has pinned
+_LINE = 64  # bytes of a cache line
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda (managed)"}
 
 
@@ -35,8 +37,8 @@ def _empty_at_line(numpy: Any, shape: tuple, dtype: Any) -> Any:
     size = math.prod(shape) * dtype.itemsize
     if size < 1 << 16:
         return numpy.empty(shape, dtype)
-    memory = numpy.empty(size + 63, numpy.uint8)
-    return numpy.ndarray(shape, dtype, memory, -memory.ctypes.data % 64)
+    memory = numpy.empty(size + _LINE - 1, numpy.uint8)
+    return numpy.ndarray(shape, dtype, memory, -memory.ctypes.data % _LINE)
 
 
 def root_module(value: Any) -> str:
@@ -72,8 +74,8 @@ class NumPyLibrary:
 
     device = 0
 
-    def __init__(self, finish: Callable[[Any], Any] | None = None):
-        self.finish = finish or (lambda array: array)
+    def finish(self, array: Any) -> Any:
+        return array
 
     @staticmethod
     def specification(name: str, array: Any) -> tuple[tuple, Any]:
@@ -115,8 +117,7 @@ class NumPyLibrary:
             raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
         return array.__array_interface__["data"][0], array
 
-    @staticmethod
-    def copy(target: Any, source: Any) -> None:
+    def copy(self, target: Any, source: Any) -> None:
         target[...] = source
 
 
@@ -256,11 +257,47 @@ class CudaArrayLibrary:
         target[...] = source
 
 
+class DLPackLibrary(NumPyLibrary):
+    """Any other library: its arrays are read as NumPy's views, and its own from_dlpack takes the
+    results, whose memory is ours."""
+
+    def __init__(self, from_dlpack: Callable[[Any], Any]):
+        self.from_dlpack = from_dlpack
+
+    @staticmethod
+    def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
+        import numpy
+
+        size = math.prod(shape) * int(dtype.itemsize)
+        try:
+            memory = _empty_at_line(numpy, (size + _LINE,), numpy.dtype("uint8"))
+        except (MemoryError, ValueError):
+            raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
+        address = memory.ctypes.data
+        address += -address % _LINE
+        return address, _tessera.export(memory, address, dtype.code, tuple(shape))
+
+    def finish(self, exported: Any) -> Any:
+        return self.from_dlpack(exported)
+
+    def copy(self, target: Any, source: Any) -> None:
+        target[...] = self.from_dlpack(source)
+
+
 def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
-    """Any other library: read as a NumPy view, results handed back by its own from_dlpack."""
     import numpy
 
-    device, number = value.__dlpack_device__()
+    try:
+        device, number = value.__dlpack_device__()
+    except AttributeError:
+        raise ArgumentError(
+            f"argument '{name}': expected an array with memory, found {type(value).__name__}"
+            + (
+                "; call the function outside of jax.jit, or through jax.pure_callback"
+                if root_module(value) == "jax"
+                else ""
+            )
+        ) from None
     if device not in _CPU_DEVICES:
         found = _DEVICE_NAMES.get(device, f"device type {device}")
         raise DeviceError(
@@ -272,8 +309,12 @@ def _through_dlpack(name: str, value: Any) -> tuple[Any, NumPyLibrary]:
         array = numpy.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError):
         array = numpy.asarray(value)  # types that DLPack has and NumPy lacks
-    namespace = value.__array_namespace__() if hasattr(value, "__array_namespace__") else None
-    return array, NumPyLibrary(getattr(namespace, "from_dlpack", None))
+    if hasattr(value, "__array_namespace__"):
+        namespace = value.__array_namespace__()
+    else:
+        namespace = sys.modules.get(root_module(value))
+    from_dlpack = getattr(namespace, "from_dlpack", None)
+    return array, NumPyLibrary() if from_dlpack is None else DLPackLibrary(from_dlpack)
 
 
 def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:

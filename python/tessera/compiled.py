@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 from . import _tessera
@@ -84,13 +85,19 @@ class Compiled(_tessera.Function):
         check_stage(stage)
         return stage_text(self._unit, stage)
 
-    def report(self) -> dict:
+    def report(self) -> dict[str, Any]:
         return json.loads(self._artifact.meta["report"] or "{}")
 
     def save(self, path: Any) -> None:
         """Writes the bundle; tessera.load reads it."""
         with open(path, "wb") as file:
             file.write(self._artifact.bundle)
+
+    def __reduce__(self) -> tuple:
+        raise pickle.PicklingError(
+            f"compiled function '{self._unit.name}' cannot be pickled; write it with save(path) and "
+            "read it with tessera.load(path)"
+        )
 
     def __repr__(self) -> str:
         arguments = ", ".join(arguments_text(self._unit))

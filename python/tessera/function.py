@@ -6,7 +6,10 @@ binds the arguments, finds or makes the specialisation, and tries again.
 
 from __future__ import annotations
 
+import inspect
 import json
+import pickle
+import sys
 import threading
 import types
 from collections.abc import Callable
@@ -35,6 +38,7 @@ class Function(_tessera.Function):
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
+        self.__annotations__ = function.__annotations__
         self._options = options
         self._target = target
         self._self: Any = None
@@ -57,8 +61,27 @@ class Function(_tessera.Function):
     def __repr__(self) -> str:
         return f"<tessera function {self.__qualname__}>"
 
-    def __reduce__(self) -> str:
-        return self.__qualname__  # by name, as Python's own functions
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What help() and inspect.signature() show; a method's without the object."""
+        signature = inspect.signature(self.__wrapped__)
+        if self._self is None:
+            return signature
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    def __reduce__(self) -> str | tuple:
+        """By name, as Python's own functions."""
+        if self._self is not None:
+            return getattr, (self._self, self.__name__)
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__qualname__.split("."):
+            found = getattr(found, name, None)
+        if found is not self:
+            raise pickle.PicklingError(
+                f"function '{self.__qualname__}' cannot be pickled: pickle stores its name, and "
+                f"module '{self.__module__}' has no such function; define it at the top level"
+            )
+        return self.__qualname__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
         """A method: one bound function per object, kept by the object where that is possible."""

@@ -195,13 +195,15 @@ def _check_sizes(
 
 
 def _evaluate(annotation: Any, function: types.FunctionType) -> Any:
-    """An annotation that `from __future__ import annotations` left as text."""
-    if not isinstance(annotation, str) or annotation in _SCALARS:
-        return annotation
-    try:
-        return eval(annotation, function.__globals__)  # noqa: S307 (the function's own text)
-    except Exception:  # noqa: BLE001 (whatever it raises, the compiler reads the text itself)
-        return annotation
+    """An annotation that `from __future__ import annotations` may have left as text."""
+    if isinstance(annotation, str) and annotation not in _SCALARS:
+        try:
+            annotation = eval(annotation, function.__globals__)  # noqa: S307 (the function's own text)
+        except Exception:  # noqa: BLE001 (whatever it raises, the compiler reads the text itself)
+            return annotation
+    if getattr(annotation, "__origin__", None) is Tensor:  # Annotated[Tensor, "B", 64]
+        return Tensor.__class_getitem__(annotation.__metadata__)
+    return annotation
 
 
 def _scalar(bound: Bound, name: str, kind: str, value: Any) -> Any:

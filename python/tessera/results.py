@@ -57,7 +57,7 @@ class Destination:
         if not is_array(target):
             raise ArgumentError(f"{name}: expected an array, found {kind_of(target)}")
         specification, owner, library = adapt(name, target)
-        if _is_read_only(target):
+        if _is_read_only(target) or _is_read_only(owner):  # the owner is NumPy's view of the memory
             raise ArgumentError(
                 f"{name}: expected an array that can be written, found a read-only one"
             )

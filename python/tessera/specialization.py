@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from .compiler import Artifact, Unit
 from .types import DTYPES
@@ -31,7 +32,7 @@ class Specialization:
             and all(own.value(*one) == unit.value(*one) for one in self.artifact.meta["guarded"])
         )
 
-    def report(self) -> dict:
+    def report(self) -> dict[str, Any]:
         return json.loads(self.artifact.meta["report"] or "{}")
 
     def __repr__(self) -> str:
