@@ -63,7 +63,7 @@ dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_6
 wheel: setup ## pack dist/tessera-VERSION-….whl for Python 3.11 and later, and try it out (ARCH=x86_64|aarch64)
 	@$(PYTHON) utils/wheel.py $(ARCH)
 
-docs: setup ## write the reference of dialects, passes and operations to build/docs/
+docs: build ## write the documentation as a static site: build/docs/site/index.html
 	@$(PYTHON) utils/docs.py
 
 clean: ## remove what was built (.venv and the sysroots stay)

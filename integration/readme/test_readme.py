@@ -2,9 +2,7 @@
 
 A `python` block is a file of its own and is run. In a `console` block, a line after `$` is a
 command and what follows is its output. An `mlir` block after `<!-- stage: NAME -->` is part of
-what inspect_ir prints for the README's function. In expected text `…` stands for anything; a line
-of it alone, for any lines. Excerpts need not begin or end with it, and their values may have
-other numbers (%3), as long as each stands for one value throughout.
+what inspect_ir prints for the README's function. What `…` means in them is in utils/docsite/excerpts.py.
 """
 
 from __future__ import annotations
@@ -20,7 +18,11 @@ import numpy as np
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+sys.path.insert(0, str(TOP / "utils"))
+
+from docsite.excerpts import Excerpt  # noqa: E402
+
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 MISTAKES = '''"""What the README shows mistakes of."""
 
 import tessera as tsr
@@ -49,44 +51,6 @@ def all_blocks(language: str) -> list:
         for page in PAGES
         for number, (stage, text) in enumerate(blocks(page, language))
     ]
-
-
-def match_line(expected: str, found: str, numbers: dict[str, str]) -> dict[str, str] | None:
-    """`numbers` with the found number of each value of the line; None when it does not match."""
-    words = " ".join(expected.split())
-    names = re.findall(r"%(\d+)", words)
-    pattern = re.escape(words).replace("…", ".*")
-    pattern = re.sub(r"%\d+", r"%(\\d+)", pattern)
-    match = re.fullmatch(pattern, found)
-    if match is None:
-        return None
-    updated = dict(numbers)
-    for name, number in zip(names, match.groups()):
-        if updated.setdefault(name, number) != number:
-            return None
-    return updated
-
-
-def missing_line(expected: str, found: str) -> str | None:
-    """None when the expected lines are there in order, neighbours unless `…` is between them."""
-    wanted = [line.strip() for line in expected.splitlines() if line.strip()]
-    lines = [" ".join(line.split()) for line in found.splitlines()]
-    furthest = 0
-
-    def search(index: int, position: int, numbers: dict[str, str], anywhere: bool) -> bool:
-        nonlocal furthest
-        if index == len(wanted):
-            return True
-        if wanted[index] == "…":
-            return search(index + 1, position, numbers, True)
-        furthest = max(furthest, index)
-        for place in range(position, len(lines) if anywhere else min(position + 1, len(lines))):
-            matched = match_line(wanted[index], lines[place], numbers)
-            if matched is not None and search(index + 1, place + 1, matched, False):
-                return True
-        return False
-
-    return None if search(0, 0, {}, True) else wanted[furthest]
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +93,7 @@ def test_commands(stage, text, folder):
             command, shell=True, cwd=folder, env=environment(), capture_output=True, text=True
         )
         found = done.stdout + done.stderr
-        missing = missing_line(expected, found)
+        missing = Excerpt(expected, found).missing
         assert missing is None, f"$ {command}\nexpected: {missing}\nfound:\n{found}"
         assert done.returncode == ("error:" in expected), found
 
@@ -138,7 +102,7 @@ def test_commands(stage, text, folder):
 def test_excerpt(stage, text, attention):
     arrays = [np.zeros((8, 1024, 64), np.float32)] * 3
     found = attention.inspect_ir(stage, *arrays)
-    missing = missing_line(text, found)
+    missing = Excerpt(text, found).missing
     assert missing is None, f"expected: {missing}\nfound:\n{found[:4000]}"
 
 

@@ -1,0 +1,1 @@
+"""The documentation as a static site: what `make docs` writes."""
