@@ -25,20 +25,24 @@ PARAMETERS = {
     **dict.fromkeys(("min", "max", "value", "values"), "Operand"),
     **dict.fromkeys(("dim", "axis"), "Dims"),
     **dict.fromkeys(("dims", "shape", "counts", "normalized_shape", "sizes", "shifts", "pad"), "Sizes"),
-    **dict.fromkeys(("keepdim", "unbiased", "safe", "largest", "sorted", "descending", "stable"), "bool"),
-    **dict.fromkeys(("dim0", "dim1", "start_dim", "end_dim", "chunks", "diagonal", "k", "n", "m"), "int"),
-    **dict.fromkeys(("num_groups", "num_classes", "seed", "offset"), "int"),
-    **dict.fromkeys(("eps", "alpha", "negative_slope", "p", "beta", "threshold"), "float"),
-    **dict.fromkeys(("approximate", "reduction", "equation"), "str"),
+    **dict.fromkeys(("keepdim", "unbiased", "safe", "largest", "sorted", "descending", "stable"), "_bool"),
+    **dict.fromkeys(("dim0", "dim1", "start_dim", "end_dim", "chunks", "diagonal", "k", "n", "m"), "_int"),
+    **dict.fromkeys(("num_groups", "num_classes", "seed", "offset", "ignore_index", "decimals"), "_int"),
+    **dict.fromkeys(("eps", "alpha", "negative_slope", "p", "beta", "threshold"), "_float"),
+    **dict.fromkeys(("momentum", "label_smoothing", "ord"), "_float"),
+    **dict.fromkeys(("approximate", "reduction", "equation", "mode"), "str"),
+    **dict.fromkeys(("start", "step", "operands"), "Operand"),
+    "training": "_bool",
+    "rounding_mode": "str",
     "dtype": "DType",
     "tensors": "Sequence[Tensor]",
-    "correction": "float",
+    "correction": "_float",
 }
 #: Results that are not one tensor, by the name of the operation.
 RESULTS = {
-    "shape": "tuple[int, ...]",
+    "shape": "tuple[_int, ...]",
     "dtype": "DType",
-    **dict.fromkeys(("ndim", "dim", "numel"), "int"),
+    **dict.fromkeys(("ndim", "dim", "numel"), "_int"),
     "size": "Any",
     **dict.fromkeys(("split", "chunk"), "tuple[Tensor, ...]"),
     **dict.fromkeys(("max", "min", "sort", "topk"), "Any"),
@@ -46,6 +50,10 @@ RESULTS = {
 HEAD = '"""{what}\n\nWritten by utils/stubs.py from the compiler\'s entries."""\n\n'
 
 STUB = '''\
+# Tensors have methods of these names.
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, overload
@@ -56,6 +64,7 @@ from .errors import (
     CompileError as CompileError,
     DeviceError as DeviceError,
     Diagnostic as Diagnostic,
+    FixIt as FixIt,
     OutOfMemoryError as OutOfMemoryError,
     TesseraError as TesseraError,
 )
@@ -67,14 +76,14 @@ from .types import DType as DType
 from .types import TensorType as TensorType
 
 __version__: str
-inf: float
-nan: float
-pi: float
-e: float
+inf: _float
+nan: _float
+pi: _float
+e: _float
 
-Operand: TypeAlias = "Tensor | float | bool"
-Dims: TypeAlias = int | Sequence[int]
-Sizes: TypeAlias = int | Sequence[int]
+Operand: TypeAlias = "Tensor | _float | _bool"
+Dims: TypeAlias = _int | Sequence[_int]
+Sizes: TypeAlias = _int | Sequence[_int]
 
 # Element types.
 {dtypes}
@@ -84,7 +93,7 @@ class Tensor:
 
     def __class_getitem__(cls, items: Any) -> TensorType: ...
     def __getitem__(self, index: Any) -> Tensor: ...
-    def __len__(self) -> int: ...
+    def __len__(self) -> _int: ...
     def __neg__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
     def __abs__(self) -> Tensor: ...
@@ -103,16 +112,16 @@ def function(
     target: str | None = None,
     numerics: str | Numerics = ...,
     matmul: str = ...,
-    fast_math: bool = ...,
-    deterministic: bool = ...,
-    batch_invariant: bool = ...,
+    fast_math: _bool = ...,
+    deterministic: _bool = ...,
+    batch_invariant: _bool = ...,
     accum: DType = ...,
     via: str = ...,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def load(path: str | PathLike[str]) -> Any: ...
-def set_num_threads(count: int) -> None: ...
-def get_num_threads() -> int: ...
-def metrics() -> dict[str, int]: ...
+def set_num_threads(count: _int) -> None: ...
+def get_num_threads() -> _int: ...
+def metrics() -> dict[str, _int]: ...
 def metrics_text() -> str: ...
 def devices() -> list[dict[str, Any]]: ...
 
@@ -160,7 +169,7 @@ def synonyms(typed: list[str]) -> list[str]:
             one if "= ..." in one or one == "*" else f"{one} = ..." for one in typed[position + 1 :]
         ]
     if "keepdim" in names:
-        extra.append("keepdims: bool = ...")
+        extra.append("keepdims: _bool = ...")
     return [*typed, *([] if "*" in typed else ["*"]), *extra] if extra else typed
 
 

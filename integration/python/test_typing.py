@@ -123,3 +123,9 @@ def test_sizes_in_annotated():
         sizes.linear(x.astype(np.float64), w, b)
     with pytest.raises(tsr.ArgumentError, match="argument 'w': expected size 4 for 'K' as in argument 'x'"):
         sizes.linear(x, w[:, :3], b)
+
+    @tsr.function
+    def names(x: typing.Annotated[Tensor, "B", "D"]):
+        return x * D  # noqa: F821
+
+    assert names(np.ones((2, 3))).tolist() == [[3, 3, 3], [3, 3, 3]]

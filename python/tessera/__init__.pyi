@@ -2,6 +2,10 @@
 
 Written by utils/stubs.py from the compiler's entries."""
 
+# Tensors have methods of these names.
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, overload
@@ -12,6 +16,7 @@ from .errors import (
     CompileError as CompileError,
     DeviceError as DeviceError,
     Diagnostic as Diagnostic,
+    FixIt as FixIt,
     OutOfMemoryError as OutOfMemoryError,
     TesseraError as TesseraError,
 )
@@ -23,14 +28,14 @@ from .types import DType as DType
 from .types import TensorType as TensorType
 
 __version__: str
-inf: float
-nan: float
-pi: float
-e: float
+inf: _float
+nan: _float
+pi: _float
+e: _float
 
-Operand: TypeAlias = "Tensor | float | bool"
-Dims: TypeAlias = int | Sequence[int]
-Sizes: TypeAlias = int | Sequence[int]
+Operand: TypeAlias = "Tensor | _float | _bool"
+Dims: TypeAlias = _int | Sequence[_int]
+Sizes: TypeAlias = _int | Sequence[_int]
 
 # Element types.
 fp64: DType
@@ -60,7 +65,7 @@ class Tensor:
 
     def __class_getitem__(cls, items: Any) -> TensorType: ...
     def __getitem__(self, index: Any) -> Tensor: ...
-    def __len__(self) -> int: ...
+    def __len__(self) -> _int: ...
     def __neg__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
     def __abs__(self) -> Tensor: ...
@@ -109,25 +114,37 @@ class Tensor:
     def acos(self) -> Tensor:
         """inverse cosine"""
 
-    def add(self, y: Operand) -> Tensor:
+    def add(self, y: Operand, *, alpha: _float = ...) -> Tensor:
         """x + y (or of bools)"""
 
-    def all(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def all(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """whether all elements are non-zero"""
 
-    def amax(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def amax(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """largest element"""
 
-    def amin(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def amin(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """smallest element"""
 
-    def any(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def any(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """whether some element is non-zero"""
 
-    def argmax(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def arccos(self) -> Tensor:
+        """inverse cosine"""
+
+    def arcsin(self) -> Tensor:
+        """inverse sine"""
+
+    def arctan(self) -> Tensor:
+        """inverse tangent"""
+
+    def arctan2(self, y: Operand) -> Tensor:
+        """angle of the point (y, x), first operand is the ordinate"""
+
+    def argmax(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """index of the largest element"""
 
-    def argmin(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def argmin(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """index of the smallest element"""
 
     def asin(self) -> Tensor:
@@ -141,6 +158,9 @@ class Tensor:
 
     def atan2(self, y: Operand) -> Tensor:
         """angle of the point (y, x), first operand is the ordinate"""
+
+    def bfloat16(self) -> Tensor:
+        """x converted to this element type"""
 
     def bitwise_and(self, y: Operand) -> Tensor:
         """x & y"""
@@ -163,13 +183,16 @@ class Tensor:
     def bmm(self, y: Operand) -> Tensor:
         """matrix product of batches"""
 
+    def bool(self) -> Tensor:
+        """x converted to this element type"""
+
     def broadcast_to(self, *shape: Sizes) -> Tensor:
         """dimensions of size 1 repeated"""
 
     def ceil(self) -> Tensor:
         """smallest integer not below x"""
 
-    def chunk(self, chunks: int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: _int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
         """so many parts"""
 
     def clamp(self, min: Operand | None = ..., max: Operand | None = ...) -> Tensor:
@@ -177,6 +200,9 @@ class Tensor:
 
     def clip(self, min: Operand | None = ..., max: Operand | None = ...) -> Tensor:
         """x limited to [min, max]"""
+
+    def clone(self) -> Tensor:
+        """x itself: tensors are values"""
 
     def contiguous(self) -> Tensor:
         """x itself: layouts are the compiler's"""
@@ -187,23 +213,29 @@ class Tensor:
     def cosh(self) -> Tensor:
         """hyperbolic cosine"""
 
-    def dim(self) -> int:
+    def detach(self) -> Tensor:
+        """x itself: there are no gradients"""
+
+    def dim(self) -> _int:
         """the number of dimensions"""
 
-    def div(self, y: Operand) -> Tensor:
+    def div(self, y: Operand, *, rounding_mode: str | None = ...) -> Tensor:
         """x / y; integers are divided in fp32"""
 
-    def divide(self, y: Operand) -> Tensor:
+    def divide(self, y: Operand, *, rounding_mode: str | None = ...) -> Tensor:
         """x / y; integers are divided in fp32"""
 
     def dot(self, y: Operand) -> Tensor:
         """inner product of vectors"""
 
+    def double(self) -> Tensor:
+        """x converted to this element type"""
+
     @property
     def dtype(self) -> DType:
         """the element type"""
 
-    def elu(self, alpha: float = ...) -> Tensor:
+    def elu(self, alpha: _float = ...) -> Tensor:
         """x where positive, else alpha * expm1(x)"""
 
     def eq(self, y: Operand) -> Tensor:
@@ -230,11 +262,17 @@ class Tensor:
     def expm1(self) -> Tensor:
         """exp(x) - 1, accurate near 0"""
 
-    def flatten(self, start_dim: int = ..., end_dim: int = ...) -> Tensor:
+    def fix(self) -> Tensor:
+        """x without its fraction"""
+
+    def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """dimensions merged into one"""
 
     def flip(self, *dims: Sizes) -> Tensor:
         """elements in reverse order"""
+
+    def float(self) -> Tensor:
+        """x converted to this element type"""
 
     def floor(self) -> Tensor:
         """largest integer not above x"""
@@ -251,14 +289,29 @@ class Tensor:
     def gelu(self, approximate: str = ...) -> Tensor:
         """x times the normal distribution function of x"""
 
+    def ger(self, y: Operand) -> Tensor:
+        """as outer"""
+
+    def greater(self, y: Operand) -> Tensor:
+        """x > y"""
+
+    def greater_equal(self, y: Operand) -> Tensor:
+        """x >= y"""
+
     def gt(self, y: Operand) -> Tensor:
         """x > y"""
+
+    def half(self) -> Tensor:
+        """x converted to this element type"""
 
     def hardsigmoid(self) -> Tensor:
         """x / 6 + 1/2 limited to [0, 1]"""
 
     def hardswish(self) -> Tensor:
         """x * hardsigmoid(x)"""
+
+    def int(self) -> Tensor:
+        """x converted to this element type"""
 
     def isfinite(self) -> Tensor:
         """whether x is neither infinite nor nan"""
@@ -272,11 +325,17 @@ class Tensor:
     def le(self, y: Operand) -> Tensor:
         """x <= y"""
 
-    def leaky_relu(self, negative_slope: float = ...) -> Tensor:
+    def leaky_relu(self, negative_slope: _float = ...) -> Tensor:
         """x, times the slope where negative"""
 
     def lerp(self, y: Operand, weight: Operand) -> Tensor:
         """x + weight * (y - x)"""
+
+    def less(self, y: Operand) -> Tensor:
+        """x < y"""
+
+    def less_equal(self, y: Operand) -> Tensor:
+        """x <= y"""
 
     def log(self) -> Tensor:
         """natural logarithm"""
@@ -302,8 +361,11 @@ class Tensor:
     def logical_xor(self, y: Operand) -> Tensor:
         """just one of them is non-zero"""
 
-    def logsumexp(self, dim: Dims = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def logsumexp(self, dim: Dims = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """log of the sum of exponentials"""
+
+    def long(self) -> Tensor:
+        """x converted to this element type"""
 
     def lt(self, y: Operand) -> Tensor:
         """x < y"""
@@ -315,16 +377,16 @@ class Tensor:
     def matmul(self, y: Operand) -> Tensor:
         """matrix product, batched and broadcast"""
 
-    def max(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Any:
+    def max(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Any:
         """largest element; with dim, values and indices"""
 
     def maximum(self, y: Operand) -> Tensor:
         """the larger; nan if either is nan"""
 
-    def mean(self, dim: Dims | None = ..., keepdim: bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def mean(self, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """mean of elements"""
 
-    def min(self, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Any:
+    def min(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Any:
         """smallest element; with dim, values and indices"""
 
     def minimum(self, y: Operand) -> Tensor:
@@ -343,7 +405,7 @@ class Tensor:
         """x * y (and of bools)"""
 
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> _int:
         """the number of dimensions"""
 
     def ne(self, y: Operand) -> Tensor:
@@ -355,14 +417,20 @@ class Tensor:
     def negative(self) -> Tensor:
         """-x"""
 
-    def numel(self) -> int:
+    def norm(self, p: _float = ..., dim: Dims | None = ..., keepdim: _bool = ..., dtype: DType | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
+        """the p-norm of the elements: sum(|x|^p)^(1/p)"""
+
+    def not_equal(self, y: Operand) -> Tensor:
+        """x != y"""
+
+    def numel(self) -> _int:
         """the number of elements"""
 
     def outer(self, y: Operand) -> Tensor:
         """all products of two vectors' elements"""
 
-    def pad(self, pad: Sizes, value: Operand = ...) -> Tensor:
-        """the last dimensions extended by a constant"""
+    def pad(self, pad: Sizes, mode: str = ..., value: Operand | None = ...) -> Tensor:
+        """the last dimensions extended: by a constant, 'reflect', 'replicate' or 'circular'"""
 
     def permute(self, *dims: Sizes) -> Tensor:
         """dimensions in another order"""
@@ -370,7 +438,7 @@ class Tensor:
     def pow(self, y: Operand) -> Tensor:
         """x raised to y"""
 
-    def prod(self, dim: Dims | None = ..., keepdim: bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def prod(self, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """product of elements"""
 
     def reciprocal(self) -> Tensor:
@@ -388,10 +456,10 @@ class Tensor:
     def reshape(self, *shape: Sizes) -> Tensor:
         """the same elements in another shape; one size may be -1"""
 
-    def roll(self, shifts: Sizes, dims: Sizes) -> Tensor:
-        """elements moved along a dimension, around its end"""
+    def roll(self, shifts: Sizes, dims: Sizes | None = ...) -> Tensor:
+        """elements moved along dimensions, around their ends"""
 
-    def round(self) -> Tensor:
+    def round(self, *, decimals: _int = ...) -> Tensor:
         """nearest integer, ties to even"""
 
     def rsqrt(self) -> Tensor:
@@ -401,8 +469,11 @@ class Tensor:
         """the self-normalising elu"""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[_int, ...]:
         """the sizes as a tuple"""
+
+    def short(self) -> Tensor:
+        """x converted to this element type"""
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))"""
@@ -422,11 +493,11 @@ class Tensor:
     def size(self, dim: Dims | None = ..., *, axis: Dims | None = ...) -> Any:
         """a size, or all as a tuple"""
 
-    def softmax(self, dim: Dims = ..., safe: bool = ..., dtype: DType | None = ..., *, axis: Dims | None = ...) -> Tensor:
+    def softmax(self, dim: Dims = ..., safe: _bool = ..., dtype: DType | None = ..., *, axis: Dims | None = ...) -> Tensor:
         """exponentials divided by their sum; safe gives zeros for rows of -inf"""
 
-    def softplus(self) -> Tensor:
-        """log(1 + exp(x))"""
+    def softplus(self, beta: _float = ..., threshold: _float = ...) -> Tensor:
+        """log(1 + exp(beta * x)) / beta, linear above a threshold"""
 
     def split(self, sizes: Sizes, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
         """parts of a size, or of the sizes given"""
@@ -440,19 +511,22 @@ class Tensor:
     def squeeze(self, dim: Dims | None = ..., *, axis: Dims | None = ...) -> Tensor:
         """dimensions of size 1 removed"""
 
-    def std(self, dim: Dims | None = ..., correction: float = ..., keepdim: bool = ..., unbiased: bool | None = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def std(self, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """standard deviation of elements"""
 
-    def sub(self, y: Operand) -> Tensor:
+    def sub(self, y: Operand, *, alpha: _float = ...) -> Tensor:
         """x - y"""
 
-    def subtract(self, y: Operand) -> Tensor:
+    def subtract(self, y: Operand, *, alpha: _float = ...) -> Tensor:
         """x - y"""
 
-    def sum(self, dim: Dims | None = ..., keepdim: bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def sum(self, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """sum of elements"""
 
-    def swapaxes(self, dim0: int, dim1: int) -> Tensor:
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """two dimensions swapped"""
+
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """two dimensions swapped"""
 
     def tan(self) -> Tensor:
@@ -464,13 +538,13 @@ class Tensor:
     def to(self, dtype: DType) -> Tensor:
         """x converted to another element type, rounded"""
 
-    def transpose(self, dim0: int | None = ..., dim1: int | None = ...) -> Tensor:
+    def transpose(self, dim0: _int | None = ..., dim1: _int | None = ...) -> Tensor:
         """two dimensions swapped"""
 
-    def tril(self, diagonal: int = ...) -> Tensor:
+    def tril(self, diagonal: _int = ...) -> Tensor:
         """zeros above a diagonal"""
 
-    def triu(self, diagonal: int = ...) -> Tensor:
+    def triu(self, diagonal: _int = ...) -> Tensor:
         """zeros below a diagonal"""
 
     def true_divide(self, y: Operand) -> Tensor:
@@ -482,11 +556,14 @@ class Tensor:
     def unsqueeze(self, dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
         """a new dimension of size 1"""
 
-    def var(self, dim: Dims | None = ..., correction: float = ..., keepdim: bool = ..., unbiased: bool | None = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+    def var(self, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """variance of elements"""
 
     def view(self, *shape: Sizes) -> Tensor:
         """as reshape"""
+
+    def where(self, condition: Operand, y: Operand) -> Tensor:
+        """x where the condition holds, else y"""
 
 @overload
 def function(target_function: Callable[..., Any], /) -> Function: ...
@@ -496,16 +573,16 @@ def function(
     target: str | None = None,
     numerics: str | Numerics = ...,
     matmul: str = ...,
-    fast_math: bool = ...,
-    deterministic: bool = ...,
-    batch_invariant: bool = ...,
+    fast_math: _bool = ...,
+    deterministic: _bool = ...,
+    batch_invariant: _bool = ...,
     accum: DType = ...,
     via: str = ...,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def load(path: str | PathLike[str]) -> Any: ...
-def set_num_threads(count: int) -> None: ...
-def get_num_threads() -> int: ...
-def metrics() -> dict[str, int]: ...
+def set_num_threads(count: _int) -> None: ...
+def get_num_threads() -> _int: ...
+def metrics() -> dict[str, _int]: ...
 def metrics_text() -> str: ...
 def devices() -> list[dict[str, Any]]: ...
 
@@ -519,28 +596,40 @@ def absolute(x: Operand) -> Tensor:
 def acos(x: Operand) -> Tensor:
     """inverse cosine"""
 
-def add(x: Operand, y: Operand) -> Tensor:
+def add(x: Operand, y: Operand, *, alpha: _float = ...) -> Tensor:
     """x + y (or of bools)"""
 
-def all(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def all(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """whether all elements are non-zero"""
 
-def amax(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def amax(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """largest element"""
 
-def amin(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def amin(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """smallest element"""
 
-def any(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def any(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """whether some element is non-zero"""
 
-def arange(start: Any, end: Operand | None = ..., step: Any = ..., dtype: DType | None = ...) -> Tensor:
+def arange(start: Operand, end: Operand | None = ..., step: Operand = ..., dtype: DType | None = ...) -> Tensor:
     """equally spaced numbers"""
 
-def argmax(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def arccos(x: Operand) -> Tensor:
+    """inverse cosine"""
+
+def arcsin(x: Operand) -> Tensor:
+    """inverse sine"""
+
+def arctan(x: Operand) -> Tensor:
+    """inverse tangent"""
+
+def arctan2(x: Operand, y: Operand) -> Tensor:
+    """angle of the point (y, x), first operand is the ordinate"""
+
+def argmax(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """index of the largest element"""
 
-def argmin(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def argmin(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """index of the smallest element"""
 
 def asin(x: Operand) -> Tensor:
@@ -551,6 +640,9 @@ def atan(x: Operand) -> Tensor:
 
 def atan2(x: Operand, y: Operand) -> Tensor:
     """angle of the point (y, x), first operand is the ordinate"""
+
+def batch_norm(x: Operand, running_mean: Operand, running_var: Operand, weight: Operand | None = ..., bias: Operand | None = ..., training: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
+    """channels, dimension 1, shifted and scaled by their statistics"""
 
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
     """x & y"""
@@ -582,7 +674,7 @@ def cat(tensors: Sequence[Tensor], dim: Dims = ..., *, axis: Dims | None = ...) 
 def ceil(x: Operand) -> Tensor:
     """smallest integer not below x"""
 
-def chunk(x: Operand, chunks: int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
+def chunk(x: Operand, chunks: _int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
     """so many parts"""
 
 def clamp(x: Operand, min: Operand | None = ..., max: Operand | None = ...) -> Tensor:
@@ -603,16 +695,22 @@ def cos(x: Operand) -> Tensor:
 def cosh(x: Operand) -> Tensor:
     """hyperbolic cosine"""
 
-def div(x: Operand, y: Operand) -> Tensor:
+def cross_entropy(x: Operand, target: Operand, weight: Operand | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ...) -> Tensor:
+    """-log(softmax(x)[class]) along dimension 1; targets are class indices or probabilities"""
+
+def div(x: Operand, y: Operand, *, rounding_mode: str | None = ...) -> Tensor:
     """x / y; integers are divided in fp32"""
 
-def divide(x: Operand, y: Operand) -> Tensor:
+def divide(x: Operand, y: Operand, *, rounding_mode: str | None = ...) -> Tensor:
     """x / y; integers are divided in fp32"""
 
 def dot(x: Operand, y: Operand) -> Tensor:
     """inner product of vectors"""
 
-def elu(x: Operand, alpha: float = ...) -> Tensor:
+def einsum(equation: str, *operands: Operand) -> Tensor:
+    """sums of products by the names of dimensions: 'bik,bkj->bij'"""
+
+def elu(x: Operand, alpha: _float = ...) -> Tensor:
     """x where positive, else alpha * expm1(x)"""
 
 def eq(x: Operand, y: Operand) -> Tensor:
@@ -630,13 +728,22 @@ def exp(x: Operand) -> Tensor:
 def exp2(x: Operand) -> Tensor:
     """2 raised to x"""
 
+def expand(x: Operand, *shape: Sizes) -> Tensor:
+    """dimensions of size 1 repeated; -1 keeps a size"""
+
+def expand_as(x: Operand, y: Operand) -> Tensor:
+    """x repeated to the shape of y"""
+
 def expm1(x: Operand) -> Tensor:
     """exp(x) - 1, accurate near 0"""
 
-def eye(n: int, m: int | None = ..., dtype: DType | None = ...) -> Tensor:
+def eye(n: _int, m: _int | None = ..., dtype: DType | None = ...) -> Tensor:
     """ones on the diagonal"""
 
-def flatten(x: Operand, start_dim: int = ..., end_dim: int = ...) -> Tensor:
+def fix(x: Operand) -> Tensor:
+    """x without its fraction"""
+
+def flatten(x: Operand, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """dimensions merged into one"""
 
 def flip(x: Operand, *dims: Sizes) -> Tensor:
@@ -663,6 +770,18 @@ def ge(x: Operand, y: Operand) -> Tensor:
 def gelu(x: Operand, approximate: str = ...) -> Tensor:
     """x times the normal distribution function of x"""
 
+def ger(x: Operand, y: Operand) -> Tensor:
+    """as outer"""
+
+def greater(x: Operand, y: Operand) -> Tensor:
+    """x > y"""
+
+def greater_equal(x: Operand, y: Operand) -> Tensor:
+    """x >= y"""
+
+def group_norm(x: Operand, num_groups: _int, weight: Operand | None = ..., bias: Operand | None = ..., eps: _float = ...) -> Tensor:
+    """groups of channels, dimension 1, shifted to mean 0, scaled to variance 1"""
+
 def gt(x: Operand, y: Operand) -> Tensor:
     """x > y"""
 
@@ -684,17 +803,23 @@ def isinf(x: Operand) -> Tensor:
 def isnan(x: Operand) -> Tensor:
     """whether x is nan"""
 
-def layer_norm(x: Operand, normalized_shape: Sizes | None = ..., weight: Operand | None = ..., bias: Operand | None = ..., eps: float = ...) -> Tensor:
+def layer_norm(x: Operand, normalized_shape: Sizes | None = ..., weight: Operand | None = ..., bias: Operand | None = ..., eps: _float = ...) -> Tensor:
     """the last dimensions shifted to mean 0, scaled to variance 1"""
 
 def le(x: Operand, y: Operand) -> Tensor:
     """x <= y"""
 
-def leaky_relu(x: Operand, negative_slope: float = ...) -> Tensor:
+def leaky_relu(x: Operand, negative_slope: _float = ...) -> Tensor:
     """x, times the slope where negative"""
 
 def lerp(x: Operand, y: Operand, weight: Operand) -> Tensor:
     """x + weight * (y - x)"""
+
+def less(x: Operand, y: Operand) -> Tensor:
+    """x < y"""
+
+def less_equal(x: Operand, y: Operand) -> Tensor:
+    """x <= y"""
 
 def linear(x: Operand, weight: Operand, bias: Operand | None = ...) -> Tensor:
     """x @ weight.T + bias"""
@@ -723,7 +848,7 @@ def logical_or(x: Operand, y: Operand) -> Tensor:
 def logical_xor(x: Operand, y: Operand) -> Tensor:
     """just one of them is non-zero"""
 
-def logsumexp(x: Operand, dim: Dims = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def logsumexp(x: Operand, dim: Dims = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """log of the sum of exponentials"""
 
 def lt(x: Operand, y: Operand) -> Tensor:
@@ -732,16 +857,16 @@ def lt(x: Operand, y: Operand) -> Tensor:
 def matmul(x: Operand, y: Operand) -> Tensor:
     """matrix product, batched and broadcast"""
 
-def max(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Any:
+def max(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Any:
     """largest element; with dim, values and indices"""
 
 def maximum(x: Operand, y: Operand) -> Tensor:
     """the larger; nan if either is nan"""
 
-def mean(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def mean(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """mean of elements"""
 
-def min(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Any:
+def min(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Any:
     """smallest element; with dim, values and indices"""
 
 def minimum(x: Operand, y: Operand) -> Tensor:
@@ -753,7 +878,7 @@ def mish(x: Operand) -> Tensor:
 def mm(x: Operand, y: Operand) -> Tensor:
     """matrix product"""
 
-def mse_loss(x: Operand, y: Operand, reduction: str = ...) -> Tensor:
+def mse_loss(x: Operand, target: Operand, reduction: str = ..., weight: Operand | None = ...) -> Tensor:
     """mean of squared differences"""
 
 def mul(x: Operand, y: Operand) -> Tensor:
@@ -771,6 +896,15 @@ def neg(x: Operand) -> Tensor:
 def negative(x: Operand) -> Tensor:
     """-x"""
 
+def norm(x: Operand, p: _float = ..., dim: Dims | None = ..., keepdim: _bool = ..., dtype: DType | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
+    """the p-norm of the elements: sum(|x|^p)^(1/p)"""
+
+def not_equal(x: Operand, y: Operand) -> Tensor:
+    """x != y"""
+
+def one_hot(x: Operand, num_classes: _int = ...) -> Tensor:
+    """1 at the index's position along a new last dimension, else 0"""
+
 def ones(shape: Sizes, dtype: DType | None = ...) -> Tensor:
     """ones"""
 
@@ -780,8 +914,8 @@ def ones_like(x: Operand, dtype: DType | None = ...) -> Tensor:
 def outer(x: Operand, y: Operand) -> Tensor:
     """all products of two vectors' elements"""
 
-def pad(x: Operand, pad: Sizes, value: Operand = ...) -> Tensor:
-    """the last dimensions extended by a constant"""
+def pad(x: Operand, pad: Sizes, mode: str = ..., value: Operand | None = ...) -> Tensor:
+    """the last dimensions extended: by a constant, 'reflect', 'replicate' or 'circular'"""
 
 def permute(x: Operand, *dims: Sizes) -> Tensor:
     """dimensions in another order"""
@@ -789,7 +923,7 @@ def permute(x: Operand, *dims: Sizes) -> Tensor:
 def pow(x: Operand, y: Operand) -> Tensor:
     """x raised to y"""
 
-def prod(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def prod(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """product of elements"""
 
 def reciprocal(x: Operand) -> Tensor:
@@ -801,16 +935,19 @@ def relu(x: Operand) -> Tensor:
 def remainder(x: Operand, y: Operand) -> Tensor:
     """x - floor(x / y) * y: the sign is y's"""
 
+def repeat(x: Operand, *counts: Sizes) -> Tensor:
+    """copies along each dimension"""
+
 def reshape(x: Operand, *shape: Sizes) -> Tensor:
     """the same elements in another shape; one size may be -1"""
 
-def rms_norm(x: Operand, normalized_shape: Sizes | None = ..., weight: Operand | None = ..., eps: float | None = ...) -> Tensor:
+def rms_norm(x: Operand, normalized_shape: Sizes | None = ..., weight: Operand | None = ..., eps: _float | None = ...) -> Tensor:
     """the last dimensions scaled to root mean square 1"""
 
-def roll(x: Operand, shifts: Sizes, dims: Sizes) -> Tensor:
-    """elements moved along a dimension, around its end"""
+def roll(x: Operand, shifts: Sizes, dims: Sizes | None = ...) -> Tensor:
+    """elements moved along dimensions, around their ends"""
 
-def round(x: Operand) -> Tensor:
+def round(x: Operand, *, decimals: _int = ...) -> Tensor:
     """nearest integer, ties to even"""
 
 def rsqrt(x: Operand) -> Tensor:
@@ -834,11 +971,11 @@ def sin(x: Operand) -> Tensor:
 def sinh(x: Operand) -> Tensor:
     """hyperbolic sine"""
 
-def softmax(x: Operand, dim: Dims = ..., safe: bool = ..., dtype: DType | None = ..., *, axis: Dims | None = ...) -> Tensor:
+def softmax(x: Operand, dim: Dims = ..., safe: _bool = ..., dtype: DType | None = ..., *, axis: Dims | None = ...) -> Tensor:
     """exponentials divided by their sum; safe gives zeros for rows of -inf"""
 
-def softplus(x: Operand) -> Tensor:
-    """log(1 + exp(x))"""
+def softplus(x: Operand, beta: _float = ..., threshold: _float = ...) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, linear above a threshold"""
 
 def split(x: Operand, sizes: Sizes, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
     """parts of a size, or of the sizes given"""
@@ -855,19 +992,22 @@ def squeeze(x: Operand, dim: Dims | None = ..., *, axis: Dims | None = ...) -> T
 def stack(tensors: Sequence[Tensor], dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
     """tensors joined along a new dimension"""
 
-def std(x: Operand, dim: Dims | None = ..., correction: float = ..., keepdim: bool = ..., unbiased: bool | None = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def std(x: Operand, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """standard deviation of elements"""
 
-def sub(x: Operand, y: Operand) -> Tensor:
+def sub(x: Operand, y: Operand, *, alpha: _float = ...) -> Tensor:
     """x - y"""
 
-def subtract(x: Operand, y: Operand) -> Tensor:
+def subtract(x: Operand, y: Operand, *, alpha: _float = ...) -> Tensor:
     """x - y"""
 
-def sum(x: Operand, dim: Dims | None = ..., keepdim: bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def sum(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """sum of elements"""
 
-def swapaxes(x: Operand, dim0: int, dim1: int) -> Tensor:
+def swapaxes(x: Operand, dim0: _int, dim1: _int) -> Tensor:
+    """two dimensions swapped"""
+
+def swapdims(x: Operand, dim0: _int, dim1: _int) -> Tensor:
     """two dimensions swapped"""
 
 def tan(x: Operand) -> Tensor:
@@ -876,13 +1016,13 @@ def tan(x: Operand) -> Tensor:
 def tanh(x: Operand) -> Tensor:
     """hyperbolic tangent"""
 
-def transpose(x: Operand, dim0: int | None = ..., dim1: int | None = ...) -> Tensor:
+def transpose(x: Operand, dim0: _int | None = ..., dim1: _int | None = ...) -> Tensor:
     """two dimensions swapped"""
 
-def tril(x: Operand, diagonal: int = ...) -> Tensor:
+def tril(x: Operand, diagonal: _int = ...) -> Tensor:
     """zeros above a diagonal"""
 
-def triu(x: Operand, diagonal: int = ...) -> Tensor:
+def triu(x: Operand, diagonal: _int = ...) -> Tensor:
     """zeros below a diagonal"""
 
 def true_divide(x: Operand, y: Operand) -> Tensor:
@@ -894,8 +1034,14 @@ def trunc(x: Operand) -> Tensor:
 def unsqueeze(x: Operand, dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
     """a new dimension of size 1"""
 
-def var(x: Operand, dim: Dims | None = ..., correction: float = ..., keepdim: bool = ..., unbiased: bool | None = ..., *, axis: Dims | None = ..., keepdims: bool = ...) -> Tensor:
+def var(x: Operand, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """variance of elements"""
+
+def vector_norm(x: Operand, ord: _float = ..., dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
+    """as norm"""
+
+def view(x: Operand, *shape: Sizes) -> Tensor:
+    """as reshape"""
 
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """y where the condition holds, else z"""

@@ -12,7 +12,10 @@ import functools
 import re
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class TesseraError(Exception):
@@ -137,11 +140,11 @@ def source_traceback(error: BaseException) -> types.TracebackType | None:
     return None
 
 
-def placed(method: Callable) -> Callable:
+def placed(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """A method whose errors show the user's source in place of what happened inside."""
 
     @functools.wraps(method)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         __tracebackhide__ = True  # of pytest
         try:
             return method(*args, **kwargs)

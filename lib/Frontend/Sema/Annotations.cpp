@@ -1,7 +1,7 @@
 //===- Annotations.cpp - What annotations promise, and checks of it ---------------------------===//
 //
 // `Tensor["B", 128, fp16]`, `Tensor["*batch", "K"]`, `int`, `float`, `bool`, tuples of these, and
-// `X | None`. Annotations check and bind the names of sizes; they never convert. What is not
+// `X | None`; `Annotated[Tensor, "B", 128, fp16]` is the spelling that type checkers read, too. Annotations check and bind the names of sizes; they never convert. What is not
 // understood (another library's type) promises nothing.
 //
 //===------------------------------------------------------------------------------------------===//
@@ -88,6 +88,14 @@ static bool readDim(Interpreter &in, const Expr *expr, bool last,
   return false;
 }
 
+/// `Annotated` of Python's typing, under its own name.
+static bool isAnnotated(const Expr *head) {
+  if (const auto *name = head->as<NameExpr>())
+    return name->name == "Annotated";
+  const auto *attribute = head->as<AttributeExpr>();
+  return attribute && attribute->name == "Annotated";
+}
+
 Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
                                                         TensorAnnotation &tensor) {
   if (annotation->is<NoneExpr>())
@@ -95,10 +103,12 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
   if (annotation->is<TupleExpr>())
     return AnnotationKind::Tuple;
   const auto *subscript = annotation->as<SubscriptExpr>();
-  const Expr *head = subscript ? subscript->base : annotation;
   const auto *call = annotation->as<CallExpr>();
-  if (call)
-    head = call->callee;
+  bool annotated = subscript && isAnnotated(subscript->base) && !subscript->indices.empty();
+  const Expr *head = annotated   ? subscript->indices[0]
+                     : subscript ? subscript->base
+                     : call      ? call->callee
+                                 : annotation;
   if (!head->is<NameExpr>() && !head->is<AttributeExpr>())
     return AnnotationKind::Other;
   // A name that is not known here may be meant for other readers of the annotation.
@@ -140,7 +150,7 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
   if (!subscript)
     return AnnotationKind::Tensor;
   bool rest = false;
-  for (size_t i = 0; i < subscript->indices.size(); ++i) {
+  for (size_t i = annotated; i < subscript->indices.size(); ++i) {
     if (!readDim(*this, subscript->indices[i], i + 1 == subscript->indices.size(), tensor))
       return AnnotationKind::Error;
     bool isRest = !tensor.dims.empty() && tensor.dims.back().kind == DimAnnotation::Rest &&
