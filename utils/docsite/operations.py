@@ -147,8 +147,9 @@ class Operations:
             text, source = given.pop("text", ""), given.pop("code")
             arguments = given or (dict(self.default) if re.search(r"\bx\b", source) else {})
             return Example(source, arguments, text)
-        if self.ours[name]["signature"] == "x" and self.ours[name]["function"]:
-            return Example(f"tsr.{name}(x)", dict(self.default))
+        if self.ours[name]["signature"] == "x" and not self.ours[name]["property"]:
+            call = f"tsr.{name}(x)" if self.ours[name]["function"] else f"x.{name}()"
+            return Example(call, dict(self.default))
         return None
 
     def pages(self) -> dict[str, Rendered]:
