@@ -58,16 +58,27 @@ struct ArgumentType {
   tessera_argument_kind kind = TESSERA_ARGUMENT_TENSOR;
   tessera_rt_dtype dtype = TESSERA_RT_FP32;
   std::vector<int64_t> sizes;    ///< of a tensor; anySize
-  std::vector<int64_t> divisors; ///< of sizes that are any: what divides them; empty: nothing
+  std::vector<int64_t> divisors; ///< what divides each size; empty or 0: as the size's class says
   bool dense = true;             ///< row-major without gaps; otherwise any strides
   bool exact = false;            ///< code for these sizes alone, not for the class of each
+  int32_t unitStride = -1;       ///< of a tensor that is not dense: a dimension whose stride is 1
+  bool hasValue = false;         ///< of a number: the one at hand, where the program needs to know it
+  int64_t integer = 0;           ///< of int and bool
+  double real = 0;
 };
 inline ArgumentType tensor(std::string name, tessera_rt_dtype dtype, std::vector<int64_t> sizes) {
-  return {std::move(name), TESSERA_ARGUMENT_TENSOR, dtype, std::move(sizes), {}, true, false};
+  ArgumentType type;
+  type.name = std::move(name);
+  type.dtype = dtype;
+  type.sizes = std::move(sizes);
+  return type;
 }
 /// A number that is given at run time: TESSERA_ARGUMENT_INT, _FLOAT or _BOOL.
 inline ArgumentType scalar(std::string name, tessera_argument_kind kind) {
-  return {std::move(name), kind, TESSERA_RT_FP32, {}, {}, true, false};
+  ArgumentType type;
+  type.name = std::move(name);
+  type.kind = kind;
+  return type;
 }
 
 /// A text and which function of it is wanted.
@@ -192,22 +203,55 @@ inline std::string targetName(const TargetLoweringOptions &options) {
   return info.target;
 }
 
-/// Compiles one function. `stages` are those whose text or bytes are wanted: "graph" "sched" "tile"
-/// "target" "explain", of CPUs "llvm" "asm", of GPUs "tileir" "tileir-bytecode" "cubin" "sass"
-/// "launcher". Without `code` the compilation ends at the last of them. Threads may compile at
-/// once.
-inline Compilation compile(const Program &program, const TargetLoweringOptions &options = {},
-                           const std::vector<std::string> &stages = {}, bool code = true) {
-  std::vector<std::vector<tessera_dim>> dims;
-  std::vector<tessera_argument> arguments;
-  for (const ArgumentType &type : program.arguments) {
-    dims.emplace_back();
+/// A request of the C ABI: what it points to lives as long as it and its program. Options of the
+/// program count over those of the target.
+class ProgramRequest {
+public:
+  ProgramRequest(const Program &program, const TargetLoweringOptions &options,
+                 const std::vector<std::string> &stages, bool code)
+      : target(targetName(options)), level(std::to_string(options.optimizationLevel)) {
+    dims.reserve(program.arguments.size());
+    for (const ArgumentType &type : program.arguments)
+      add(type);
+    settings = {{"optimization_level", level.c_str()},
+                {"tensor_cores", options.tensorCores ? "true" : "false"},
+                {"profiling", options.profiling ? "true" : "false"},
+                {"tuning", options.tuning ? "true" : "false"}};
+    if (program.isModule)
+      settings.push_back({"input", "mlir"});
+    for (const auto &[key, value] : program.options)
+      settings.push_back({key.c_str(), value.c_str()});
+    for (const std::string &stage : stages)
+      wanted.push_back(stage.c_str());
+
+    request.struct_bytes = sizeof(request);
+    request.source = program.source.data();
+    request.source_bytes = program.source.size();
+    request.file = program.file.c_str();
+    request.first_line = 1;
+    request.function = program.function.empty() ? nullptr : program.function.c_str();
+    request.arguments = arguments.data();
+    request.argument_count = arguments.size();
+    request.target = target.c_str();
+    request.options = settings.data();
+    request.option_count = settings.size();
+    request.stages = wanted.data();
+    request.stage_count = wanted.size();
+    request.no_code = !code;
+  }
+  ProgramRequest(const ProgramRequest &) = delete;
+
+  const tessera_compile_request *get() const { return &request; }
+
+private:
+  void add(const ArgumentType &type) {
+    std::vector<tessera_dim> &sizes = dims.emplace_back();
     for (size_t d = 0; d < type.sizes.size(); ++d) {
-      tessera_rt_size_class sizes = tessera_rt_classify_size(type.sizes[d]);
-      bool isAny = type.sizes[d] == anySize;
-      int64_t divisor = isAny && d < type.divisors.size() ? type.divisors[d] : sizes.divisor;
-      dims.back().push_back(
-          {type.sizes[d], divisor, sizes.bound, sizes.fixed || (type.exact && !isAny), 0});
+      tessera_rt_size_class of = tessera_rt_classify_size(type.sizes[d]);
+      bool isGiven = d < type.divisors.size() && type.divisors[d] != 0;
+      bool isFixed = of.fixed || (type.exact && type.sizes[d] != anySize);
+      sizes.push_back(
+          {type.sizes[d], isGiven ? type.divisors[d] : of.divisor, of.bound, isFixed, 0});
     }
     tessera_argument argument = {};
     argument.struct_bytes = sizeof(argument);
@@ -215,44 +259,32 @@ inline Compilation compile(const Program &program, const TargetLoweringOptions &
     argument.kind = type.kind;
     argument.dtype = type.dtype;
     argument.rank = static_cast<int32_t>(type.sizes.size());
-    argument.unit_stride_dim = type.dense ? argument.rank - 1 : -1;
+    argument.unit_stride_dim = type.dense ? argument.rank - 1 : type.unitStride;
     argument.contiguous = type.dense;
+    argument.dims = sizes.data();
+    argument.has_value = type.hasValue;
+    argument.integer = type.integer;
+    argument.real = type.real;
     arguments.push_back(argument);
   }
-  for (size_t i = 0; i < arguments.size(); ++i)
-    arguments[i].dims = dims[i].data();
 
-  std::string level = std::to_string(options.optimizationLevel);
-  std::vector<tessera_option> settings = {{"optimization_level", level.c_str()},
-                                          {"tensor_cores", options.tensorCores ? "true" : "false"},
-                                          {"profiling", options.profiling ? "true" : "false"},
-                                          {"tuning", options.tuning ? "true" : "false"}};
-  if (program.isModule)
-    settings.push_back({"input", "mlir"});
-  for (const auto &[key, value] : program.options)
-    settings.push_back({key.c_str(), value.c_str()});
+  std::string target, level;
+  std::vector<std::vector<tessera_dim>> dims;
+  std::vector<tessera_argument> arguments;
+  std::vector<tessera_option> settings;
   std::vector<const char *> wanted;
-  for (const std::string &stage : stages)
-    wanted.push_back(stage.c_str());
-
-  std::string target = targetName(options);
   tessera_compile_request request = {};
-  request.struct_bytes = sizeof(request);
-  request.source = program.source.data();
-  request.source_bytes = program.source.size();
-  request.file = program.file.c_str();
-  request.first_line = 1;
-  request.function = program.function.empty() ? nullptr : program.function.c_str();
-  request.arguments = arguments.data();
-  request.argument_count = arguments.size();
-  request.target = target.c_str();
-  request.options = settings.data();
-  request.option_count = settings.size();
-  request.stages = wanted.data();
-  request.stage_count = wanted.size();
-  request.no_code = !code;
+};
+
+/// Compiles one function. `stages` are those whose text or bytes are wanted: "graph" "sched" "tile"
+/// "target" "explain", of CPUs "llvm" "asm", of GPUs "tileir" "tileir-bytecode" "cubin" "sass"
+/// "launcher". Without `code` the compilation ends at the last of them. Threads may compile at
+/// once.
+inline Compilation compile(const Program &program, const TargetLoweringOptions &options = {},
+                           const std::vector<std::string> &stages = {}, bool code = true) {
+  ProgramRequest request(program, options, stages, code);
   tessera_result *result = nullptr;
-  tessera_compile(&request, &result);
+  tessera_compile(request.get(), &result);
   return Compilation(result, options.profiling);
 }
 

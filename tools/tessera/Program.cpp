@@ -17,8 +17,8 @@ namespace {
 
 /// What --option knows, as the Python package's options.
 const char *const optionNames[] = {
-    "numerics", "matmul",    "fast_math", "deterministic",      "batch_invariant", "accum",
-    "via",      "alignment", "indices", "strides",   "optimization_level", "tensor_cores",    "profiling"};
+    "numerics",  "matmul",  "fast_math", "deterministic",      "batch_invariant", "accum",     "via",
+    "alignment", "indices", "strides",   "optimization_level", "tensor_cores",    "profiling", "tuning"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
@@ -39,16 +39,23 @@ bool looksLikeIR(std::string_view text) {
                      [&](std::string_view head) { return text.starts_with(head); });
 }
 
-/// A dimension of the class of sizes that share code with this one; a divisor other than 0 is
-/// given.
-tessera_dim dimOf(int64_t size, int64_t divisor) {
-  tessera_rt_size_class sizes = tessera_rt_classify_size(size);
-  tessera_dim dim = {};
-  dim.size = size;
-  dim.fixed = sizes.fixed;
-  dim.divisor = divisor ? divisor : sizes.divisor;
-  dim.hint = sizes.bound;
-  return dim;
+ArgumentType typeOf(const ArgumentSpec &spec) {
+  ArgumentType type;
+  type.name = spec.name;
+  type.kind = spec.kind;
+  type.dtype = spec.dtype;
+  type.sizes = spec.sizes;
+  type.divisors = spec.divisors;
+  std::vector<int64_t> strides = spec.strides();
+  for (size_t d = 0; d < strides.size(); ++d) {
+    if (strides[d] == 1)
+      type.unitStride = int32_t(d);
+    type.dense &= spec.steps[d] == 1;
+  }
+  type.hasValue = spec.kind != TESSERA_ARGUMENT_TENSOR;
+  type.integer = spec.integer;
+  type.real = spec.real;
+  return type;
 }
 
 void appendJson(std::string &out, std::string_view text) {
@@ -164,15 +171,16 @@ void showDiagnostics(const tessera_result *result, const Options &options) {
 }
 
 bool Program::readFile() {
+  std::string &file = program.file;
   if (file == "-") {
     file = "<stdin>";
-    if (readAll(stdin, text))
+    if (readAll(stdin, program.source))
       return true;
     usageError(std::string("cannot read standard input: ") + std::strerror(errno));
     return false;
   }
   FILE *stream = std::fopen(file.c_str(), "rb");
-  bool good = stream && readAll(stream, text);
+  bool good = stream && readAll(stream, program.source);
   int cause = errno;
   if (stream)
     std::fclose(stream);
@@ -181,12 +189,12 @@ bool Program::readFile() {
   return good;
 }
 
-bool Program::read(const std::string &program, const Options &given) {
-  size_t separator = program.rfind("::");
-  file = program.substr(0, separator);
+bool Program::read(const std::string &name, const Options &given) {
+  size_t separator = name.rfind("::");
+  program.file = name.substr(0, separator);
   if (separator != std::string::npos)
-    function = program.substr(separator + 2);
-  target = given.target;
+    program.function = name.substr(separator + 2);
+  target.architecture = given.target;
   for (const std::string &argument : given.arguments) {
     std::string error;
     if (!parseArgument(argument, specs.emplace_back(), error)) {
@@ -198,6 +206,7 @@ bool Program::read(const std::string &program, const Options &given) {
         usageError("--arg: '" + specs[i].name + "' is given twice");
         return false;
       }
+    program.arguments.push_back(typeOf(specs.back()));
   }
   for (const std::string &option : given.options) {
     size_t equals = option.find('=');
@@ -213,79 +222,29 @@ bool Program::read(const std::string &program, const Options &given) {
       usageError("--option: there is no option '" + key + "', expected one of" + known);
       return false;
     }
-    options.emplace_back(std::move(key), option.substr(equals + 1));
+    program.options.emplace_back(std::move(key), option.substr(equals + 1));
   }
   if (!readFile())
     return false;
-  if (file.ends_with(".mlir") || (file == "<stdin>" && looksLikeIR(text)))
-    options.emplace_back("input", "mlir");
+  const std::string &file = program.file;
+  program.isModule =
+      file.ends_with(".mlir") || (file == "<stdin>" && looksLikeIR(program.source));
   if (given.via != "auto")
-    options.emplace_back("via", given.via);
+    program.options.emplace_back("via", given.via);
   return true;
 }
 
-tessera_compile_request Program::request(bool code) {
-  dims.clear();
-  argumentStorage.clear();
-  for (const ArgumentSpec &spec : specs) {
-    dims.emplace_back();
-    std::vector<int64_t> strides = spec.strides();
-    tessera_argument argument = {};
-    argument.struct_bytes = sizeof argument;
-    argument.name = spec.name.c_str();
-    argument.kind = spec.kind;
-    argument.dtype = spec.dtype;
-    argument.rank = int32_t(spec.sizes.size());
-    argument.unit_stride_dim = -1;
-    argument.contiguous = 1;
-    for (size_t d = 0; d < spec.sizes.size(); ++d) {
-      dims.back().push_back(dimOf(spec.sizes[d], spec.divisors[d]));
-      if (strides[d] == 1)
-        argument.unit_stride_dim = int32_t(d);
-      argument.contiguous &= spec.steps[d] == 1;
-    }
-    argument.dims = dims.back().data();
-    argument.has_value = spec.kind != TESSERA_ARGUMENT_TENSOR;
-    argument.integer = spec.integer;
-    argument.real = spec.real;
-    argumentStorage.push_back(argument);
-  }
-  optionStorage.clear();
-  for (const auto &[key, value] : options)
-    optionStorage.push_back({key.c_str(), value.c_str()});
-  stageStorage.clear();
-  for (const std::string &stage : stages)
-    stageStorage.push_back(stage.c_str());
-
-  tessera_compile_request request = {};
-  request.struct_bytes = sizeof request;
-  request.source = text.data();
-  request.source_bytes = text.size();
-  request.file = file.c_str();
-  request.first_line = 1;
-  request.function = function.empty() ? nullptr : function.c_str();
-  request.arguments = argumentStorage.data();
-  request.argument_count = argumentStorage.size();
-  request.target = target.c_str();
-  request.options = optionStorage.data();
-  request.option_count = optionStorage.size();
-  request.stages = stageStorage.data();
-  request.stage_count = stageStorage.size();
-  request.no_code = !code;
-  return request;
-}
-
 Result Program::compile(bool code) {
-  tessera_compile_request built = request(code);
+  ProgramRequest request(program, target, stages, code);
   tessera_result *result = nullptr;
-  tessera_compile(&built, &result);
+  tessera_compile(request.get(), &result);
   return Result(result);
 }
 
 Result Program::reference(const std::vector<tessera_rt_value> &values) {
-  tessera_compile_request built = request(false);
+  ProgramRequest request(program, target, stages, /*code=*/false);
   tessera_result *result = nullptr;
-  tessera_reference(&built, values.data(), values.size(), &result);
+  tessera_reference(request.get(), values.data(), values.size(), &result);
   return Result(result);
 }
 

@@ -1,7 +1,7 @@
 //===- Program.h - A program given on the command line --------------------===//
 //
-// Reads FILE[::FUNCTION], holds the storage behind a tessera_compile_request, and shows what the
-// compiler has to say about it.
+// Reads FILE[::FUNCTION] and its arguments, compiles it, and shows what the compiler has to say
+// about it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_TOOLS_TESSERA_PROGRAM_H
@@ -9,6 +9,7 @@
 
 #include "ArgumentSpec.h"
 #include "Commands.h"
+#include "tessera/Compiler.h"
 
 #include <memory>
 #include <string>
@@ -29,26 +30,19 @@ public:
   /// Asks for the text of a stage.
   void want(const std::string &stage) { stages.push_back(stage); }
 
-  /// Valid until the program changes.
-  tessera_compile_request request(bool code);
-
   Result compile(bool code);
   Result reference(const std::vector<tessera_rt_value> &values);
 
   const std::vector<ArgumentSpec> &arguments() const { return specs; }
-  const std::string &fileName() const { return file; }
+  const std::string &fileName() const { return program.file; }
 
 private:
   bool readFile();
 
-  std::string file, function, text, target;
+  tessera::Program program;
+  tessera::TargetLoweringOptions target;
   std::vector<ArgumentSpec> specs;
-  std::vector<std::vector<tessera_dim>> dims;
-  std::vector<tessera_argument> argumentStorage;
-  std::vector<std::pair<std::string, std::string>> options;
-  std::vector<tessera_option> optionStorage;
   std::vector<std::string> stages;
-  std::vector<const char *> stageStorage;
 };
 
 /// Writes the diagnostics to standard error, as text or JSON.

@@ -39,6 +39,33 @@ TEST(Compiler, SourceToCall) {
   EXPECT_EQ(y.toHost(), (std::vector<float>{11, 21, 31}));
 }
 
+TEST(Compiler, WhatIsKnownOfArguments) {
+  Program program;
+  program.source = "@tsr.function\ndef f(x, n):\n"
+                   "    for i in range(n):\n        x = x + i\n    return x\n";
+  program.arguments = {tensor("x", TESSERA_RT_FP32, {anySize, 48}),
+                       scalar("n", TESSERA_ARGUMENT_INT)};
+  ArgumentType &x = program.arguments[0], &n = program.arguments[1];
+  // A view of columns: 16 divides their number.
+  x.dense = false;
+  x.unitStride = 0;
+  x.divisors = {16, 0};
+  EXPECT_FALSE(compile(program)) << "the length of the loop is not known";
+  n.hasValue = true;
+  n.integer = 3;
+  Compilation result = compile(program, {}, {"graph"});
+  ASSERT_TRUE(result) << result.text();
+  std::string graph = result.stage("graph");
+  EXPECT_NE(graph.find("gir.unit_stride = 0"), std::string::npos) << graph;
+  EXPECT_NE(graph.find("divisor = 16"), std::string::npos) << graph;
+  EXPECT_EQ(graph.find("gir.contiguous"), std::string::npos) << graph;
+  Module module = result.load();
+  Function<Tensor<float, 2>(View<const float, 2>, int64_t)> f(module, "f");
+  std::vector<float> columns(16 * 48, 1);
+  View<const float, 2> view(columns.data(), {16, 48}, {1, 16});
+  EXPECT_EQ(f({}, view, 3).toHost(), std::vector<float>(16 * 48, 4));
+}
+
 TEST(Compiler, ModuleInMemory) {
   mlir::MLIRContext context;
   context.loadDialect<mlir::func::FuncDialect, gir::GraphDialect>();
