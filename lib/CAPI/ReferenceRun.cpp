@@ -33,7 +33,7 @@ std::optional<HostTensor> tensorOf(const tessera_rt_tensor &tensor) {
   if (tensor.ndim < 0 || tensor.dtype < TESSERA_RT_FP64 || tensor.dtype > TESSERA_RT_FP8_E5M2)
     return std::nullopt;
   HostTensor host;
-  host.dtype = reference::DType(tensor.dtype);
+  host.dtype = DType(tensor.dtype);
   host.sizes.assign(tensor.sizes, tensor.sizes + tensor.ndim);
   host.strides.assign(tensor.strides, tensor.strides + tensor.ndim);
   host.data = tensor.data;
@@ -42,21 +42,21 @@ std::optional<HostTensor> tensorOf(const tessera_rt_tensor &tensor) {
 
 std::optional<HostTensor> scalarOf(const tessera_rt_value &value, Type elementType,
                                    ScalarStorage &storage) {
-  std::optional<reference::DType> dtype = reference::dtypeOf(elementType);
+  std::optional<DType> dtype = reference::dtypeOf(elementType);
   if (!dtype)
     return std::nullopt;
   double real = value.kind == TESSERA_RT_FLOAT ? value.as.real : double(value.as.integer);
   switch (*dtype) {
-  case reference::DType::FP64:
+  case DType::FP64:
     storage.fp64 = real;
     break;
-  case reference::DType::FP32:
+  case DType::FP32:
     storage.fp32 = float(real);
     break;
-  case reference::DType::Int64:
+  case DType::Int64:
     storage.integer = value.as.integer;
     break;
-  case reference::DType::Bool:
+  case DType::Bool:
     storage.boolean = value.as.integer != 0;
     break;
   default:
@@ -136,7 +136,7 @@ template <typename T> void copyAs(const std::vector<int64_t> &from, std::vector<
   }
 }
 
-void storeIntegers(reference::DType dtype, const std::vector<int64_t> &from,
+void storeIntegers(DType dtype, const std::vector<int64_t> &from,
                    std::vector<std::byte> &to) {
   switch (reference::dtypeBytes(dtype)) {
   case 8:

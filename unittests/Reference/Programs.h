@@ -30,7 +30,7 @@ struct FloatArgument {
     int64_t stride = 1;
     for (size_t dim = sizes.size(); dim-- > 0; stride *= sizes[dim])
       strides[dim] = stride;
-    return {reference::DType::FP32, sizes, strides, data.data()};
+    return {DType::FP32, sizes, strides, data.data()};
   }
 
   std::vector<int64_t> sizes;

@@ -12,6 +12,7 @@
 #ifndef TESSERA_FRONTEND_FRONTEND_H
 #define TESSERA_FRONTEND_FRONTEND_H
 
+#include "tessera/Support/DType.h"
 #include "tessera/Support/Diagnostics.h"
 #include "tessera/Support/SymExpr.h"
 
@@ -19,24 +20,6 @@
 #include "mlir/IR/OwningOpRef.h"
 
 namespace tessera {
-
-/// The element types that programs can name and this compiler computes with; the numbers are those of
-/// tessera_rt_dtype.
-enum class DType : uint8_t {
-  FP64,
-  FP32,
-  BF16,
-  FP16,
-  Int64,
-  Int32,
-  Int16,
-  Int8,
-  UInt8,
-  Bool,
-  FP8E4M3,
-  FP8E5M2,
-};
-inline constexpr unsigned numDTypes = 12;
 
 /// The language's name: "fp32", "int64", "bool".
 std::string_view dtypeName(DType type);

@@ -27,6 +27,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Support/LLVM.h"
+#include "tessera/Support/DType.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -35,22 +36,6 @@
 #include <vector>
 
 namespace tessera::reference {
-
-/// The numbers are those of tessera_rt_dtype.
-enum class DType : uint8_t {
-  FP64,
-  FP32,
-  BF16,
-  FP16,
-  Int64,
-  Int32,
-  Int16,
-  Int8,
-  UInt8,
-  Bool,
-  FP8E4M3,
-  FP8E5M2,
-};
 
 std::optional<DType> dtypeOf(mlir::Type elementType);
 int64_t dtypeBytes(DType dtype);
