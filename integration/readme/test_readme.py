@@ -1,6 +1,7 @@
 """Documentation that runs: programs, commands and IR excerpts of README.md and docs/.
 
-A `python` block is a file of its own and is run. In a `console` block, a line after `$` is a
+A `python` block is a file of its own and is run; after `<!-- file: NAME -->` it is only saved under
+that name, for the commands of its page. In a `console` block, a line after `$` is a
 command and what follows is its output. An `mlir` block after `<!-- stage: NAME -->` is part of
 what inspect_ir prints for the README's function. What `…` means in them is in utils/docsite/excerpts.py.
 """
@@ -33,11 +34,13 @@ def scale(x, limit):
         return x / x.sum()
     return tsr.sofmax(x)
 '''
-_BLOCK = re.compile(r"(?:<!-- stage: (\w+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:<!-- (?:stage|file): ([\w.]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def blocks(page: Path, language: str) -> list[tuple[str, str]]:
-    """(stage, text) of the page's blocks in a language."""
+    """(stage or file, text) of the page's blocks in a language."""
     return [
         (stage, text)
         for stage, found, text in _BLOCK.findall(page.read_text())
@@ -59,6 +62,10 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("reader")
     (path / "attention.py").write_text(blocks(PAGES[0], "python")[0][1])
     (path / "mistakes.py").write_text(MISTAKES)
+    for page in PAGES:
+        for name, text in blocks(page, "python"):
+            if name:
+                (path / name).write_text(text)
     return path
 
 
@@ -75,7 +82,7 @@ def environment() -> dict[str, str]:
     return dict(os.environ, PATH=f"{programs}{os.pathsep}{os.environ['PATH']}", NO_COLOR="1")
 
 
-@pytest.mark.parametrize("stage, text", all_blocks("python"))
+@pytest.mark.parametrize("stage, text", [one for one in all_blocks("python") if not one.values[0]])
 def test_program(stage, text, folder):
     path = folder / "program.py"
     path.write_text(text)

@@ -95,9 +95,40 @@ TEST(Compiler, Diagnostics) {
   std::vector<Compilation::Diagnostic> all = result.diagnostics();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].line, 3);
-  EXPECT_NE(all[0].message.find("did you mean 'softmax'"), std::string::npos) << all[0].message;
-  EXPECT_NE(result.text().find("^"), std::string::npos);
+  EXPECT_EQ(all[0].column, 14);
+  EXPECT_EQ(all[0].endColumn, 20);
+  EXPECT_EQ(all[0].message, "a tensor has no attribute 'sofmax'; did you mean 'softmax'?");
+  ASSERT_EQ(all[0].fixIts.size(), 1u);
+  EXPECT_EQ(all[0].fixIts[0].replacement, "softmax");
+  EXPECT_EQ(all[0].fixIts[0].line, 3);
+  EXPECT_EQ(all[0].fixIts[0].column, 14);
+  EXPECT_EQ(all[0].fixIts[0].endColumn, 20);
+  EXPECT_NE(result.text().find("             ^~~~~~\n      |              softmax\n"),
+            std::string::npos)
+      << result.text();
   EXPECT_EQ(result.bundle(), "");
+}
+
+/// Both operands with the names of their sizes, where these were bound, and the call that led there.
+TEST(Compiler, DiagnosticsOfAHelper) {
+  Program program;
+  program.source = "@tsr.function\ndef add(a, b):\n    return a + b\n\n"
+                   "@tsr.function\ndef f(x: Tensor['B', 'S'], y: Tensor['B', 'T']):\n"
+                   "    return add(x, y)\n";
+  program.function = "f";
+  program.arguments = {tensor("x", TESSERA_RT_FP32, {8, 64}), tensor("y", TESSERA_RT_FP32, {8, 32})};
+  std::vector<std::string> messages;
+  for (const Compilation::Diagnostic &one : compile(program).diagnostics())
+    messages.push_back(std::to_string(one.line) + ":" + std::to_string(one.column) + " " +
+                       one.message);
+  std::vector<std::string> expected = {
+      "3:14 sizes do not match in dimension -1: 'S' and 'T'",
+      "3:12 this is a tensor of fp32[B, S]",
+      "3:16 this is a tensor of fp32[B, T]",
+      "6:22 'S' (64 in this call) is bound here",
+      "6:43 'T' (32 in this call) is bound here",
+      "7:12 in the call of 'add' here"};
+  EXPECT_EQ(messages, expected);
 }
 
 TEST(Compiler, WrongOptions) {
