@@ -118,6 +118,22 @@ def test_policies(policy: str, tmp_path: Path) -> None:
     assemble(tmp_path, ["x @ y"], arguments, "sm_90", "--option", f"matmul={policy}")
 
 
+#: Reads and writes at places that `i` and `j` hold, of x[16,32].
+PLACES = ["tsr.embedding(i, x)", "tsr.gather(x, 1, j)", "tsr.take(x, j)", "x[:, i]", "x[i, i]", "tsr.scatter_add(x, 0, j, x)"]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_places(dtype: str, tmp_path: Path) -> None:
+    results = [text for text in PLACES if not (dtype.startswith("fp8") and "scatter" in text)]
+    assemble(tmp_path, results, {"x": f"{dtype}[16,32]", "i": "int64[7]", "j": "int32[16,32]"}, "sm_90")
+
+
+@pytest.mark.parametrize("index", INTEGERS)
+def test_place_types(index: str, tmp_path: Path) -> None:
+    arguments = {"x": "bf16[16,32]", "w": "bf16[32,64]", "i": f"{index}[40]"}
+    assemble(tmp_path, ["tsr.softmax(tsr.embedding(i, x), dim=-1)", "tsr.take(x, i, dim=0) @ w"], arguments, "sm_90")
+
+
 @pytest.mark.parametrize("chip", OTHERS)
 def test_other_chips(chip: str, tmp_path: Path) -> None:
     both = {"x": "fp32[8,16]", "y": "fp32[8,16]"}
@@ -125,5 +141,6 @@ def test_other_chips(chip: str, tmp_path: Path) -> None:
     assemble(tmp_path, [f"x.to(tsr.{to})" for to in TYPES if to != "fp32"], {"x": "fp32[8,16]"}, chip)
     for dtype in ("fp8_e4m3", "fp8_e5m2"):
         assemble(tmp_path, ["x @ y", "tsr.gelu(x).sum(dim=-1)"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, chip)
+    assemble(tmp_path, PLACES, {"x": "fp32[16,32]", "i": "int64[7]", "j": "int32[16,32]"}, chip)
     for dtype in ("bf16", "fp32", "fp64", "int8", "int16"):
         assemble(tmp_path, ["x @ y"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, chip)

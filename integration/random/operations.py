@@ -443,3 +443,4 @@ def create(b: Builder) -> None:
 
 
 import composites  # noqa: E402, F401 (its operations are registered too)
+import places  # noqa: E402, F401

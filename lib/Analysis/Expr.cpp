@@ -7,6 +7,7 @@
 #include "llvm/ADT/APInt.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -83,7 +84,72 @@ static bool isExact(int64_t value) {
   return number < 0x1p63 && static_cast<int64_t>(number) == value;
 }
 
+SymExpr ExprPool::placeSymbol(Expr value, SymExpr size) {
+  // One symbol for equal values: loads at equal places are then equal.
+  for (auto &[name, place] : places)
+    if (place.value == value && place.size == size)
+      return SymExpr::symbol(name);
+  std::string name = "#p" + std::to_string(places.size());
+  places.emplace(name, Place{name, value, size});
+  return SymExpr::symbol(name);
+}
+
+std::vector<ExprPool::Place> ExprPool::placesIn(llvm::ArrayRef<SymExpr> indices) const {
+  std::set<std::string> names;
+  for (SymExpr e : indices)
+    e.collectSymbols(names);
+  std::vector<Place> result;
+  for (const std::string &name : names)
+    if (auto it = places.find(name); it != places.end())
+      result.push_back(it->second);
+  return result;
+}
+
+/// An index expression over places as a computation.
+Expr ExprPool::placedIndex(SymExpr value) {
+  mlir::Type type = mlir::IntegerType::get(context, 64);
+  if (placesIn(value).empty())
+    return index(value, type);
+  if (value.isSymbol()) {
+    const Place &place = places.at(value.symbolName());
+    Expr number = cast(place.value, type, false, place.value->loc);
+    Expr last = index(place.size - SymExpr(1), type);
+    number = map(ScalarOp::Minimum, {number, last}, number->loc);
+    return map(ScalarOp::Maximum, {number, constant(0, type)}, number->loc);
+  }
+  auto opOf = [](SymExpr::Kind kind) {
+    switch (kind) {
+    case SymExpr::Kind::Add:
+      return ScalarOp::Add;
+    case SymExpr::Kind::Mul:
+      return ScalarOp::Mul;
+    case SymExpr::Kind::FloorDiv:
+      return ScalarOp::FloorDiv;
+    case SymExpr::Kind::Mod:
+      return ScalarOp::Remainder;
+    case SymExpr::Kind::Min:
+      return ScalarOp::Minimum;
+    default:
+      return ScalarOp::Maximum;
+    }
+  };
+  if (value.kind() == SymExpr::Kind::CeilDiv) {
+    SymExpr a = value.operands()[0], b = value.operands()[1];
+    return placedIndex((a + b - SymExpr(1)).floorDiv(b));
+  }
+  Expr result = nullptr;
+  for (SymExpr operand : value.operands()) {
+    Expr next = placedIndex(operand);
+    result = result ? map(opOf(value.kind()), {result, next}, result->loc) : next;
+  }
+  return result;
+}
+
 Expr ExprPool::index(SymExpr value, mlir::Type type) {
+  if (!placesIn(value).empty()) {
+    Expr number = placedIndex(value);
+    return cast(number, type, false, number->loc);
+  }
   // Numbers that a double cannot hold stay index expressions.
   if (value.isConstant() && isExact(value.constantValue()))
     return constant(static_cast<double>(value.constantValue()), type);
@@ -119,6 +185,10 @@ Expr ExprPool::load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type
   node.tensor = tensor;
   for (SymExpr e : indices)
     collectDims(e, node.dims);
+  for (const Place &place : placesIn(indices)) {
+    node.args.push_back(place.value);
+    node.dims.insert(place.value->dims.begin(), place.value->dims.end());
+  }
   node.indices = std::move(indices);
   return intern(std::move(node));
 }
@@ -270,6 +340,20 @@ Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
     return cast(args[0], e->type, e->isExplicit, e->loc);
   case ExprNode::Reduce:
     return reduce(e->monoid, e->over, args[0], e->loc, e->origin);
+  case ExprNode::Load: {
+    if (args.empty())
+      return e;
+    std::map<std::string, SymExpr> moved;
+    for (auto [place, arg] : llvm::zip_equal(placesIn(e->indices), args))
+      moved.emplace(place.symbol, placeSymbol(arg, place.size));
+    std::vector<SymExpr> indices;
+    for (SymExpr i : e->indices)
+      indices.push_back(i.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+        auto it = moved.find(name);
+        return it == moved.end() ? std::nullopt : std::optional<SymExpr>(it->second);
+      }));
+    return load(e->tensor, std::move(indices), e->type, e->loc);
+  }
   default:
     return e;
   }
@@ -307,8 +391,12 @@ Expr ExprPool::substitute(Expr root, const std::map<std::string, SymExpr> &map) 
     if (e->kind == ExprNode::Index) {
       result = index(e->index.substitute(lookup), e->type);
     } else if (e->kind == ExprNode::Load) {
+      llvm::SmallVector<Expr, 3> args;
+      for (Expr arg : e->args)
+        args.push_back(go(arg));
+      Expr moved = rebuild(e, args);
       std::vector<SymExpr> indices;
-      for (SymExpr i : e->indices)
+      for (SymExpr i : moved->indices)
         indices.push_back(i.substitute(lookup));
       result = load(e->tensor, std::move(indices), e->type, e->loc);
     } else if (e->kind == ExprNode::Reduce) {

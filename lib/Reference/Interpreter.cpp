@@ -12,6 +12,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <algorithm>
 #include <set>
 
 using namespace mlir;
@@ -126,6 +127,43 @@ unsigned productDigitsOf(func::FuncOp function) {
       .Case("tf32", 10) // eleven, but the eleventh may be cut and not rounded
       .Case("bf16", 8)
       .Default(0);
+}
+
+/// The elements of `source` at places that other tensors say, which have an element for each point:
+/// along the dimensions that have one, indices beyond either end are taken as the nearest inside.
+/// Where an index is uncertain, so is the element.
+TensorRef gatherAt(const TensorRef &source, const IndexMap &rest, ArrayRef<TensorRef> places,
+                   ArrayRef<int64_t> iteration) {
+  auto result = std::make_shared<Tensor>(source->dtype, iteration);
+  Sizes point(iteration.size(), 0);
+  for (int64_t i = 0, count = result->size(); i < count; ++i) {
+    int64_t from = rest.base + rest.generalOffset(point), stride = 1;
+    bool isUncertain = false;
+    for (int64_t dim = int64_t(iteration.size()) - 1; dim >= 0; --dim)
+      from += rest.coefficients[dim] * point[dim];
+    for (int64_t dim = int64_t(source->sizes.size()) - 1; dim >= 0; --dim) {
+      int64_t size = source->sizes[dim];
+      if (const Tensor *place = places[dim].get()) {
+        from += stride * std::clamp<int64_t>(place->integers[i], 0, size - 1);
+        isUncertain |= place->uncertain[i];
+      }
+      stride *= size;
+    }
+    if (result->isFloat()) {
+      result->set(i, source->get(from));
+      if (isUncertain)
+        result->bounds[i] = kInfinity;
+    } else {
+      result->integers[i] = source->integers[from];
+      result->uncertain[i] = source->uncertain[from] || isUncertain;
+    }
+    for (int64_t dim = int64_t(iteration.size()) - 1; dim >= 0; --dim) {
+      if (++point[dim] < iteration[dim])
+        break;
+      point[dim] = 0;
+    }
+  }
+  return result;
 }
 
 class Interpreter {
@@ -267,7 +305,7 @@ LogicalResult Interpreter::checkIndices(gir::GraphOpInterface op) {
     for (SymExpr expr : op.getOperandIndex(i))
       expr.collectSymbols(names);
   for (const std::string &name : names)
-    if (name[0] != '#' && !lookup(name))
+    if (name[0] != '#' && name[0] != '$' && !lookup(name))
       return op->emitError() << "expected a known size, got " << name;
   return success();
 }
@@ -283,8 +321,14 @@ FailureOr<TensorRef> Interpreter::evaluate(Operation *op) {
 TensorRef Interpreter::operand(gir::GraphOpInterface op, unsigned i, ArrayRef<int64_t> iteration) {
   const TensorRef &source = values[op->getOperand(i)];
   SmallVector<SymExpr> index;
-  for (SymExpr expr : op.getOperandIndex(i))
-    index.push_back(bound(expr));
+  SmallVector<TensorRef> places;
+  for (SymExpr expr : op.getOperandIndex(i)) {
+    std::optional<unsigned> place = gir::operandOfSymbol(expr);
+    places.push_back(place ? operand(op, *place, iteration) : TensorRef());
+    index.push_back(place ? SymExpr(0) : bound(expr));
+  }
+  if (llvm::any_of(places, [](const TensorRef &place) { return bool(place); }))
+    return gatherAt(source, IndexMap(index, source->sizes, iteration.size()), places, iteration);
   return gather(source, IndexMap(index, source->sizes, iteration.size()), iteration);
 }
 

@@ -39,7 +39,7 @@ struct ExprNode {
   enum Kind {
     Constant, ///< `number`
     Index,    ///< `index`, an integer expression over dimensions and sizes
-    Load,     ///< the element of `tensor` at `indices`
+    Load,     ///< the element of `tensor` at `indices`, in which `args` occur as place symbols
     Map,      ///< `op` of `args`
     Cast,     ///< `args[0]` in type `type`; `isExplicit` casts always round
     Reduce,   ///< `args[0]` joined with `monoid` over the dimensions `over`
@@ -86,6 +86,16 @@ public:
   /// What a monoid leaves as it is.
   Expr unit(ReduceOp monoid, mlir::Type type);
   Expr index(SymExpr value, mlir::Type type);
+  /// The symbol that stands for an integer in the indices of a load: 0 where it is below that,
+  /// `size` - 1 where it is beyond.
+  SymExpr placeSymbol(Expr value, SymExpr size);
+  struct Place {
+    std::string symbol;
+    Expr value;
+    SymExpr size;
+  };
+  /// The places that occur in indices, in a fixed order.
+  std::vector<Place> placesIn(llvm::ArrayRef<SymExpr> indices) const;
   Expr load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type, mlir::Location loc);
   Expr map(ScalarOp op, llvm::ArrayRef<Expr> args, mlir::Location loc);
   Expr cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc);
@@ -109,10 +119,12 @@ public:
 private:
   Expr intern(ExprNode node);
   Expr rebuild(Expr e, llvm::ArrayRef<Expr> args);
+  Expr placedIndex(SymExpr value);
   void collectDims(SymExpr e, DimSet &dims) const;
 
   mlir::MLIRContext *context;
   std::map<std::string, SymExpr> sizes;
+  std::map<std::string, Place> places;
   std::set<std::string> reserved;
   llvm::DenseMap<size_t, llvm::SmallVector<Expr, 1>> table;
   std::vector<std::unique_ptr<ExprNode>> nodes;

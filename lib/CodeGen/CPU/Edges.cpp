@@ -21,9 +21,10 @@ SmallVector<Operation *> KernelEmitter::accessesOf(const Item &item) {
   }
   for (const Root &root : item.roots)
     plan.visitReads(root.value, true, own, [&](Value value, bool) {
-      if (auto load = value.getDefiningOp<tile::LoadOp>();
-          load && (!plan.bufferOf(value) || own.contains(value)))
-        found.insert(load);
+      Operation *op = value.getDefiningOp();
+      if (isa_and_nonnull<tile::LoadOp, tile::GatherOp>(op) &&
+          (!plan.bufferOf(value) || own.contains(value)))
+        found.insert(op);
     });
   return found.takeVector();
 }
@@ -88,6 +89,9 @@ Value KernelEmitter::columnsInside(const Item &item) {
         work.push_back(broadcast.getInput());
     } else if (isa<tile::LoadOp>(op)) {
       noteAccess(op);
+    } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
+      noteAccess(op);
+      llvm::append_range(work, gather.getPlaces());
     } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
       work.append(op->operand_begin(), op->operand_end());
     }

@@ -324,6 +324,13 @@ Value Emitter::maskedLoad(Type type, Value address, Value mask, Value passThroug
                                     uint32_t(byteWidth(elementOf(type))));
 }
 
+Value Emitter::maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough) {
+  Value addresses = LLVM::GEPOp::create(b, withLanes(ptr, lanesOf(type)), i8, address,
+                                        ArrayRef<LLVM::GEPArg>{bytes});
+  return LLVM::masked_gather::create(b, type, addresses, mask, passThrough,
+                                     b.getI32IntegerAttr(byteWidth(elementOf(type))));
+}
+
 void Emitter::maskedStore(Value value, Value address, Value mask) {
   LLVM::MaskedStoreOp::create(b, value, address, mask,
                               uint32_t(byteWidth(elementOf(value.getType()))));

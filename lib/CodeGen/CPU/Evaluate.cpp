@@ -42,11 +42,12 @@ void KernelEmitter::evaluateTogether(const Item &item, ArrayRef<Position> positi
   DenseSet<Value> seen;
   std::function<void(Value)> visit = [&](Value tile) {
     Operation *op = tile.getDefiningOp();
-    if (!op || !isa<tile::LoadOp, tile::MapOp, tile::CastOp, tile::BitcastOp>(op) ||
+    if (!op ||
+        !isa<tile::LoadOp, tile::GatherOp, tile::MapOp, tile::CastOp, tile::BitcastOp>(op) ||
         (plan.bufferOf(tile) && !open.contains(tile)) || !seen.insert(tile).second)
       return;
-    if (!isa<tile::LoadOp>(op))
-      for (Value operand : op->getOperands())
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
         visit(operand);
     order.insert(tile);
   };
@@ -102,7 +103,9 @@ Value KernelEmitter::evaluateUncached(Value tile, const Position &at) {
     return at.lanes ? Value(LLVM::AddOp::create(e.b, first, e.iota(held, at.lanes))) : first;
   }
   if (auto load = dyn_cast<tile::LoadOp>(op))
-    return evaluateLoad(load, at);
+    return evaluateAccess(accesses.find(op)->second, at, element, load.getPadAttr(), 0);
+  if (auto gather = dyn_cast<tile::GatherOp>(op))
+    return evaluateGather(gather, at);
   if (auto map = dyn_cast<tile::MapOp>(op)) {
     SmallVector<Value> operands;
     for (Value input : map.getInputs())
@@ -311,16 +314,19 @@ Value KernelEmitter::validLanes(const Access &access, const Position &at) {
   return e.select(inside, count, e.integer(0));
 }
 
-Value KernelEmitter::evaluateLoad(tile::LoadOp op, const Position &at) {
-  const Access &access = accesses.find(op)->second;
-  Type element = Plan::elementOf(op.getResult()), stored = e.storageType(element);
+Value KernelEmitter::evaluateAccess(const Access &access, const Position &at, Type element,
+                                    TypedAttr pad, Ix moved) {
+  Type stored = e.storageType(element);
   int64_t bytes = Emitter::byteWidth(element);
   Value count = validLanes(access, at);
   auto padding = [&](int64_t lanes) {
-    return e.toStorage(e.number(op.getPadAttr(), element, lanes), element);
+    return e.toStorage(e.number(pad, element, lanes), element);
+  };
+  auto addressOf = [&](const Position &where) {
+    return e.address(accessAddress(access, where, element), moved);
   };
   auto loadOne = [&](const Position &where) -> Value {
-    Value address = accessAddress(access, where, element);
+    Value address = addressOf(where);
     Value valid = validLanes(access, where);
     if (!valid)
       return e.load(stored, address, access.scope);
@@ -331,7 +337,7 @@ Value KernelEmitter::evaluateLoad(tile::LoadOp op, const Position &at) {
     return e.fromStorage(loadOne(at), element);
   Ix stride = access.strides[at.vectorDim];
   if (stride.isConstant() && stride.constant == bytes) {
-    Value address = accessAddress(access, at, element);
+    Value address = addressOf(at);
     Type type = Emitter::withLanes(stored, at.lanes);
     if (!count)
       return e.fromStorage(e.load(type, address, access.scope), element);
@@ -344,4 +350,55 @@ Value KernelEmitter::evaluateLoad(tile::LoadOp op, const Position &at) {
     return loadOne(where);
   });
   return e.fromStorage(vector, element);
+}
+
+/// Whether a tile is seen to be the same all along a dimension.
+static bool isUniform(Value tile, int dim) {
+  Operation *op = tile.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<tile::ConstantOp, tile::SplatOp>(op))
+    return true;
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    const int64_t *found = llvm::find(broadcast.getDims(), int64_t(dim));
+    return found == broadcast.getDims().end() ||
+           isUniform(broadcast.getInput(), found - broadcast.getDims().begin());
+  }
+  return isa<tile::MapOp, tile::CastOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand, dim); });
+}
+
+/// Places that are the same for all lanes only move the address: rows that are gathered are read as
+/// rows. Others are a vector of addresses.
+Value KernelEmitter::evaluateGather(tile::GatherOp op, const Position &at) {
+  const Access &access = accesses.find(op)->second;
+  Type element = Plan::elementOf(op.getResult());
+  Ix moved = 0;
+  Value offsets; // bytes, one for each lane
+  for (auto [tile, place] : llvm::zip_equal(op.getPlaces(), access.places)) {
+    bool isScalar = at.vectorDim < 0 || isUniform(tile, at.vectorDim);
+    int64_t lanes = isScalar ? 0 : at.lanes;
+    Value index = evaluate(tile, isScalar ? scalarAt(at.index) : at);
+    index = e.cast(index, Plan::elementOf(tile), e.i64);
+    Type type = Emitter::withLanes(e.i64, lanes);
+    index = e.maxI(e.minI(index, e.splat(place.last, lanes)), e.integer(0, type));
+    if (isScalar) {
+      moved = e.add(moved, e.mul(Ix(index), place.stride));
+      continue;
+    }
+    Value bytes = e.mulI(index, e.splat(e.materialize(place.stride), lanes));
+    offsets = offsets ? e.addI(offsets, bytes) : bytes;
+  }
+  if (!offsets)
+    return evaluateAccess(access, at, element, op.getPadAttr(), moved);
+  Value along = e.mulI(e.iota(e.i64, at.lanes),
+                       e.splat(e.materialize(access.strides[at.vectorDim]), at.lanes));
+  Value base = e.address(accessAddress(access, at, element), moved);
+  Value count = validLanes(access, at);
+  Type stored = Emitter::withLanes(e.storageType(element), at.lanes);
+  Value mask = count ? e.laneMask(at.lanes, count)
+                     : e.integer(-1, Emitter::withLanes(e.i1, at.lanes));
+  Value other = count ? e.toStorage(e.number(op.getPadAttr(), element, at.lanes), element)
+                      : e.integerOrReal(0, stored);
+  return e.fromStorage(e.maskedGather(stored, base, e.addI(offsets, along), mask, other), element);
 }

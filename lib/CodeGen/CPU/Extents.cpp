@@ -234,6 +234,9 @@ bool Extents::visit(Operation *op) {
   } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
     for (Value operand : op->getOperands())
       wantSame(operand, op->getResult(0));
+  } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
+    for (Value place : gather.getPlaces()) // whatever they are beyond, they are clamped
+      wantSame(place, gather.getResult());
   } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     ArrayRef<int64_t> from = Plan::shapeOf(broadcast.getInput()),
                       to = broadcast.getType().getShape();

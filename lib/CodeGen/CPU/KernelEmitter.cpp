@@ -271,7 +271,7 @@ void KernelEmitter::emitIf(scf::IfOp op) {
 }
 
 namespace {
-/// What loads and stores have in common.
+/// What loads, gathers and stores have in common.
 struct AccessOp {
   Value tile, view;
   OperandRange coords;
@@ -282,6 +282,9 @@ struct AccessOp {
     if (auto load = dyn_cast<tile::LoadOp>(op))
       return {load.getResult(), load.getView(), load.getCoords(), load.getDims(),
               bool(load.getPadAttr())};
+    if (auto gather = dyn_cast<tile::GatherOp>(op))
+      return {gather.getResult(), gather.getView(), gather.getCoords(), gather.getDims(),
+              bool(gather.getPadAttr())};
     auto store = cast<tile::StoreOp>(op);
     return {store.getValue(), store.getView(), store.getCoords(), store.getDims(),
             store.getBounded()};
@@ -310,7 +313,7 @@ void KernelEmitter::emitAccess(Operation *op) {
   }
   access.base = e.address(view.base, offset);
   for (auto [t, d] : llvm::enumerate(it.dims)) {
-    access.strides.push_back(strideOf(d));
+    access.strides.push_back(d < 0 ? Ix(0) : strideOf(d));
     if (!it.isChecked || !Plan::mayCross(viewType, it.dims, shape, t)) {
       access.valid.push_back(Value());
       continue;
@@ -320,6 +323,9 @@ void KernelEmitter::emitAccess(Operation *op) {
     Value isFull = e.cmp(ICmpPredicate::sge, valid, e.integer(shape[t]));
     access.full = access.full ? e.andI(access.full, isFull) : isFull;
   }
+  if (auto gather = dyn_cast<tile::GatherOp>(op))
+    for (unsigned d = gather.getCoords().size(); d < viewType.getRank(); ++d)
+      access.places.push_back({strideOf(d), e.subI(view.sizes[d], e.integer(1))});
   accesses[op] = access;
 }
 

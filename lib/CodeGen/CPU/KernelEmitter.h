@@ -36,6 +36,11 @@ struct Access {
   Value full; // whether the whole tile is inside; null if always
   Scope scope;
   bool isInside = false; // whether the present loop stays inside along the last dimension
+  struct Place {
+    Ix stride;
+    Value last;
+  };
+  llvm::SmallVector<Place, 1> places; // of a gather: bytes per index, and the last index
 };
 
 class KernelEmitter {
@@ -64,7 +69,10 @@ private:
   Value evaluate(Value tile, const Position &at);
   void evaluateTogether(const Item &item, llvm::ArrayRef<Position> positions);
   Value evaluateUncached(Value tile, const Position &at);
-  Value evaluateLoad(tile::LoadOp op, const Position &at);
+  /// Elements of an access at `at`, moved by some bytes.
+  Value evaluateAccess(const Access &access, const Position &at, Type element, mlir::TypedAttr pad,
+                       Ix moved);
+  Value evaluateGather(tile::GatherOp op, const Position &at);
   Value evaluateReshape(tile::ReshapeOp op, const Position &at);
   Value loadBuffer(const Buffer &buffer, const Position &at);
   void storeBuffer(const Buffer &buffer, Value value, const Position &at);

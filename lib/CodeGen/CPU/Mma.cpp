@@ -21,8 +21,9 @@ static constexpr int64_t unroll = 4; // of loops over K
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
   auto note = [&](Value value, bool) {
-    if (auto load = value.getDefiningOp<tile::LoadOp>(); load && !plan.bufferOf(value))
-      loads.insert(load);
+    Operation *op = value.getDefiningOp();
+    if (isa_and_nonnull<tile::LoadOp, tile::GatherOp>(op) && !plan.bufferOf(value))
+      loads.insert(op);
   };
   plan.visitReads(op.getAcc(), true, {}, note);
   bool isBlocked = plan.rhsOf(op) != nullptr;

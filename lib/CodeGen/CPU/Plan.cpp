@@ -4,6 +4,7 @@
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
+using tile::GatherOp;
 using tile::LoadOp;
 using tile::MmaOp;
 
@@ -59,6 +60,8 @@ LoadOp Plan::onlyLoad(Value value) {
 
 bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
                     unsigned t) {
+  if (dims[t] < 0) // only the places of a gather vary along it
+    return false;
   int64_t size = view.getShape()[dims[t]];
   if (!ShapedType::isDynamic(size))
     return size % shape[t] != 0;
@@ -129,6 +132,17 @@ static double mapCost(tile::MapOp op) {
   }
 }
 
+/// Whether evaluating a tile means evaluating the tiles that it is made of.
+static bool isEvaluated(Operation *op) {
+  return isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp,
+             tile::ReshapeOp, GatherOp>(op);
+}
+
+static OperandRange tilesOf(Operation *op) {
+  auto gather = dyn_cast<GatherOp>(op);
+  return gather ? gather.getPlaces() : op->getOperands();
+}
+
 /// Vector operations to evaluate one vector of the tile.
 double Plan::cost(Value value) {
   if (buffers.contains(value))
@@ -141,9 +155,10 @@ double Plan::cost(Value value) {
     own = mapCost(map);
   else if (isa<LoadOp, tile::CastOp>(op))
     own = 1;
-  if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp,
-          tile::ReshapeOp>(op))
-    for (Value operand : op->getOperands())
+  else if (isa<GatherOp>(op))
+    own = 4;
+  if (isEvaluated(op))
+    for (Value operand : tilesOf(op))
       own += cost(operand);
   return costs[value] = own;
 }
@@ -273,9 +288,9 @@ void Plan::chooseForced() {
   kernel.walk([&](tile::StoreOp store) { storedViews.insert(store.getView()); });
   kernel.walk([&](Operation *op) {
     auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
-    if (auto load = dyn_cast<LoadOp>(op)) {
-      if (storedViews.contains(load.getView()))
-        materialize(load.getResult());
+    if (isa<LoadOp, GatherOp>(op)) {
+      if (storedViews.contains(op->getOperand(0)))
+        materialize(op->getResult(0));
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (auto [result, argument] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
         if (isTile(result))
@@ -317,12 +332,15 @@ void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadF
     if (!seen.insert({next, nextHere}).second)
       continue;
     Operation *op = next.getDefiningOp();
-    if ((buffers.contains(next) && !open.contains(next)) || (op && isa<LoadOp>(op)))
+    bool isKept = buffers.contains(next) && !open.contains(next);
+    if (isKept || (op && isa<LoadOp, GatherOp>(op)))
       read(next, nextHere);
-    else if (op && isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op))
-      for (Value operand : op->getOperands())
+    if (isKept || !op)
+      continue;
+    if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, GatherOp>(op))
+      for (Value operand : tilesOf(op))
         work.push_back({operand, nextHere});
-    else if (op && isa<tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
+    else if (isa<tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
       work.push_back({op->getOperand(0), false});
   }
 }
@@ -391,7 +409,7 @@ void Plan::formBlock(Block *block) {
   };
 
   for (Operation &op : *block) {
-    if (isa<LoadOp>(op)) {
+    if (isa<LoadOp, GatherOp>(op)) {
       simple(Item::Access, &op);
       makeValue(op.getResult(0));
     } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
@@ -462,9 +480,8 @@ bool Plan::materializeShared() {
           return;
         if (op->getBlock() != block)
           deeper.insert(value);
-        if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp,
-                tile::ReshapeOp>(op))
-          for (Value operand : op->getOperands())
+        if (isEvaluated(op))
+          for (Value operand : tilesOf(op))
             visit(operand, open);
       };
       DenseSet<Value> open;

@@ -63,12 +63,15 @@ private:
   /// A tensor of one dimension or more as a view; made at the first call.
   Value tensorViewFor(mlir::Value argument);
   mlir::LogicalResult lowerLoad(tile::LoadOp load);
+  mlir::LogicalResult lowerGather(tile::GatherOp gather);
   mlir::LogicalResult lowerStore(tile::StoreOp store);
   struct Access;
   Value partitionFor(const Access &access);
   Values indicesFor(const Access &access);
   /// Addresses of a tile's elements, and which of them lie in the tensor.
   std::pair<Value, Value> pointersFor(const Access &access);
+  /// What is read where the mask of pointers does not hold.
+  Value paddingFor(const Access &access, mlir::Attribute pad, TypeKind kind);
 
   // LowerScalar.cpp
   Value scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element);

@@ -10,7 +10,7 @@ using mlir::success;
 
 namespace tessera::cudatile {
 
-/// A load or a store of a tile.
+/// A load, gather or store of a tile.
 struct KernelLowering::Access {
   mlir::Value view;
   mlir::OperandRange coords;
@@ -23,6 +23,9 @@ struct KernelLowering::Access {
   bool hasOtherPadding = false;
 
   explicit Access(tile::LoadOp load);
+  explicit Access(tile::GatherOp gather)
+      : view(gather.getView()), coords(gather.getCoords()), dims(gather.getDims()),
+        shape(shapeOf(gather.getType())), isChecked(gather.getPad().has_value()) {}
   explicit Access(tile::StoreOp store)
       : view(store.getView()), coords(store.getCoords()), dims(store.getDims()),
         shape(shapeOf(store.getValue().getType())), isChecked(store.getBounded()) {}
@@ -137,6 +140,8 @@ void KernelLowering::declareAccesses() {
   kernel.walk([&](mlir::Operation *op) {
     auto load = dyn_cast<tile::LoadOp>(op);
     auto store = dyn_cast<tile::StoreOp>(op);
+    if (auto gather = dyn_cast<tile::GatherOp>(op))
+      ++reads[gather.getView()];
     if (!load && !store)
       return;
     Access access = load ? Access(load) : Access(store);
@@ -176,7 +181,7 @@ Builder::Values KernelLowering::indicesFor(const Access &access) {
 std::pair<Value, Value> KernelLowering::pointersFor(const Access &access) {
   const Tensor &tensor = tensors[access.view];
   Value offsets, mask;
-  for (int64_t dim = 0; dim < int64_t(access.type().getRank()); ++dim) {
+  for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     // Positions along this dimension, in 64 bits: a coordinate far outside must stay outside.
     Value position = b.convert(get(access.coords[dim]), TypeKind::I64);
     const auto *found = llvm::find(access.dims, dim);
@@ -206,6 +211,14 @@ std::pair<Value, Value> KernelLowering::pointersFor(const Access &access) {
   return {offsets ? b.offset(pointers, offsets) : pointers, mask};
 }
 
+Value KernelLowering::paddingFor(const Access &access, mlir::Attribute pad, TypeKind kind) {
+  uint64_t bits = isa<mlir::FloatAttr>(pad)
+                      ? cast<mlir::FloatAttr>(pad).getValue().bitcastToAPInt().getZExtValue()
+                      : cast<mlir::IntegerAttr>(pad).getValue().getZExtValue();
+  TypeKind stored = kind == TypeKind::I1 ? TypeKind::I8 : kind;
+  return b.constantBits(b.tile(stored, access.shape), bits);
+}
+
 //===----------------------------------------------------------------------===//
 // Loads and stores
 //===----------------------------------------------------------------------===//
@@ -223,20 +236,39 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
     loaded = b.load(partitionFor(access), indicesFor(access), after, hints);
   } else {
     auto [pointers, mask] = pointersFor(access);
-    Value padding;
-    if (mask) {
-      mlir::Attribute pad = *load.getPad();
-      uint64_t bits = isa<mlir::FloatAttr>(pad)
-                          ? cast<mlir::FloatAttr>(pad).getValue().bitcastToAPInt().getZExtValue()
-                          : cast<mlir::IntegerAttr>(pad).getValue().getZExtValue();
-      TypeKind stored = kind == TypeKind::I1 ? TypeKind::I8 : kind;
-      padding = b.constantBits(b.tile(stored, access.shape), bits);
-    }
+    Value padding = mask ? paddingFor(access, *load.getPad(), kind) : Value();
     loaded = b.loadPointers(pointers, mask, padding, after);
   }
   if (ordered != tokens.end())
     ordered->second = b.joinTokens({after, loaded.token});
   set(load, b.convert(b.reshape(loaded.tile, access.shape), kind));
+  return success();
+}
+
+LogicalResult KernelLowering::lowerGather(tile::GatherOp gather) {
+  Access access(gather);
+  const Tensor &tensor = tensors[access.view];
+  auto ordered = tokens.find(access.view);
+  Value after = ordered == tokens.end() ? Value() : ordered->second;
+  TypeKind kind = kindOf(gather.getType().getElementType());
+  auto [pointers, mask] = pointersFor(access);
+  for (auto [i, tile] : llvm::enumerate(gather.getPlaces())) {
+    unsigned dim = access.coords.size() + i;
+    Value place = b.convert(get(tile), TypeKind::I64);
+    Value last = b.sub(b.convert(tensor.sizes[dim], TypeKind::I64), b.i64(1));
+    place = b.min(place, splat(last, access.shape), Signedness::Signed);
+    place = b.max(place, fillInt(place, 0), Signedness::Signed);
+    if (access.type().getStrides()[dim] != 1) {
+      Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
+      place = b.mul(place, splat(stride, access.shape));
+    }
+    pointers = b.offset(pointers, place);
+  }
+  Value padding = mask ? paddingFor(access, *gather.getPad(), kind) : Value();
+  Builder::Loaded loaded = b.loadPointers(pointers, mask, padding, after);
+  if (ordered != tokens.end())
+    ordered->second = b.joinTokens({after, loaded.token});
+  set(gather, b.convert(loaded.tile, kind));
   return success();
 }
 

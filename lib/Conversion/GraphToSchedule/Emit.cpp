@@ -304,6 +304,26 @@ private:
     return value;
   }
 
+  /// Values in the index are `#0`, `#1`, … in the text.
+  mlir::Value createLoad(Expr e) {
+    std::map<std::string, SymExpr> names;
+    llvm::SmallVector<mlir::Value> places;
+    llvm::SmallVector<SymExpr> below;
+    for (const ExprPool::Place &place : pool.placesIn(e->indices)) {
+      names.emplace(place.symbol, SymExpr::symbol("#" + std::to_string(places.size())));
+      places.push_back(emit(place.value));
+      below.push_back(place.size);
+    }
+    llvm::SmallVector<SymExpr> index;
+    for (SymExpr i : e->indices)
+      index.push_back(i.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+        auto it = names.find(name);
+        return it == names.end() ? std::nullopt : std::optional<SymExpr>(it->second);
+      }));
+    return sched::LoadOp::create(builder, e->loc, valType(e), arguments.at(e->tensor),
+                                 strings(index), places, places.empty() ? nullptr : strings(below));
+  }
+
   mlir::Value create(Expr e) {
     sched::ValType type = valType(e);
     switch (e->kind) {
@@ -312,8 +332,7 @@ private:
     case ExprNode::Index:
       return sched::IndexOp::create(builder, e->loc, type, builder.getStringAttr(e->index.str()));
     case ExprNode::Load:
-      return sched::LoadOp::create(builder, e->loc, type, arguments.at(e->tensor),
-                                   strings(e->indices));
+      return createLoad(e);
     case ExprNode::Cast:
       return sched::CastOp::create(builder, e->loc, type, emit(e->args[0]));
     case ExprNode::Map: {

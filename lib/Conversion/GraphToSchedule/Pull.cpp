@@ -116,6 +116,15 @@ Expr Puller::pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot) {
   return result;
 }
 
+/// The index that an operand's element is.
+SymExpr Puller::place(mlir::Value tensor, Expr value, SymExpr size) {
+  bool reduces = false;
+  visitExprs({value}, [&](Expr e) { reduces |= e->kind == ExprNode::Reduce; });
+  if (reduces && !cut)
+    cut = Cut{tensor, "it says where elements are read", true};
+  return pool.placeSymbol(value, size);
+}
+
 Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   mlir::Operation *op = value.getDefiningOp();
   mlir::Location loc = op->getLoc();
@@ -168,6 +177,10 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   };
 
   std::optional<ReduceOp> monoid = indexed.getReduction();
+  if (monoid && !pool.placesIn(index).empty()) {
+    cut = cut ? cut : Cut{value, "its elements are read at computed places"};
+    return pool.constant(0, type);
+  }
   bool wide =
       isNarrowFloat(type) ||
       (op->getNumOperands() && isNarrowFloat(tensorType(op->getOperand(0)).getElementType()));
@@ -175,10 +188,14 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   auto widened = [&](Expr e) {
     return wide && isNarrowFloat(e->type) ? pool.cast(e, f32, false, loc) : e;
   };
-  auto operand = [&](unsigned i) {
+  std::function<Expr(unsigned)> operand = [&](unsigned i) {
     std::vector<SymExpr> at;
-    for (SymExpr e : indexed.getOperandIndex(i))
-      at.push_back(e.substitute(lookup));
+    for (auto [dim, e] : llvm::enumerate(indexed.getOperandIndex(i))) {
+      std::optional<unsigned> given = gir::operandOfSymbol(e);
+      at.push_back(given ? place(op->getOperand(*given), operand(*given),
+                                 tensorType(op->getOperand(i)).getDim(dim))
+                         : e.substitute(lookup));
+    }
     bool divides = llvm::any_of(at, hasDivision) && llvm::none_of(index, hasDivision);
     if (divides)
       reshapes.push_back(value);

@@ -22,6 +22,7 @@ public:
 private:
   Expr compute(mlir::Value value, const std::vector<SymExpr> &index);
   Expr needsStore(mlir::Value reshape, mlir::Type type);
+  SymExpr place(mlir::Value tensor, Expr value, SymExpr size);
   Expr load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc);
 
   ExprPool &pool;

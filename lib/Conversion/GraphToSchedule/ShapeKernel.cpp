@@ -8,6 +8,8 @@
 #include "Contraction.h"
 #include "Emit.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -102,9 +104,15 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   unsigned bytes = 1, floatBytes = 0;
   bool hasFloat = false;
   std::set<std::string> beside; // short and reduced outside the stream
+  llvm::DenseSet<Expr> places; // what says where elements are read is no operand of the work
   visitExprs(roots, [&](Expr e) {
-    if (e->kind == ExprNode::Load) {
+    if (e->kind == ExprNode::Load)
+      visitExprs(e->args, [&](Expr part) { places.insert(part); });
+  });
+  visitExprs(roots, [&](Expr e) {
+    if (e->kind == ExprNode::Load)
       accesses.push_back({e->indices, 1});
+    if (e->kind == ExprNode::Load && !places.contains(e)) {
       bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
       hasFloat |= llvm::isa<mlir::FloatType>(e->type);
       if (llvm::isa<mlir::FloatType>(e->type))

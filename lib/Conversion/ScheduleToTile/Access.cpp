@@ -29,7 +29,23 @@ static std::vector<SymExpr> termsOf(SymExpr e) {
   return e.kind() == SymExpr::Kind::Add ? e.operands() : std::vector<SymExpr>{e};
 }
 
-static bool mentionsDims(sched::KernelOp kernel, SymExpr e) { return !kernel.getDimsIn(e).empty(); }
+/// The number of the place that a symbol stands for.
+static std::optional<unsigned> placeOf(SymExpr e) {
+  if (!e.isSymbol() || e.symbolName()[0] != '#')
+    return std::nullopt;
+  return std::stoul(e.symbolName().substr(1));
+}
+
+static bool mentionsPlaces(SymExpr e) {
+  std::set<std::string> symbols;
+  e.collectSymbols(symbols);
+  return llvm::any_of(symbols, [](const std::string &name) { return name[0] == '#'; });
+}
+
+/// Whether the expression varies inside a kernel.
+static bool mentionsDims(sched::KernelOp kernel, SymExpr e) {
+  return !kernel.getDimsIn(e).empty() || mentionsPlaces(e);
+}
 
 /// floordiv with nested divisions joined: floordiv(floordiv(a, b), c) = floordiv(a, b*c).
 static SymExpr joinedFloorDiv(SymExpr a, SymExpr b) {
@@ -60,25 +76,32 @@ static SymExpr expandMods(sched::KernelOp kernel, SymExpr e) {
   }
 }
 
-/// The dimension and coefficient of a linear term; no dimension if the term has none; nothing if it
-/// is not linear.
-static std::optional<std::pair<StringAttr, SymExpr>> linearTerm(sched::KernelOp kernel,
-                                                                SymExpr term) {
+/// A term of an address: a coefficient, times a dimension or a place where it has one.
+struct LinearTerm {
   StringAttr dim;
-  SymExpr coefficient(1);
+  std::optional<unsigned> place;
+  SymExpr coefficient = SymExpr(1);
+};
+
+/// Nothing if the term is not linear.
+static std::optional<LinearTerm> linearTerm(sched::KernelOp kernel, SymExpr term) {
+  LinearTerm result;
   std::vector<SymExpr> factors =
       term.kind() == SymExpr::Kind::Mul ? term.operands() : std::vector<SymExpr>{term};
   for (SymExpr factor : factors) {
     sched::DimAttr declared = factor.isSymbol() ? kernel.getDim(factor.symbolName()) : nullptr;
-    if (!declared && !mentionsDims(kernel, factor)) {
-      coefficient = coefficient * factor;
+    std::optional<unsigned> place = placeOf(factor);
+    if (!declared && !place && !mentionsDims(kernel, factor)) {
+      result.coefficient = result.coefficient * factor;
       continue;
     }
-    if (!declared || dim)
+    if ((!declared && !place) || result.dim || result.place)
       return std::nullopt;
-    dim = declared.getName();
+    result.place = place;
+    if (declared)
+      result.dim = declared.getName();
   }
-  return std::pair(dim, coefficient);
+  return result;
 }
 
 static SmallVector<SymExpr> getRowMajorStrides(gir::TensorType type) {
@@ -103,7 +126,7 @@ SmallVector<SymExpr> tessera::getHostStrides(Value tensor) {
 }
 
 FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, Value tensor,
-                                         ArrayAttr index) {
+                                         ArrayAttr index, ArrayRef<SymExpr> below) {
   auto type = cast<gir::TensorType>(tensor.getType());
   SmallVector<SymExpr> strides = getHostStrides(tensor), shape(type.getShape()), expressions;
   if (index.size() != type.getRank()) { // a row-major element number
@@ -127,18 +150,19 @@ FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, 
 
   Access access;
   access.dims = kernel.getDimsIn(expressions);
-  access.strides.assign(access.dims.size(), SymExpr(0));
+  access.strides.assign(access.dims.size() + below.size(), SymExpr(0));
   auto position = [&](StringAttr dim) {
     return llvm::find(access.dims, dim) - access.dims.begin();
   };
   for (SymExpr term : termsOf(address)) {
-    auto linear = linearTerm(kernel, term);
+    std::optional<LinearTerm> linear = linearTerm(kernel, term);
     if (!linear)
       return op->emitOpError() << "expected an address that is affine in the dimensions, got "
                                << address.str();
-    auto [dim, coefficient] = *linear;
-    SymExpr &target = dim ? access.strides[position(dim)] : access.offset;
-    target = target + coefficient;
+    SymExpr &target = linear->dim     ? access.strides[position(linear->dim)]
+                      : linear->place ? access.strides[access.dims.size() + *linear->place]
+                                      : access.offset;
+    target = target + linear->coefficient;
   }
 
   // A dimension that indexes past the end of the tensor reads padding there.
@@ -146,7 +170,7 @@ FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, 
     access.sizes.push_back(kernel.getDim(dim).getSize());
   for (auto [k, e] : llvm::enumerate(expressions)) {
     SmallVector<StringAttr> dims = kernel.getDimsIn(e);
-    if (flat || dims.size() != 1)
+    if (flat || dims.size() != 1 || mentionsPlaces(e))
       continue;
     SymExpr start = e - SymExpr::symbol(dims.front().getValue());
     SymExpr &size = access.sizes[position(dims.front())], limit = shape[k] - start;
@@ -155,6 +179,7 @@ FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, 
     size = SymExpr::min(size, isNonNegative(limit) ? limit : SymExpr::max(limit, 0));
     access.limited.push_back(dims.front());
   }
+  llvm::append_range(access.sizes, below);
   return access;
 }
 

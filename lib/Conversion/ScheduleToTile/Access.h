@@ -19,7 +19,8 @@ bool isNonNegative(SymExpr e);
 struct Access {
   llvm::SmallVector<mlir::StringAttr> dims; ///< in declaration order
   SymExpr offset;
-  llvm::SmallVector<SymExpr> sizes, strides; ///< one per dimension
+  /// One per dimension, then one per place that the index takes from values.
+  llvm::SmallVector<SymExpr> sizes, strides;
   /// Dimensions along which the tensor ends before the dimension does; reads there give the
   /// padding.
   llvm::SmallVector<mlir::StringAttr> limited;
@@ -31,10 +32,11 @@ struct Access {
 /// The strides of a tensor on the host side, `$k` where only the call knows stride `k`.
 llvm::SmallVector<SymExpr> getHostStrides(mlir::Value tensor);
 
-/// The access of a `sched.load` or `sched.store` (its tensor on the host side is `tensor`); reports
-/// an error if the address is not affine.
+/// The access of a `sched.load` or `sched.store` (its tensor on the host side is `tensor`); places
+/// in the index are `below` these limits. Reports an error if the address is not affine.
 mlir::FailureOr<Access> analyseAccess(mlir::Operation *op, sched::KernelOp kernel,
-                                      mlir::Value tensor, mlir::ArrayAttr index);
+                                      mlir::Value tensor, mlir::ArrayAttr index,
+                                      llvm::ArrayRef<SymExpr> below = {});
 
 } // namespace tessera
 

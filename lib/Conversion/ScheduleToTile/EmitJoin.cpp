@@ -63,8 +63,8 @@ bool Emitter::isZeroAtEdge(Value value, StringAttr dim) {
   Operation *op = value.getDefiningOp();
   if (!cast<sched::ValType>(value.getType()).hasDim(dim))
     return false;
-  if (isa<sched::LoadOp>(op))
-    return true;
+  if (auto load = dyn_cast<sched::LoadOp>(op)) // along the dimensions of places it is what they say
+    return load.getPlaces().empty() || llvm::is_contained(accesses[op].dims, dim);
   if (auto weigh = dyn_cast<sched::WeighOp>(op))
     return isa_and_nonnull<sched::GaugeOp>(weigh.getGauge().getDefiningOp());
   auto isZero = [&](Value v) { return isZeroAtEdge(v, dim); };

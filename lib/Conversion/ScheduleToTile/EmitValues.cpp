@@ -53,7 +53,9 @@ Value Emitter::broadcast(Value tile, const Order &from, const Order &to) {
 /// Whether writing the value again costs no more than transposing it.
 bool Emitter::isCheap(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
-  if (isa<sched::LoadOp, sched::ConstantOp, sched::IndexOp>(op))
+  if (auto load = dyn_cast<sched::LoadOp>(op))
+    return load.getPlaces().empty();
+  if (isa<sched::ConstantOp, sched::IndexOp>(op))
     return true;
   auto mapOp = dyn_cast<sched::MapOp>(op);
   bool isSimple =
@@ -163,9 +165,21 @@ Value Emitter::generateLoad(sched::LoadOp op, const Order &order) {
     coords.push_back(getCoord(dim));
     pad |= isRagged(dim);
   }
-  for (StringAttr dim : order)
-    dims.push_back(llvm::find(access.dims, dim) - access.dims.begin());
+  for (StringAttr dim : order) {
+    const auto *found = llvm::find(access.dims, dim);
+    dims.push_back(found == access.dims.end() ? -1 : found - access.dims.begin());
+  }
   TypedAttr zero = pad ? builder.getZeroAttr(element) : TypedAttr();
+  if (!op.getPlaces().empty()) {
+    Values places;
+    for (Value place : op.getPlaces()) {
+      Value tile = emitTile(place, order);
+      Type type = getElementTypeOrSelf(tile);
+      places.push_back(type.isInteger(64) ? tile : cast(tile, builder.getI32Type()));
+    }
+    return create<tile::GatherOp>(tileType(order, element), getView(access, tensor), coords, places,
+                                  dims, zero);
+  }
   return create<tile::LoadOp>(tileType(order, element), getView(access, tensor), coords, dims,
                               zero);
 }

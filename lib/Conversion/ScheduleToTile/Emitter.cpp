@@ -31,7 +31,11 @@ LogicalResult Emitter::check() {
       Value tensor = op->getOperand(isLoad ? 0 : 1);
       ArrayAttr index =
           isLoad ? cast<sched::LoadOp>(op).getIndex() : cast<sched::StoreOp>(op).getIndex();
-      FailureOr<Access> access = analyseAccess(op, kernel, hostTensor(tensor), index);
+      SmallVector<SymExpr> below;
+      if (auto load = dyn_cast<sched::LoadOp>(op); load && load.getBelow())
+        for (StringAttr text : load.getBelow()->getAsRange<StringAttr>())
+          below.push_back(*SymExpr::parse(text.getValue().str()));
+      FailureOr<Access> access = analyseAccess(op, kernel, hostTensor(tensor), index, below);
       if (failed(access))
         return WalkResult::interrupt();
       accesses[op] = *access;
@@ -302,6 +306,9 @@ uint64_t Emitter::getDependence(Value value) {
   uint64_t bits = 0;
   if (isa<sched::LoadOp, sched::IndexOp>(op)) {
     bits = getDimBits(llvm::cast<sched::ValType>(value.getType()).getDims());
+    if (auto load = dyn_cast<sched::LoadOp>(op))
+      for (Value place : load.getPlaces())
+        bits |= getDependence(place);
   } else if (!isa<sched::StreamOp>(op)) {
     for (Value operand : op->getOperands())
       bits |= getDependence(operand);

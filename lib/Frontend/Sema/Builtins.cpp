@@ -78,6 +78,7 @@ struct Registry {
     add("tessera.", reductionBuiltins());
     add("tessera.", shapeBuiltins());
     add("tessera.", partBuiltins());
+    add("tessera.", gatherBuiltins());
     add("tessera.", creationBuiltins());
     add("tessera.", linearBuiltins());
     add("tessera.", normBuiltins());
@@ -133,11 +134,11 @@ std::vector<std::string_view> sema::methodNames() {
 
 bool sema::isLaterOperation(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "cumsum",   "cumprod",   "gather",         "take",        "scatter",    "scatter_add",
-      "embedding", "index_select", "sort",        "argsort",     "topk",       "rand",
-      "randn",    "dropout",   "conv1d",         "conv2d",      "conv3d",     "max_pool",
-      "avg_pool", "fft",       "ifft",           "rfft",        "all_reduce", "all_gather",
-      "reduce_scatter", "nonzero", "unique",     "grad",        "value_and_grad", "kernel"};
+      "cumsum",     "cumprod",  "scatter", "sort",        "argsort",    "topk",
+      "rand",       "randn",    "dropout", "conv1d",      "conv2d",     "conv3d",
+      "max_pool",   "avg_pool", "fft",     "ifft",        "rfft",       "all_reduce",
+      "all_gather", "reduce_scatter", "nonzero", "unique", "grad",      "value_and_grad",
+      "kernel"};
   return llvm::is_contained(names, name);
 }
 

@@ -94,6 +94,7 @@ std::vector<Builtin> elementwiseBuiltins();
 std::vector<Builtin> reductionBuiltins();
 std::vector<Builtin> shapeBuiltins();
 std::vector<Builtin> partBuiltins();
+std::vector<Builtin> gatherBuiltins();
 std::vector<Builtin> creationBuiltins();
 std::vector<Builtin> linearBuiltins();
 std::vector<Builtin> normBuiltins();

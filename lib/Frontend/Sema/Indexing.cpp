@@ -1,17 +1,22 @@
 //===- Indexing.cpp - Subscripts of tensors ---------------------------------------------------===//
 //
-// Integers, slices, `...` and `None`. Bounds may be symbolic. Python clamps a slice's bounds to the
-// size; which side of a clamp holds is proven from what is known of the sizes, or taken from the
-// sizes at hand with a guard, so that the result's size stays a plain expression.
+// Integers, slices, `...`, `None` and tensors of integers (Gathers.cpp). Bounds may be symbolic.
+// Python clamps a slice's bounds to the size; which side of a clamp holds is proven from what is
+// known of the sizes, or taken from the sizes at hand with a guard, so that the result's size stays
+// a plain expression.
 //
 //===------------------------------------------------------------------------------------------===//
-#include "Emitter.h"
+#include "Gathers.h"
 
 using namespace tessera;
 using namespace tessera::sema;
 
-Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
+Value Emitter::index(const Value &base, llvm::ArrayRef<Value> given,
                      llvm::ArrayRef<SourceRange> ranges) {
+  llvm::SmallVector<Value> indices(given);
+  for (Value &index : indices)
+    if (index.is(Value::List))
+      index = listedIndices(*this, index).value_or(index);
   int64_t consumed = 0, ellipses = 0;
   for (size_t i = 0; i < indices.size(); ++i) {
     const Value &index = indices[i];
@@ -21,13 +26,15 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
     consumed += !index.is(Value::Ellipsis) && !index.is(Value::None);
     if (ellipses > 1)
       return in->error(ranges[i], "an index can have only one '...'");
-    bool real = index.isTensor() && index.weak && isFloat(dtype(index));
-    if ((index.isTensor() && !real) || index.isSequence())
+    bool isMask = index.isTensor() && (dtype(index) == DType::Bool || dtype(index) == DType::UInt8);
+    if (isMask || index.isSequence())
       return in->error(ranges[i], "indexing by " + describe(index) +
-                                      " (a gather) is not supported by this compiler")
-          .help(index.isTensor() && dtype(index) == DType::Bool
-                    ? "use tsr.where for a choice by element"
-                    : "use integers and slices");
+                                      " is not supported by this compiler")
+          .help(isMask ? "how many elements it takes depends on data: use tsr.where for a choice "
+                         "by element"
+                       : "use integers, slices and tensors of integers");
+    if (index.isTensor() && !index.weak && !isIndexType(dtype(index)))
+      return in->error(ranges[i], "expected integers for the index, found " + describe(index));
     if (index.is(Value::Bool))
       return in->error(ranges[i], "indexing by a bool is not supported by this compiler");
   }
@@ -39,6 +46,7 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
 
   Shape starts, sizes;
   llvm::SmallVector<int64_t> steps, dropped, inserted;
+  llvm::SmallVector<std::pair<int64_t, size_t>> gathered; // the result's dimension, the index
   int64_t dim = 0, resultDims = 0;
   auto whole = [&](int64_t count) {
     for (; count > 0; --count, ++dim, ++resultDims) {
@@ -53,6 +61,9 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
       whole(rank - consumed);
     } else if (index.is(Value::None)) {
       inserted.push_back(resultDims++);
+    } else if (index.isTensor() && !index.weak) {
+      gathered.push_back({resultDims, i});
+      whole(1);
     } else if (index.is(Value::Slice)) {
       SymExpr start, count;
       int64_t step = 1;
@@ -75,8 +86,16 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> indices,
   }
   whole(rank - dim);
   mlir::Value result = slice(base.tensor, starts, steps, sizes);
-  result = dropDims(result, dropped);
-  return Value::ofTensor(unsqueeze(result, inserted));
+  result = unsqueeze(dropDims(result, dropped), inserted);
+  if (gathered.empty())
+    return Value::ofTensor(result);
+  llvm::SmallVector<const Value *> tensors(resultDims);
+  llvm::SmallVector<SourceRange> places(resultDims);
+  for (auto [at, i] : gathered) {
+    tensors[at] = &indices[i];
+    places[at] = ranges[i];
+  }
+  return indexByTensors(*this, Value::ofTensor(result), tensors, places);
 }
 
 bool Emitter::indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &start) {

@@ -93,3 +93,20 @@ tile.kernel @shifted(%x: !v, %y: !v) grid 1 {
   tile.store %t, %y[%i] dims [0] bounded : tensor<64xf32>, !v
   tile.return
 }
+
+// -----
+
+// Places are brought into range and move pointers.
+// CHECK-LABEL: entry @places
+// CHECK: [[LOW:%[0-9]+]] = mini {{.*}} {signed} : tile<64xi64>
+// CHECK: [[AT:%[0-9]+]] = maxi [[LOW]], {{.*}} {signed} : tile<64xi64>
+// CHECK: [[P:%[0-9]+]] = offset {{%[0-9]+}}, [[AT]] : tile<64xptr<f32>>
+// CHECK: load_ptr_tko source [[P]] {weak}
+!v = !tile.view<?xf32, strides = [1]>
+tile.kernel @places(%i: !tile.view<?xi32, strides = [1]>, %x: !v, %y: !v) grid 1 {
+  %pid = tile.program_id 0
+  %at = tile.load %i[%pid] dims [0] pad 0 : i32 : !tile.view<?xi32, strides = [1]> -> tensor<64xi32>
+  %t = tile.gather %x[] at (%at) dims [-1] : !v, tensor<64xi32> -> tensor<64xf32>
+  tile.store %t, %y[%pid] dims [0] bounded : tensor<64xf32>, !v
+  tile.return
+}

@@ -348,3 +348,67 @@ func.func private @f() attributes {gir.symbols = {S = {divisor = 0 : i64}}}
 
 // expected-error @below {{expected an equality of two size expressions, got "S < T"}}
 func.func private @f() attributes {gir.guards = ["S < T"]}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, f32>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected an index of integers, got 'f32'}}
+  %0 = gir.gather %x(%i) dims [0] rest [1] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, 1, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected an index of shape [S, D], got [S, 1]}}
+  %0 = gir.gather %x(%i) dims [0] rest [1] : (!gir.tensor<V, D, f32>, !gir.tensor<S, 1, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected 1 dims, one for each index, got 2}}
+  %0 = gir.gather %x(%i) dims [0, 1] rest [] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected 1 dimensions of the result in rest, one for each other dimension, got 0}}
+  %0 = gir.gather %x(%i) dims [0] rest [] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected size D of the result's dimension 0, got S}}
+  %0 = gir.gather %x(%i) dims [0] rest [0] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected a dimension below 2, got 2}}
+  %0 = gir.gather %x(%i) dims [2] rest [1] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<0, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected elements along dimension 0 to read, got none}}
+  %0 = gir.gather %x(%i) dims [0] rest [1] : (!gir.tensor<0, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f64>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32> {
+  // expected-error @below {{expected a result of element type 'f64', got 'f32'}}
+  %0 = gir.gather %x(%i) dims [0] rest [1] : (!gir.tensor<V, D, f64>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  return %0 : !gir.tensor<S, D, f32>
+}

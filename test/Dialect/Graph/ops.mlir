@@ -107,3 +107,14 @@ func.func @composites(%x: !gir.tensor<B, S, f32>, %w: !gir.tensor<S, f32>) -> !g
 func.func private @attributes(!gir.tensor<S, T, f32> {gir.contiguous, gir.name = "x", gir.unit_stride = 1 : i64},
     !gir.tensor<f32> {gir.name = "scale", gir.scalar = "float"})
     attributes {gir.guards = ["T == 2*S"], gir.symbols = {S = {divisor = 64, hint = 4096, min = 2}}, gir.numerics = {matmul = "tf32"}}
+
+// CHECK-LABEL: func @places
+func.func @places(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, i64>, %j: !gir.tensor<S, D, ui8>)
+    -> (!gir.tensor<S, D, f32>, !gir.tensor<S, D, f32>) {
+  // CHECK: gir.gather %arg0(%arg1) dims [0] rest [1] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  %0 = gir.gather %x(%i) dims [0] rest [1] : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+  // CHECK: gir.gather %arg0(%arg1, %arg2) dims [0, 1] rest [] :
+  %1 = gir.gather %x(%i, %j) dims [0, 1] rest []
+     : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>, !gir.tensor<S, D, ui8>) -> !gir.tensor<S, D, f32>
+  return %0, %1 : !gir.tensor<S, D, f32>, !gir.tensor<S, D, f32>
+}

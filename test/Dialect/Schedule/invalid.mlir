@@ -271,3 +271,47 @@ func.func @into(%x: !gir.tensor<S, f32>) {
   }
   return
 }
+
+// -----
+
+func.func @places(%x: !gir.tensor<S, f32>, %t: !gir.tensor<V, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>, %b = %t : !gir.tensor<V, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected integers as places, got 'f32'}}
+    %1 = sched.load %b["#0"] at (%0 : !sched.val<[i], f32>) below ["V"] : !gir.tensor<V, f32> -> !sched.val<[i], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i64>, %b = %t : !gir.tensor<V, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %0 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+    // expected-error @+1 {{expected 1 limits, one for each place, got 2}}
+    %1 = sched.load %b["#0"] at (%0 : !sched.val<[i], i64>) below ["V", "S"] : !gir.tensor<V, f32> -> !sched.val<[i], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i64>, %b = %t : !gir.tensor<V, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %0 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+    // expected-error @+1 {{expected a place below 1 in the index, got '#1'}}
+    %1 = sched.load %b["#1"] at (%0 : !sched.val<[i], i64>) below ["V"] : !gir.tensor<V, f32> -> !sched.val<[i], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i64>, %b = %t : !gir.tensor<V, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %0 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+    // expected-error @+1 {{expected a result over [i], got []}}
+    %1 = sched.load %b["#0"] at (%0 : !sched.val<[i], i64>) below ["V"] : !gir.tensor<V, f32> -> !sched.val<[], f32>
+  }
+  return
+}

@@ -113,3 +113,15 @@ func.func @indicator(%x: !gir.tensor<S, i32>, %y: !gir.tensor<S, f32>) {
 // CHECK-LABEL: @dim
 // CHECK-SAME: sched.d = #sched.dim<inner k = "2*D" tile 32>
 func.func private @dim() attributes {sched.d = #sched.dim<inner k = "D * 2" tile 32>}
+
+// CHECK-LABEL: func.func @places
+func.func @places(%t: !gir.tensor<V, D, f32>, %x: !gir.tensor<S, i32>) -> !gir.tensor<S, D, f32> {
+  %r = sched.kernel @places(%a = %x : !gir.tensor<S, i32>, %b = %t : !gir.tensor<V, D, f32>) -> (%o : !gir.tensor<S, D, f32>)
+      dims [parallel s = S tile 4, parallel d = D tile 256] order [d, s] {
+    %0 = sched.load %a["s"] : !gir.tensor<S, i32> -> !sched.val<[s], i32>
+    // CHECK: sched.load %in_0["#0", "d"] at(%{{.*}} : !sched.val<[s], i32>) below ["V"] : <V, D, f32> -> <[s, d], f32>
+    %1 = sched.load %b["#0", "d"] at (%0 : !sched.val<[s], i32>) below ["V"] : !gir.tensor<V, D, f32> -> !sched.val<[s, d], f32>
+    sched.store %1, %o["s", "d"] : !sched.val<[s, d], f32>, !gir.tensor<S, D, f32>
+  }
+  return %r : !gir.tensor<S, D, f32>
+}

@@ -393,3 +393,48 @@ tile.kernel @large_hint() grid 1 hints {warps = 64} {
 tile.kernel @same_hint() grid 1 hints {warps = 4, warps = 8} {
   tile.return
 }
+
+// -----
+
+tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4xi64>
+  // expected-error @+1 {{expected places of the result's shape, got 'tensor<4xi64>'}}
+  %1 = tile.gather %x[%c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4xi64> -> tensor<4x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4x8xi16>
+  // expected-error @+1 {{expected places of type i32 or i64, got 'i16'}}
+  %1 = tile.gather %x[%c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi16> -> tensor<4x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4x8xi64>
+  // expected-error @+1 {{expected 2 coordinates and tiles of places, one for each dimension of the view, got 3}}
+  %1 = tile.gather %x[%c, %c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4x8xi64>
+  // expected-error @+1 {{expected dims below 1, got 1}}
+  %1 = tile.gather %x[%c] at (%0) dims [-1, 1] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4x8xi64>
+  // expected-error @+1 {{expected 2 dims, one for each dimension of the tile, got 1}}
+  %1 = tile.gather %x[%c] at (%0) dims [0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.return
+}

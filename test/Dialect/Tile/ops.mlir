@@ -101,3 +101,12 @@ func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor
     sizes ["S"] scalars (%s : !gir.tensor<f32>) : !gir.tensor<S, D, f32>, !gir.tensor<D, S, f32>
   return %0 : !gir.tensor<D, S, f32>
 }
+
+// CHECK-LABEL: tile.kernel @places(
+tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: index) grid 1 {
+  %0 = tile.splat %i : index -> tensor<4x8xi64>
+  // CHECK: %x_tile = tile.gather %x[%c] at(%{{.*}}) dims [-1, 0] pad 0.000000e+00 : f32 : <?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
+  %1 = tile.gather %x[%c] at (%0) dims [-1, 0] pad 0.0 : f32
+     : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.return
+}

@@ -44,6 +44,14 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
 
 SymExpr gir::iterationSymbol(unsigned i) { return SymExpr::symbol("#" + std::to_string(i)); }
 
+SymExpr gir::operandSymbol(unsigned i) { return SymExpr::symbol("$" + std::to_string(i)); }
+
+std::optional<unsigned> gir::operandOfSymbol(SymExpr index) {
+  if (!index.isSymbol() || index.symbolName()[0] != '$')
+    return std::nullopt;
+  return std::stoul(index.symbolName().substr(1));
+}
+
 Type gir::accumulationType(Type type) {
   if (isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32)
     return Float32Type::get(type.getContext());

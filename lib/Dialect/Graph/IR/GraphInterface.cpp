@@ -145,6 +145,23 @@ SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr>
 }
 
 //===----------------------------------------------------------------------===//
+// Reads at computed places
+//===----------------------------------------------------------------------===//
+
+Index GatherOp::getIterationSizes() { return shapeOf(getResult()); }
+ScalarBody GatherOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
+Index GatherOp::getOperandIndex(unsigned operand) {
+  if (operand > 0)
+    return identityIndex(tensorType(getResult()).getRank());
+  Index index;
+  unsigned given = 0, kept = 0;
+  for (unsigned dim = 0, rank = tensorType(getInput()).getRank(); dim < rank; ++dim)
+    index.push_back(llvm::is_contained(getDims(), dim) ? operandSymbol(++given)
+                                                       : iterationSymbol(getRest()[kept++]));
+  return index;
+}
+
+//===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//
 

@@ -141,6 +141,12 @@ void ConcatOp::build(OpBuilder &builder, OperationState &state, int64_t dim, Val
   build(builder, state, tensorType(inputs.front()).withShape(shape), dim, inputs);
 }
 
+void GatherOp::build(OpBuilder &builder, OperationState &state, Value input, ValueRange indices,
+                     ArrayRef<int64_t> dims, ArrayRef<int64_t> rest) {
+  build(builder, state, tensorType(input).withShape(tensorType(indices.front()).getShape()), input,
+        indices, dims, rest);
+}
+
 void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,
                           Value input, ArrayRef<int64_t> dims) {
   gir::TensorType type = tensorType(input);

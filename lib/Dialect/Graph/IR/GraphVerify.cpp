@@ -263,6 +263,38 @@ LogicalResult ConcatOp::verify() {
   return expectShape(*this, "a result", to.getShape(), expected);
 }
 
+LogicalResult GatherOp::verify() {
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (getIndices().empty())
+    return emitOpError("expected at least one index, got none");
+  if (failed(expectSortedDims(*this, getDims(), from.getRank())) ||
+      failed(expectCount(*this, "dims, one for each index", getDims().size(),
+                         getIndices().size())) ||
+      failed(expectCount(*this, "dimensions of the result in rest, one for each other dimension",
+                         getRest().size(), from.getRank() - getDims().size())))
+    return failure();
+  for (Value index : getIndices()) {
+    gir::TensorType type = tensorType(index);
+    if (type.isFloat() || type.isBool())
+      return emitOpError() << "expected an index of integers, got " << type.getElementType();
+    if (failed(expectShape(*this, "an index", type.getShape(), to.getShape())))
+      return failure();
+  }
+  for (auto [dim, size] :
+       llvm::zip_equal(getRest(), withoutDims(from.getShape(), getDims()))) {
+    if (failed(expectDim(*this, dim, to.getRank())))
+      return failure();
+    if (size != to.getDim(dim))
+      return emitOpError() << "expected size " << size.str() << " of the result's dimension " << dim
+                           << ", got " << to.getDim(dim).str();
+  }
+  auto isZero = [](SymExpr size) { return size.isConstant(0); };
+  for (int64_t dim : getDims())
+    if (isZero(from.getDim(dim)) && llvm::none_of(to.getShape(), isZero))
+      return emitOpError() << "expected elements along dimension " << dim << " to read, got none";
+  return expectElement(*this, "a result", to.getElementType(), from.getElementType());
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//

@@ -367,16 +367,51 @@ static LogicalResult expectStreamed(Operation *op, KernelOp kernel, ArrayRef<Str
   return success();
 }
 
+/// Checks the values that say where to read, and that the index uses no others.
+static LogicalResult verifyPlaces(LoadOp op) {
+  size_t count = op.getPlaces().size(), limits = op.getBelow() ? op.getBelow()->size() : 0;
+  if (limits != count)
+    return op.emitOpError() << "expected " << count << " limits, one for each place, got " << limits;
+  if (count && failed(parseExpressions(op, *op.getBelow())))
+    return failure();
+  for (Value place : op.getPlaces()) {
+    Type element = valType(place).getElementType();
+    if (!element.isInteger() || element.isInteger(1))
+      return op.emitOpError() << "expected integers as places, got " << element;
+  }
+  FailureOr<SmallVector<SymExpr>> expressions = parseExpressions(op, op.getIndex());
+  if (failed(expressions))
+    return failure();
+  std::set<std::string> symbols;
+  for (SymExpr expression : *expressions)
+    expression.collectSymbols(symbols);
+  for (StringRef symbol : symbols) {
+    unsigned place;
+    if (symbol.consume_front("#") && (symbol.getAsInteger(10, place) || place >= count))
+      return op.emitOpError() << "expected a place below " << count << " in the index, got '#"
+                              << symbol << "'";
+  }
+  return success();
+}
+
 LogicalResult LoadOp::verify() {
   FailureOr<KernelOp> kernel = expectKernel(*this);
-  if (failed(kernel))
+  if (failed(kernel) || failed(verifyPlaces(*this)))
     return failure();
   auto tensor = cast<gir::TensorType>(getTensor().getType());
   auto argument = dyn_cast<BlockArgument>(getTensor());
   if (!argument || argument.getArgNumber() >= kernel->getInputs().size())
     return emitOpError("expected to read an input of the kernel");
   FailureOr<SmallVector<StringAttr>> dims = verifyIndex(*this, *kernel, tensor, getIndex());
-  if (failed(dims) || failed(expectStreamed(*this, *kernel, *dims)))
+  if (failed(dims))
+    return failure();
+  SmallVector<StringAttr> indexed = std::move(*dims);
+  dims->clear();
+  for (DimAttr dim : kernel->getDims().getAsRange<DimAttr>())
+    if (llvm::is_contained(indexed, dim.getName()) ||
+        llvm::any_of(getPlaces(), [&](Value place) { return valType(place).hasDim(dim.getName()); }))
+      dims->push_back(dim.getName());
+  if (failed(expectStreamed(*this, *kernel, *dims)))
     return failure();
   if (valType(getResult()).getDims() != ArrayRef(*dims))
     return emitOpError() << "expected a result over " << listText(*dims) << ", got "

@@ -111,13 +111,21 @@ void ProgramIdOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), "pid" + std::to_string(getDim()));
 }
 
-void LoadOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  auto argument = dyn_cast<BlockArgument>(getView());
+/// What is read of a view is called after it.
+static void nameAfter(Value view, Value tile, OpAsmSetValueNameFn setName) {
+  auto argument = dyn_cast<BlockArgument>(view);
   auto kernel = argument ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp()) : KernelOp();
   if (!kernel)
     return;
   if (auto name = kernel.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
-    setName(getResult(), (name.getValue() + "_tile").str());
+    setName(tile, (name.getValue() + "_tile").str());
+}
+
+void LoadOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameAfter(getView(), getResult(), setName);
+}
+void GatherOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameAfter(getView(), getResult(), setName);
 }
 
 void ConstantOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), "cst"); }

@@ -207,6 +207,35 @@ LogicalResult tile::LoadOp::verify() {
   return success();
 }
 
+LogicalResult tile::GatherOp::verify() {
+  ViewType view = getView().getType();
+  RankedTensorType type = tileType(getResult());
+  if (getPlaces().empty())
+    return emitOpError("expected at least one tile of places, got none");
+  if (getCoords().size() + getPlaces().size() != view.getRank())
+    return emitOpError() << "expected " << view.getRank()
+                         << " coordinates and tiles of places, one for each dimension of the view, "
+                         << "got " << getCoords().size() + getPlaces().size();
+  for (Value place : getPlaces()) {
+    RankedTensorType tile = tileType(place);
+    if (tile.getShape() != type.getShape())
+      return emitOpError() << "expected places of the result's shape, got " << tile;
+    if (!tile.getElementType().isSignlessInteger(32) && !tile.getElementType().isSignlessInteger(64))
+      return emitOpError() << "expected places of type i32 or i64, got " << tile.getElementType();
+  }
+  if (int64_t(getDims().size()) != type.getRank())
+    return emitOpError() << "expected " << type.getRank()
+                         << " dims, one for each dimension of the tile, got " << getDims().size();
+  SmallVector<int64_t> along(getDims());
+  llvm::erase(along, -1);
+  if (failed(expectDistinctDims(*this, along, getCoords().size())))
+    return failure();
+  if (getPad() && cast<TypedAttr>(*getPad()).getType() != type.getElementType())
+    return emitOpError() << "expected a pad of type " << type.getElementType() << ", got "
+                         << cast<TypedAttr>(*getPad()).getType();
+  return expectElement(*this, "a tile", view.getElementType(), type.getElementType());
+}
+
 LogicalResult tile::StoreOp::verify() {
   return verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
                       tileType(getValue()));

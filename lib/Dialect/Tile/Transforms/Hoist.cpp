@@ -40,6 +40,8 @@ static void hoist(scf::ForOp loop) {
       [&](Operation *op, Region *) {
         if (auto load = dyn_cast<tile::LoadOp>(op))
           return (load.getPad() || executed) && !stored.contains(load.getView());
+        if (auto gather = dyn_cast<tile::GatherOp>(op))
+          return (gather.getPad() || executed) && !stored.contains(gather.getView());
         return isMemoryEffectFree(op) && isSpeculatable(op);
       },
       [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });

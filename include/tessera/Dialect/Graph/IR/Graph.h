@@ -44,6 +44,11 @@ struct ScalarBody {
 /// called.
 SymExpr iterationSymbol(unsigned i);
 
+/// The symbol that stands for an index that operand `i` holds: `$i`, and the operand of such a
+/// symbol.
+SymExpr operandSymbol(unsigned i);
+std::optional<unsigned> operandOfSymbol(SymExpr index);
+
 /// The type in which sums and products of elements of `type` are accumulated.
 mlir::Type accumulationType(mlir::Type type);
 

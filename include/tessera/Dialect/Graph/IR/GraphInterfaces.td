@@ -14,6 +14,8 @@ def GraphOpInterface : OpInterface<"GraphOpInterface"> {
 
     Index expressions are `SymExpr`s over the iteration dimensions, written as the symbols of
     `iterationSymbol(i)`, and over sizes. The result is indexed by the parallel dimensions in order.
+    Where data says which element is read, the index is `operandSymbol(i)`, the element of another
+    operand at the same point.
   }];
   let methods = [
     InterfaceMethod<"Sizes of the parallel dimensions (the result's shape), then of the reduced.",

@@ -254,6 +254,36 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Reads at computed places
+//===----------------------------------------------------------------------===//
+
+def Graph_GatherOp : Graph_BasicOp<"gather"> {
+  let summary = "elements at computed places";
+  let description = [{
+    The result's element at `p` is the input's element whose index along dimension `dims[k]` is
+    element `p` of `indices[k]`; along the input's other dimensions, in order, it is `p`'s index
+    along `rest`. All indices are integers of the result's shape. An index below 0 or beyond the
+    size is taken as the nearest one inside.
+
+    ```mlir
+    %1 = gir.gather %table(%i) dims [0] rest [1]
+       : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, Variadic<Graph_TensorType>:$indices,
+                       DenseI64ArrayAttr:$dims, DenseI64ArrayAttr:$rest);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input `(` $indices `)` `dims` $dims `rest` $rest attr-dict
+    `:` functional-type(operands, $result)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::mlir::ValueRange":$indices,
+                   "::llvm::ArrayRef<int64_t>":$dims, "::llvm::ArrayRef<int64_t>":$rest)>
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//
 

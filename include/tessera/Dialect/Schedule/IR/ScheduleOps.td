@@ -199,13 +199,28 @@ def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
     that is the row-major element number of a contiguous tensor. Where an index along one dimension
     runs past the tensor's end, the element is 0.
 
+    Values may say where to read: `#k` in the index is the integer `places[k]`, taken as 0 where it
+    is below that and as `below[k]` - 1 where it is not below `below[k]`. The result has the
+    dimensions of the index and of the places.
+
     ```mlir
     %0 = sched.load %in["b", "2*i + 1"] : !gir.tensor<B, S, f32> -> !sched.val<[b, i], f32>
+    %1 = sched.load %table["#0", "d"] at (%0 : !sched.val<[b], i64>) below ["V"]
+       : !gir.tensor<V, D, f32> -> !sched.val<[b, d], f32>
     ```
   }];
-  let arguments = (ins Graph_TensorType:$tensor, StrArrayAttr:$index);
+  let arguments = (ins Graph_TensorType:$tensor, StrArrayAttr:$index,
+                       Variadic<Schedule_ValType>:$places, OptionalAttr<StrArrayAttr>:$below);
   let results = (outs Schedule_ValType:$result);
-  let assemblyFormat = "$tensor `` $index attr-dict `:` type($tensor) `->` type($result)";
+  let assemblyFormat = [{
+    $tensor `` $index (`at` `(` $places^ `:` type($places) `)` `below` $below)? attr-dict
+    `:` type($tensor) `->` type($result)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$tensor, "::mlir::ArrayAttr":$index), [{
+      build($_builder, $_state, result, tensor, index, /*places=*/{}, /*below=*/nullptr);
+    }]>
+  ];
 }
 
 def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {

@@ -143,6 +143,28 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>, Tile_NamedResult]> 
   }];
 }
 
+def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>, Tile_NamedResult]> {
+  let summary = "reads elements of a view at computed places";
+  let description = [{
+    The view's last dimensions, one for each tile of `places`, are indexed by the elements of those tiles, which have
+    the result's shape; an index below 0 is taken as 0, one beyond the size as the last. `coords` are for the view's
+    other dimensions, as in `tile.load`, and so is `dims`, with -1 for a dimension of the tile along which only the
+    places vary. Elements whose coordinates are outside the view read as `pad`; without `pad` they must lie inside.
+
+    ```mlir
+    %rows = tile.gather %table[%c0] at (%i) dims [-1, 0] pad 0.0 : f32
+       : !tile.view<?x?xf32, strides = [1, ?]>, tensor<16x256xi64> -> tensor<16x256xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, Variadic<Tile_TileType>:$places,
+                       DenseI64ArrayAttr:$dims, OptionalAttr<TypedAttrInterface>:$pad);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $view `[` $coords `]` `at` `(` $places `)` `dims` $dims (`pad` $pad^)? attr-dict
+    `:` type($view) `,` type($places) `->` type($result)
+  }];
+}
+
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile into a view";
   let description = [{

@@ -1,0 +1,156 @@
+"""Reads and writes at places that tensors hold: gather, take, index_select, embedding, x[i], scatter_add."""
+
+import numpy as np
+import pytest
+from harness import DTYPES, INTEGERS, LAYOUTS, check, define, has_bf16, random
+
+
+def indices(shape, size: int, dtype: str = "int64", layout: str = "dense", low: int = 0, seed: int = 1):
+    """Random places in a dimension, some of them several times, out of order."""
+    return random(shape, dtype, layout, low=low, high=size, seed=seed)
+
+
+FORMS = [
+    ("tsr.embedding(i, x)", (7,)), ("tsr.embedding(i, x)", (3, 5)), ("tsr.embedding(i, x)", ()),
+    ("tsr.index_select(x, 0, i)", (7,)), ("tsr.index_select(x, -1, i)", (4,)), ("x.index_select(0, i)", ()),
+    ("tsr.take(x, i)", (5,)), ("x.take(i)", (2, 3)), ("tsr.take(x, i, dim=1)", (2, 3)), ("tsr.take(x, i, axis=0)", (1,)),
+    ("x[i]", (7,)), ("x[i]", (2, 3)), ("x[i]", ()), ("x[:, i]", (4,)), ("x[..., i]", (2, 2)), ("x[i, :2]", (3,)),
+    ("x[i, 1]", (3,)), ("x[1, i]", (3,)), ("x[i, i]", (5,)), ("x[i[:, None], i[None]]", (5,)), ("x[None, i]", (3,)),
+    ("x[i, None]", (3,)), ("x[::2][i]", (4,)), ("x[:, ::-1][:, i]", (4,)), ("x.mT[i]", (4,)), ("(x * 2.0)[i]", (6,)),
+    ("x[i][i]", (5,)), ("x.reshape(-1)[i]", (6,)), ("x[i] + x[:1]", (5,)), ("x.sum(dim=1)[i]", (5,)),
+    ("x.softmax(dim=0)[i]", (5,)), ("x[x.argmax(dim=0)]", (2,)), ("x[:, [2, 0, -1]]", (1,)), ("x[i, [1]]", (4,)),
+    ("tsr.iota((x.shape[0],), dim=0)[i]", (5,)), ("x[i].to(fp64)", (9,)), ("x[i] @ x.mT", (9,)), ("x[i].sum(dim=0)", (9,)),
+    ("tsr.softmax(x[i], dim=-1)", (9,)),
+]
+
+
+@pytest.mark.parametrize("text,shape", FORMS)
+def test_forms(text, shape):
+    f = define(f"def f(x, i):\n    return {text}\n")
+    for size in [(5, 4), (17, 31), (4, 4), (64, 128)]:
+        check(f, random(size), indices(shape, 4))
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_gather(dim):
+    f = define(f"def f(x, i):\n    return tsr.gather(x, {dim}, i)\n")
+    for size in [(3, 4, 5), (7, 17, 13), (2, 3, 129)]:
+        for shape in [size, tuple(max(1, n - 1) for n in size)]:
+            check(f, random(size), indices(shape, size[dim]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_types(dtype):
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+    f = define("def f(x, i, j):\n    return tsr.embedding(i, x), tsr.gather(x, 1, j), x[i, i], tsr.scatter_add(x, 0, j, x)\n")
+    check(f, random((13, 37), dtype), indices((11,), 13), indices((13, 37), 13))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_index_types(dtype):
+    f = define("def f(x, i, j):\n    return tsr.embedding(i, x), tsr.gather(x, 0, j), tsr.take(x, j), tsr.scatter_add(x, 1, j, x)\n")
+    check(f, random((19, 40)), indices((23,), 19, dtype), indices((19, 40), 19, dtype))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout):
+    f = define("def f(x, i, j):\n    return tsr.embedding(i, x), x[:, i], tsr.gather(x, 1, j), tsr.take(x, j), x[i, i]\n")
+    check(f, random((13, 33), "fp32", layout), indices((7, 5), 13, "int64", layout), indices((13, 33), 33, "int32", layout))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 16, 17, 255, 1000])
+def test_sizes(size):
+    f = define('def f(x: Tensor["V", "D"], i: Tensor["N"]):\n    return tsr.embedding(i, x), x[:, i % D], tsr.take(x, i)\n')
+    for count in [1, 2, 5, 31, 300]:
+        check(f, random((5, size)), indices((count,), 5))
+
+
+def test_empty():
+    f = define("def f(x, i):\n    return tsr.embedding(i, x), x[:, i], tsr.take(x, i), tsr.index_select(x, 0, i)\n")
+    check(f, random((4, 3)), indices((0,), 3))
+    check(define("def f(x, i):\n    return x[i]\n"), random((4, 0)), indices((3,), 4))
+    check(define("def f(x, i, s):\n    return tsr.scatter_add(x, 0, i, s)\n"), random((4,)), indices((0,), 4), random((0,)))
+
+
+@pytest.mark.parametrize("text", ["x[i]", "x[:, i]", "tsr.take(x, i)", "x[i, i]"])
+def test_from_the_end(text):
+    f = define(f"def f(x, i):\n    return {text}\n")
+    for dtype in ("int64", "int32", "int8"):
+        check(f, random((5, 7)), indices((11,), 5, dtype, low=-5))
+
+
+def test_outside():
+    """An index outside takes the nearest element, whatever it is; nothing is written outside."""
+    f = define("def f(x, i):\n    return tsr.embedding(i, x), tsr.index_select(x, 1, i), x[i], tsr.take(x, i)\n")
+    x, far = random((5, 7)), np.array([0, 4, 5, 100, -1, -100, 2**62, -(2**62)], np.int64)
+    check(f, x, far)
+    rows, columns, wrapped, flat = f(x, far)
+    np.testing.assert_array_equal(rows, x[far.clip(0, 4)])
+    np.testing.assert_array_equal(columns, x[:, far.clip(0, 6)])
+    np.testing.assert_array_equal(wrapped, x[np.where(far < 0, far + 5, far).clip(0, 4)])
+    np.testing.assert_array_equal(flat, x.reshape(-1)[np.where(far < 0, far + 35, far).clip(0, 34)])
+    added = define("def f(x, i, s):\n    return tsr.scatter_add(x, 0, i, s)\n")(x[:, 0].copy(), far, np.ones(8, np.float32))
+    np.testing.assert_array_equal(added, x[:, 0] + np.array([1, 0, 0, 0, 1], np.float32))
+
+
+def test_like_numpy():
+    x, i, j = random((5, 6, 7)), indices((4, 3), 5), indices((3,), 5, seed=2)
+    cases = ["x[i]", "x[:, i]", "x[..., i]", "x[i, j]", "x[i, :, j]", "x[:, i, j]", "x[i, None, j]", "x[i, 1:, j]",
+             "x[i[:, :1], j]", "x[i, j, j]", "x[-1, i]", "x[None, i, j]"]
+    for text in cases:
+        np.testing.assert_array_equal(define(f"def f(x, i, j):\n    return {text}\n")(x, i, j), eval(text))
+
+
+SCATTERS = [(0, (7,), (5,), (5,)), (0, (4, 6), (9, 6), (9, 6)), (1, (4, 6), (4, 11), (4, 11)),
+            (1, (5, 3, 4), (5, 8, 4), (5, 8, 4)), (0, (4, 6), (3, 5), (9, 8)), (-1, (3, 70), (3, 300), (3, 300))]
+
+
+@pytest.mark.parametrize("dim,size,shape,sources", SCATTERS)
+def test_scatter_add(dim, size, shape, sources):
+    f = define(f"def f(x, i, s):\n    return tsr.scatter_add(x, {dim}, i, s)\n")
+    x, i, s = random(size), indices(shape, size[dim]), random(sources, seed=3)
+    check(f, x, i, s)
+    expected = x.astype(np.float64)
+    for at in np.ndindex(*shape):
+        to = list(at)
+        to[dim] = i[at]
+        expected[tuple(to)] += s[at]
+    np.testing.assert_allclose(f(x, i, s), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_fused():
+    """A gather is a load like any other: what surrounds it is in the same kernel."""
+    f = define("def f(x, i, g):\n    y = x[i]\n    return y * tsr.rsqrt((y * y).mean(dim=-1, keepdim=True) + 1e-5) * g\n")
+    args = random((50, 96)), indices((20,), 50), random((96,))
+    check(f, *args)
+    assert str(f.inspect_ir("sched", *args)).count("sched.kernel") == 1
+    for text in ["x[i] @ w", "w.mT @ x[i].mT", "tsr.relu(x[i] + 1.0)[:, ::2] * 2.0"]:
+        g = define(f"def f(x, i, w):\n    return {text}\n")
+        args = random((50, 96)), indices((20,), 50), random((96, 40))
+        check(g, *args)
+        assert str(g.inspect_ir("sched", *args)).count("sched.kernel") == 1
+
+
+def test_loss():
+    """The statistics of a row and one of its elements: the row is read once and nothing is stored."""
+    f = define("def f(x, y):\n    return -tsr.gather(tsr.log_softmax(x, dim=-1), -1, y[:, None]).squeeze(-1)\n")
+    for shape in [(3, 7), (64, 1000), (5, 4099)]:
+        check(f, random(shape), indices(shape[:1], shape[1]))
+    args = random((64, 1000)), indices((64,), 1000)
+    assert str(f.inspect_ir("sched", *args)).count("sched.kernel") == 1
+
+
+def test_run_time_sizes():
+    f = define('def f(x: Tensor["V", "D"], i: Tensor["N"]):\n    return x[i]\n')
+    for v, d, n in [(10, 16, 5), (11, 16, 6), (300, 48, 77), (12, 160, 1000)]:
+        check(f, random((v, d)), indices((n,), v))
+    assert len(f.specializations()) <= 3
+
+
+def test_deterministic():
+    f = define("def f(x, i, s):\n    return tsr.scatter_add(x, 0, i, s)\n")
+    x, i, s = random((100,)), indices((5000,), 100), random((5000,))
+    first = f(x, i, s)
+    for _ in range(5):
+        np.testing.assert_array_equal(f(x, i, s), first)

@@ -1,0 +1,349 @@
+//===- Gathers.cpp - Reads and writes at places that tensors hold -----------------------------===//
+//
+// All reads become `gir.gather`, with indices broadcast to the result's shape. Indices outside are
+// the operation's matter: it takes the nearest element, so that no memory elsewhere is read.
+//
+// scatter_add is the sum over all sources of those whose index is the element's own: every element
+// collects what it is sent, in the order of the sources, whatever the number of threads. It costs
+// as many comparisons as there are pairs of an element and a source along `dim`; blocks of sources
+// whose indices all lie elsewhere are left out.
+//
+//===------------------------------------------------------------------------------------------===//
+#include "Gathers.h"
+#include "Builtins.h"
+
+using namespace tessera;
+using namespace tessera::sema;
+
+static bool isEmpty(llvm::ArrayRef<SymExpr> shape) {
+  return llvm::any_of(shape, [](SymExpr size) { return size.isConstant(0); });
+}
+
+static Value zeros(Emitter &emit, DType dtype, llvm::ArrayRef<SymExpr> shape) {
+  return emit.constant(dtype, shape,
+                       dtype == DType::Bool ? Value::ofBool(false) : Value::ofInt(SymExpr(0)));
+}
+
+/// Indices in a type that holds every size.
+static Value widened(Emitter &emit, const Value &index) {
+  DType dtype = Emitter::dtype(index);
+  bool isWide = dtype == DType::Int64 || dtype == DType::Int32;
+  return isWide ? index : emit.cast(index, DType::Int32, false);
+}
+
+std::optional<Value> sema::listedIndices(Emitter &emit, const Value &list) {
+  constexpr size_t most = 64;
+  size_t count = list.elements->size();
+  auto isKnown = [](const Value &number) {
+    return number.is(Value::Int) && number.number.isConstant();
+  };
+  if (count == 0 || count > most || !llvm::all_of(*list.elements, isKnown))
+    return std::nullopt;
+  // A choice by position, which needs no memory.
+  Value position = emit.iota(SymExpr(int64_t(count)), 0, DType::Int64);
+  Value result = emit.constant(DType::Int64, SymExpr(int64_t(count)), list.elements->back());
+  for (size_t i = count - 1; i-- > 0;) {
+    Value isHere = emit.map(ScalarOp::Eq, {position, Value::ofInt(SymExpr(int64_t(i)))});
+    result = emit.map(ScalarOp::Where, {isHere, (*list.elements)[i], result});
+  }
+  return result;
+}
+
+Value sema::fromEnd(Emitter &emit, const Value &index, SymExpr size) {
+  if (Emitter::dtype(index) == DType::UInt8)
+    return index;
+  Value wide = widened(emit, index);
+  Value below = emit.map(ScalarOp::Lt, {wide, Value::ofInt(SymExpr(0))});
+  Value moved = emit.map(ScalarOp::Add, {wide, Value::ofInt(size)});
+  return emit.map(ScalarOp::Where, {below, moved, wide});
+}
+
+Value sema::gatherAlong(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims,
+                        llvm::ArrayRef<Value> indices, int64_t at, SourceRange range) {
+  Shape others, shape;
+  for (int64_t dim : allDims(x.rank()))
+    if (!llvm::is_contained(dims, dim))
+      others.push_back(x.shape()[dim]);
+  llvm::ArrayRef<SymExpr> inserted = indices.front().shape();
+  int64_t count = inserted.size();
+  shape.append(others.begin(), others.begin() + at);
+  shape.append(inserted.begin(), inserted.end());
+  shape.append(others.begin() + at, others.end());
+  if (isEmpty(shape))
+    return zeros(emit, Emitter::dtype(x), shape);
+  for (int64_t dim : dims)
+    if (x.shape()[dim].isConstant(0))
+      return emit.in->error(range, "there is no element to read: dimension " + std::to_string(dim) +
+                                       " of " + describe(x) + " has size 0");
+  llvm::SmallVector<int64_t> rest, own;
+  for (int64_t i = 0; i < int64_t(others.size()); ++i)
+    rest.push_back(i < at ? i : i + count);
+  for (int64_t i = 0; i < count; ++i)
+    own.push_back(at + i);
+  llvm::SmallVector<mlir::Value> places;
+  for (const Value &index : indices) {
+    mlir::Value place = index.tensor;
+    if (count != int64_t(shape.size()))
+      place = gir::BroadcastOp::create(emit.builder, emit.loc(), place, shape, own);
+    places.push_back(place);
+  }
+  return Value::ofTensor(
+      gir::GatherOp::create(emit.builder, emit.loc(), x.tensor, places, dims, rest).getResult());
+}
+
+Value sema::indexByTensors(Emitter &emit, const Value &x, llvm::ArrayRef<const Value *> indices,
+                           llvm::ArrayRef<SourceRange> ranges) {
+  // A tensor without dimensions is an integer: its dimension goes away and separates nothing.
+  for (size_t dim = 0; dim < indices.size(); ++dim)
+    if (indices[dim] && indices[dim]->rank() == 0) {
+      Value index = fromEnd(emit, *indices[dim], x.shape()[dim]);
+      Value rest = gatherAlong(emit, x, {int64_t(dim)}, {index}, dim, ranges[dim]);
+      if (rest.isError())
+        return rest;
+      llvm::SmallVector<const Value *> others(indices);
+      llvm::SmallVector<SourceRange> otherRanges(ranges);
+      others.erase(others.begin() + dim);
+      otherRanges.erase(otherRanges.begin() + dim);
+      return indexByTensors(emit, rest, others, otherRanges);
+    }
+  llvm::SmallVector<int64_t> dims;
+  llvm::SmallVector<Value> places;
+  llvm::SmallVector<SourceRange> placeRanges;
+  for (size_t dim = 0; dim < indices.size(); ++dim)
+    if (indices[dim]) {
+      dims.push_back(dim);
+      places.push_back(fromEnd(emit, *indices[dim], x.shape()[dim]));
+      placeRanges.push_back(ranges[dim]);
+    }
+  if (dims.empty())
+    return x;
+  std::optional<Shape> shape = emit.broadcastShape(places, placeRanges);
+  if (!shape)
+    return Value::error();
+  for (Value &place : places)
+    place = Value::ofTensor(emit.broadcastTo(place.tensor, *shape));
+  bool together = dims.back() - dims.front() + 1 == int64_t(dims.size());
+  return gatherAlong(emit, x, dims, places, together ? dims.front() : 0, placeRanges.front());
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Functions
+//===------------------------------------------------------------------------------------------===//
+
+/// Argument `i` as a tensor of integers.
+static std::optional<Value> indexArgument(Args &args, size_t i) {
+  std::optional<Value> index = args.tensor(i);
+  if (!index || isIndexType(Emitter::dtype(*index)))
+    return index;
+  args.error(i, "expected integers for the index of '" + std::string(args.builtin.name) +
+                    "', found " + describe(*index));
+  return std::nullopt;
+}
+
+static Value withDims(Args &args, const Value &x, Shape shape) {
+  return Value::ofTensor(args.emit().reshape(x.tensor, shape));
+}
+
+/// Whether `index` is at most as large as `x` along every dimension but `dim`; reports where not.
+static bool fitsInto(Args &args, size_t which, const Value &index, const Value &x, int64_t dim) {
+  for (int64_t d : allDims(x.rank())) {
+    SymExpr have = index.shape()[d], most = x.shape()[d];
+    if (d == dim || have == most)
+      continue;
+    if (args.in.sizes.nonNegative(most - have, args.ranges[which]) == true)
+      continue;
+    args.in.sizeMismatch(args.ranges[which],
+                         "expected at most size '" + most.str() + "' in dimension " +
+                             std::to_string(d) + " of the index of '" +
+                             std::string(args.builtin.name) + "', found '" + have.str() + "'",
+                         most, have);
+    return false;
+  }
+  return true;
+}
+
+static bool sameRank(Args &args, size_t i, const Value &value, const Value &x) {
+  if (value.rank() == x.rank())
+    return true;
+  args.error(i, "expected as many dimensions as " + describe(x) + " has for '" +
+                    std::string(args.builtin.name) + "', found " + describe(value));
+  return false;
+}
+
+/// The part of `x` that has the sizes of `shape`, but for dimension `dim`.
+static Value leadingPart(Args &args, const Value &x, llvm::ArrayRef<SymExpr> shape, int64_t dim) {
+  Shape sizes(shape);
+  if (dim >= 0)
+    sizes[dim] = x.shape()[dim];
+  return Value::ofTensor(args.emit().slice(x.tensor, Shape(x.rank(), SymExpr(0)),
+                                           llvm::SmallVector<int64_t>(x.rank(), 1), sizes));
+}
+
+/// gather(x, dim, index): the result's element at p is x at p, but along `dim` at index[p].
+static Value gather(Args &args) {
+  Emitter &emit = args.emit();
+  std::optional<Value> x = args.tensor(0), index = x ? indexArgument(args, 2) : std::nullopt;
+  std::optional<int64_t> dim = index ? args.dim(1, x->rank(), true) : std::nullopt;
+  if (!dim)
+    return Value::error();
+  Shape shape(index->shape());
+  if (isEmpty(shape))
+    return zeros(emit, Emitter::dtype(*x), shape);
+  if (x->rank() == 0)
+    *x = withDims(args, *x, {SymExpr(1)});
+  if (index->rank() == 0)
+    *index = withDims(args, *index, {SymExpr(1)});
+  if (!sameRank(args, 2, *index, *x) || !fitsInto(args, 2, *index, *x, *dim))
+    return Value::error();
+  if (isEmpty(x->shape()))
+    return args.error(2, "there is no element to read: " + describe(*x) + " is empty");
+  *x = leadingPart(args, *x, index->shape(), *dim);
+  llvm::SmallVector<int64_t> rest = allDims(x->rank());
+  rest.erase(rest.begin() + *dim);
+  Value result = Value::ofTensor(gir::GatherOp::create(emit.builder, emit.loc(), x->tensor,
+                                                       mlir::ValueRange(index->tensor), *dim, rest)
+                                     .getResult());
+  return withDims(args, result, shape);
+}
+
+/// take(x, index): of the elements in order, or of the slices along `dim`.
+static Value take(Args &args) {
+  Emitter &emit = args.emit();
+  std::optional<Value> x = args.tensor(0), index = x ? indexArgument(args, 1) : std::nullopt;
+  if (!index)
+    return Value::error();
+  int64_t dim = 0;
+  if (args[2].is(Value::None)) {
+    *x = withDims(args, *x, {x->type().getNumElements()});
+  } else {
+    std::optional<int64_t> given = args.dim(2, x->rank());
+    if (!given)
+      return Value::error();
+    dim = *given;
+  }
+  Value places = fromEnd(emit, *index, x->shape()[dim]);
+  return gatherAlong(emit, *x, dim, places, dim, args.ranges[1]);
+}
+
+static Value indexSelect(Args &args) {
+  std::optional<Value> x = args.tensor(0), index = x ? indexArgument(args, 2) : std::nullopt;
+  std::optional<int64_t> dim = index ? args.dim(1, x->rank(), true) : std::nullopt;
+  if (!dim)
+    return Value::error();
+  if (index->rank() > 1)
+    return args.error(2, "expected an index of one dimension, found " + describe(*index))
+        .help("use x[index] or take for an index of any shape");
+  if (index->rank() == 0)
+    *index = withDims(args, *index, {SymExpr(1)});
+  bool isScalar = x->rank() == 0;
+  if (isScalar)
+    *x = withDims(args, *x, {SymExpr(1)});
+  Value result = gatherAlong(args.emit(), *x, *dim, *index, *dim, args.ranges[2]);
+  if (!isScalar || result.isError())
+    return result;
+  if (!index->shape()[0].isConstant(1))
+    return args.error(2, "expected one index for a tensor without dimensions, found " +
+                             describe(*index));
+  return withDims(args, result, {});
+}
+
+static Value embedding(Args &args) {
+  std::optional<Value> weight = args.tensor(1), index = weight ? args.tensor(0) : std::nullopt;
+  if (!index)
+    return Value::error();
+  bool isSwapped = !isIndexType(Emitter::dtype(*index)) && isIndexType(Emitter::dtype(*weight));
+  if (isSwapped)
+    return args.error(0, "expected integers first for 'embedding', found " + describe(*index))
+        .help("write embedding(index, weight)");
+  if (!(index = indexArgument(args, 0)))
+    return Value::error();
+  if (weight->rank() != 2)
+    return args.error(1, "expected a matrix of weights for 'embedding', found " +
+                             describe(*weight));
+  if (!args[3].is(Value::None))
+    return args.error(3, "'max_norm' changes the weights, which is not supported by this compiler");
+  return gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[0]);
+}
+
+/// Sums of src over the sources whose index is the element's own, added to x.
+static Value scatterAdd(Args &args) {
+  Emitter &emit = args.emit();
+  std::optional<Value> x = args.tensor(0), index = x ? indexArgument(args, 2) : std::nullopt;
+  std::optional<Value> src = index ? args.tensor(3) : std::nullopt;
+  std::optional<int64_t> dim = src ? args.dim(1, x->rank(), true) : std::nullopt;
+  if (!dim)
+    return Value::error();
+  DType dtype = Emitter::dtype(*x);
+  if (Emitter::dtype(*src) != dtype)
+    return args.error(3, "expected elements of the type of " + describe(*x) + ", found " +
+                             describe(*src));
+  Shape shape(x->shape());
+  if (isEmpty(shape) || isEmpty(index->shape()))
+    return *x;
+  for (Value *value : {&*x, &*index, &*src})
+    if (value->rank() == 0)
+      *value = withDims(args, *value, {SymExpr(1)});
+  if (!sameRank(args, 2, *index, *x) || !sameRank(args, 3, *src, *x) ||
+      !fitsInto(args, 2, *index, *x, *dim) || !fitsInto(args, 2, *index, *src, -1))
+    return Value::error();
+  *src = leadingPart(args, *src, index->shape(), -1);
+  *index = widened(emit, *index);
+
+  // With the sources' dimension behind the others: [.., element, .., source].
+  int64_t rank = x->rank();
+  Shape pairs(index->shape());
+  SymExpr sources = pairs[*dim];
+  pairs[*dim] = x->shape()[*dim];
+  pairs.push_back(sources);
+  auto alongSources = [&](const Value &value) {
+    llvm::SmallVector<int64_t> order = allDims(rank);
+    order.erase(order.begin() + *dim);
+    order.push_back(*dim);
+    mlir::Value last = emit.transpose(value.tensor, order);
+    return Value::ofTensor(emit.broadcastTo(emit.unsqueeze(last, {*dim}), pairs));
+  };
+  Value own = emit.iota(pairs, *dim, Emitter::dtype(*index));
+  Value isSent = emit.map(ScalarOp::Eq, {alongSources(*index), own});
+  bool isBool = dtype == DType::Bool;
+  Value sent = emit.map(ScalarOp::Where,
+                        {isSent, alongSources(*src), zeros(emit, dtype, {})});
+  Value sum = Value::ofTensor(gir::ReduceOp::create(emit.builder, emit.loc(),
+                                                    isBool ? ReduceOp::Any : ReduceOp::Sum,
+                                                    sent.tensor, rank)
+                                  .getResult());
+  // Beyond the index nothing is added.
+  for (int64_t d : allDims(rank)) {
+    SymExpr missing = x->shape()[d] - sum.shape()[d];
+    if (missing.isConstant(0))
+      continue;
+    Shape border(sum.shape());
+    border[d] = missing;
+    mlir::Value parts[] = {sum.tensor, zeros(emit, dtype, border).tensor};
+    sum = Value::ofTensor(
+        gir::ConcatOp::create(emit.builder, emit.loc(), d, mlir::ValueRange(parts)).getResult());
+  }
+  Value result = emit.map(isBool ? ScalarOp::Or : ScalarOp::Add, {*x, sum});
+  return withDims(args, result, shape);
+}
+
+std::vector<Builtin> sema::gatherBuiltins() {
+  constexpr uint8_t both = Builtin::Function | Builtin::Method;
+  return {
+      {"gather", "x, dim, index", both, gather,
+       "elements of x along a dimension, at indices of the result's shape; an index outside takes "
+       "the nearest element"},
+      {"take", "x, index, dim=None", both, take,
+       "elements of x as if it had one dimension, or slices along dim; indices below 0 count from "
+       "the end, one outside takes the nearest element"},
+      {"index_select", "x, dim, index", both, indexSelect,
+       "slices of x along a dimension; an index outside takes the nearest one"},
+      {"embedding",
+       "x, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
+       "sparse=False",
+       Builtin::Function, embedding,
+       "rows of weight at the indices x; an index outside takes the nearest row"},
+      {"scatter_add", "x, dim, index, src", both, scatterAdd,
+       "x with elements of src added at indices along a dimension, in their order; one whose index "
+       "is outside is left out. Its cost is the product of x's and the index's sizes along dim"},
+  };
+}

@@ -1,0 +1,38 @@
+// RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 | FileCheck %s
+// RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=CODE
+
+// Rows that one index chooses: the index is brought into range and moves the address of whole vectors.
+// CHECK-LABEL: tessera_target.kernel @rows
+// CHECK: %[[LOW:.*]] = llvm.intr.smin(%{{.*}}, %{{.*}}) : (i64, i64) -> i64
+// CHECK: llvm.intr.smax(%[[LOW]], %{{.*}}) : (i64, i64) -> i64
+// CHECK-NOT: masked.gather
+// CHECK: llvm.load {{.*}} -> vector<16xf32>
+// CODE-LABEL: rows
+// CODE: vmovups {{.*}}zmm
+// CODE-NOT: vgather
+!table = !tile.view<1024x?xf32, strides = [1, ?]>
+tile.kernel @rows(%i: !tile.view<?xi64, strides = [1]>, %w: !table, %o: !tile.view<?x1024xf32, strides = [1024, 1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %pid = tile.program_id 0
+  %n = tile.load %i[%pid] dims [] : !tile.view<?xi64, strides = [1]> -> tensor<i64>
+  %at = tile.broadcast %n dims [] : tensor<i64> -> tensor<1024xi64>
+  %row = tile.gather %w[%c0] at (%at) dims [0] : !table, tensor<1024xi64> -> tensor<1024xf32>
+  tile.store %row, %o[%pid, %c0] dims [1] : tensor<1024xf32>, !tile.view<?x1024xf32, strides = [1024, 1]>
+  tile.return
+}
+
+// An index for each lane: all addresses of a vector at once.
+// CHECK-LABEL: tessera_target.kernel @lanes
+// CHECK: %[[LOW:.*]] = llvm.intr.smin(%{{.*}}, %{{.*}}) : (vector<16xi64>, vector<16xi64>) -> vector<16xi64>
+// CHECK: llvm.intr.smax(%[[LOW]],
+// CHECK: llvm.intr.masked.gather
+// CODE-LABEL: lanes
+// CODE: vgatherqps
+!v = !tile.view<?xf32, strides = [1]>
+tile.kernel @lanes(%i: !tile.view<?xi64, strides = [1]>, %x: !v, %o: !v) grid 1 {
+  %pid = tile.program_id 0
+  %at = tile.load %i[%pid] dims [0] pad 0 : i64 : !tile.view<?xi64, strides = [1]> -> tensor<64xi64>
+  %t = tile.gather %x[] at (%at) dims [-1] : !v, tensor<64xi64> -> tensor<64xf32>
+  tile.store %t, %o[%pid] dims [0] bounded : tensor<64xf32>, !v
+  tile.return
+}
