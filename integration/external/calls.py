@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import operations
+import entries
 import torch
 
 import tessera as tsr
@@ -93,15 +93,15 @@ class _Writer:
 def write(op: Any, args: list, kwargs: dict, form: str, name: str) -> Call:
     """The call of a sample in one of its forms: "function", "method" or "operator"."""
     writer = _Writer()
-    if op.name in operations.ARRANGED and not (op.name == "where" and form == "method"):
-        args, kwargs = operations.ARRANGED[op.name](list(args), dict(kwargs))
-    kwargs = {key: value for key, value in kwargs.items() if key not in operations.STORAGE}
-    template = operations.REFLECTED.get(op.name) or (operations.OPERATORS[op.name] if form == "operator" else "")
+    if op.name in entries.ARRANGED and not (op.name == "where" and form == "method"):
+        args, kwargs = entries.ARRANGED[op.name](list(args), dict(kwargs))
+    kwargs = {key: value for key, value in kwargs.items() if key not in entries.STORAGE}
+    template = entries.REFLECTED.get(op.name) or (entries.OPERATORS[op.name] if form == "operator" else "")
     if template:
         parts = {symbol: writer.write(value) for symbol, value in zip("ab", args)}
         parts = {symbol: f"({text})" if text.startswith("-") else text for symbol, text in parts.items()}
         expression = "".join(parts.get(c, c) for c in template) if template != "abs(a)" else f"abs({parts['a']})"
-    elif op.name in operations.ATTRIBUTES:
+    elif op.name in entries.ATTRIBUTES:
         expression = f"{writer.write(args[0])}.{name}"
     elif op.name == "__getitem__":
         base = writer.write(args[0])

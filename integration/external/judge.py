@@ -13,7 +13,7 @@ from typing import Any
 import calls
 import exclusions
 import numpy as np
-import operations
+import entries
 import torch
 
 import tessera as tsr
@@ -97,7 +97,7 @@ def compare(op: Any, args: list, kwargs: dict, call: calls.Call, ours: list, the
         bad = _wrong(mine, its)
         if not bool(bad.any()):
             continue
-        if number == 1 and op.name in operations.UNORDERED:
+        if number == 1 and op.name in entries.UNORDERED:
             if _same_choice(args, ours, theirs):
                 continue
         elif mine.is_floating_point():
@@ -152,7 +152,7 @@ def judge(op: Any, args: list, kwargs: dict, form: str, name: str) -> Verdict:
     except tsr.TesseraError as error:
         return Verdict("failed", f"{type(error).__name__}: {str(error).splitlines()[0]}", call.text)
     ours = [one if isinstance(one, torch.Tensor) else _from_numpy(one) for one in ours]
-    if op.name.split(".")[-1] in operations.RANDOM:
+    if op.name.split(".")[-1] in entries.RANDOM:
         wrong = _check_random(op, args, kwargs, ours[0], theirs[0])
     else:
         wrong = compare(op, args, kwargs, call, ours, theirs)

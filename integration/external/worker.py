@@ -22,18 +22,18 @@ os.environ.setdefault("TESSERA_NUM_THREADS", "1")
 
 import judge
 import numpy as np
-import operations
+import entries
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 MESSAGES = 12  # kept of a task
 
 
-def entries() -> dict[tuple[str, str], Any]:
+def database() -> dict[tuple[str, str], Any]:
     found = {}
     for op in op_db:
         key = (op.name, op.variant_test_name)
-        if op.name.removeprefix("nn.functional.") in operations.NAMES and key not in operations.VARIANTS_LEFT_OUT:
+        if op.name.removeprefix("nn.functional.") in entries.NAMES and key not in entries.VARIANTS_LEFT_OUT:
             found[key] = op
     return found
 
@@ -47,12 +47,12 @@ def seed(text: str) -> None:
 
 def forms(op: Any) -> list[tuple[str, str]]:
     """How the operation is called beside the function: (form, name)."""
-    name = operations.spelling(op.name)
+    name = entries.spelling(op.name)
     found = []
-    if op.method_variant is not None and not op.name.startswith("__") and op.name not in operations.ATTRIBUTES:
+    if op.method_variant is not None and not op.name.startswith("__") and op.name not in entries.ATTRIBUTES:
         found.append(("method", name))
     plain = op.variant_test_name in ("", "no_rounding_mode", "floor_rounding")
-    if op.name in operations.OPERATORS and plain and op.variant_test_name != "floor_rounding":
+    if op.name in entries.OPERATORS and plain and op.variant_test_name != "floor_rounding":
         found.append(("operator", name))
     found += [("function", alias.name) for alias in op.aliases
               if "." not in alias.name and op.variant_test_name != "binary"]
@@ -69,7 +69,7 @@ def some(samples: Iterator[Any], limit: int) -> Iterator[Any]:
 
 
 def run(op: Any, dtype: str, limit: int) -> dict:
-    name = operations.spelling(op.name)
+    name = entries.spelling(op.name)
     verdicts: list[judge.Verdict] = []
     if dtype == "errors":
         if op.error_inputs_func is not None:
@@ -96,7 +96,7 @@ def run(op: Any, dtype: str, limit: int) -> dict:
 def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    known = entries()
+    known = database()
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     if sys.argv[1:] == ["--list"]:
