@@ -90,7 +90,7 @@ def compile_error(text: str, records: list, function: str = "") -> CompileError:
     )
 
 
-# -- tracebacks -------------------------------------------------------------------------------------
+# -- tracebacks ---------------------------------------------------------------------------------
 
 _CALL = re.compile(r"(?:in the call of|the value of) '(.+)' (?:is needed )?here")
 

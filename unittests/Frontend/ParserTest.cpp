@@ -152,7 +152,8 @@ TEST(Parser, Errors) {
   EXPECT_EQ(parseErrors("def f(a=1, b): pass"),
             "1:12 parameter 'b' without a default follows one with a default\n");
   EXPECT_EQ(parseErrors("f(a=1, b)"), "1:8 positional argument follows a keyword argument\n");
-  EXPECT_EQ(parseErrors("return 1 2"), "1:10 expected an operator or the end of the line, found '2'\n");
+  EXPECT_EQ(parseErrors("return 1 2"),
+            "1:10 expected an operator or the end of the line, found '2'\n");
   EXPECT_EQ(parseErrors("f(a b)"), "1:5 expected ',' or ')' to close the call's '(', found 'b'\n");
   EXPECT_EQ(parseErrors("a && b"), "1:3 '&&' is not an operator; write '&' for tensors, 'and' for "
                                    "what is known when compiling\n");

@@ -128,6 +128,7 @@ public:
   bool hasErrors() const { return errors != 0; }
   size_t errorCount() const { return errors; }
   const std::deque<Diagnostic> &all() const { return kept; }
+  Diagnostic &at(size_t index) { return kept[index]; }
   /// The error or warning that was kept last, to which more can be added; null where there is none.
   Diagnostic *last() { return kept.empty() ? nullptr : &kept.back(); }
   /// Whether an error at just this place was kept already.

@@ -412,8 +412,8 @@ bool Lexer::closeBracket(char close, uint32_t offset) {
   if (last.open != open) {
     char wanted = last.open == '(' ? ')' : last.open == '[' ? ']' : '}';
     diagnostics
-        .error(here, std::string("closing '") + close + "' does not match opening '" + last.open +
-                         "'")
+        .error(here,
+               std::string("closing '") + close + "' does not match opening '" + last.open + "'")
         .fix(here, std::string(1, wanted))
         .note({file, last.offset, last.offset + 1}, std::string("'") + last.open + "' is here");
     // Close as far as the matching bracket; without one, the last is what was meant.

@@ -412,8 +412,8 @@ bool Parser::checkTarget(const Expr *target, bool declaration) {
   }
   bool assigns = lexer.text(previous) == "=";
   SourceRange equal = previous;
-  Diagnostic *report = fail(target->range, "cannot assign to " + what +
-                                               (assigns ? "; did you mean '=='?" : ""));
+  Diagnostic *report =
+      fail(target->range, "cannot assign to " + what + (assigns ? "; did you mean '=='?" : ""));
   if (report && assigns)
     report->fix(equal, "==");
   return false;

@@ -80,7 +80,8 @@ static bool readDim(Interpreter &in, const Expr *expr, bool last,
     }
   }
   ErrorBuilder report = in.error(expr->range, "expected a name, a size or, at the end, a type in "
-                                              "'Tensor[...]', found " + describe(value));
+                                              "'Tensor[...]', found " +
+                                                  describe(value));
   if (value.is(Value::DType))
     report.help("the type comes last");
   else if (value.is(Value::Str))

@@ -455,6 +455,19 @@ std::optional<Shape> Args::shape(size_t i) {
   return shape;
 }
 
+void Args::wrongShape(size_t i, llvm::ArrayRef<SymExpr> expected, const Value &found,
+                      std::string_view what) {
+  ErrorBuilder report = error(i, "expected " + std::string(what) + " of shape " +
+                                     shapeText(expected) + " for " + quoted(*this, i) +
+                                     ", found " + describe(found));
+  report.note(ranges[0], "'" + std::string(builtin.params[0].name) + "' is " +
+                             describe(emit().asTensor(values[0])));
+  for (SymExpr size : expected)
+    in.noteSize(report, size);
+  for (SymExpr size : found.shape())
+    in.noteSize(report, size);
+}
+
 void Args::needsFloat(size_t i, const Value &found) {
   ErrorBuilder report = error(i, "expected a floating point tensor for '" +
                                      std::string(builtin.name) + "', found " + describe(found));

@@ -57,6 +57,9 @@ struct Args {
   std::optional<llvm::SmallVector<int64_t>> dims(size_t i, unsigned rank);
   /// A shape: one size or a sequence of them.
   std::optional<Shape> shape(size_t i);
+  /// Reports that argument `i`, `what` it is, has not the shape that argument 0 asks for.
+  void wrongShape(size_t i, llvm::ArrayRef<SymExpr> expected, const Value &found,
+                  std::string_view what = "a tensor");
   /// Reports that argument `i` is no floating point tensor.
   void needsFloat(size_t i, const Value &found);
   /// Reports sizes below 0 that argument `i` gave. False if there is one.

@@ -166,10 +166,16 @@ bool Einsum::bindSizes() {
         it->second = size;
       } else if (!args.in.sizes.equal(it->second, size, args.range)) {
         std::string name = label < FirstEllipsis ? std::string(1, char(label)) : "...";
+        // The operand that gave the label its size.
+        size_t first = 0, second = &operand - operands.data();
+        while (first < second && (!operands[first].has(label) ||
+                                  !llvm::is_contained(operands[first].x.shape(), it->second)))
+          ++first;
         args.in.sizeMismatch(args.range,
                              "the sizes of '" + name + "' of 'einsum' do not match: '" +
                                  it->second.str() + "' and '" + size.str() + "'",
-                             it->second, size);
+                             it->second, size, {operands[first].x, args.part(1, first)},
+                             {operand.x, args.part(1, second)});
         return false;
       }
     }

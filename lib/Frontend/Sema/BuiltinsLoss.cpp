@@ -124,8 +124,7 @@ bool CrossEntropy::read() {
   for (size_t i = 0; fits && i < expected.size(); ++i)
     fits = args.in.sizes.equal(expected[i], target.shape()[i], args.ranges[1]);
   if (!fits || Emitter::dtype(target) == DType::Bool) {
-    args.error(1, "expected " + std::string(probabilities ? "probabilities" : "class indices") +
-                      " of shape " + shapeText(expected) + ", found " + describe(target));
+    args.wrongShape(1, expected, target, probabilities ? "probabilities" : "class indices");
     return false;
   }
   target = Value::ofTensor(emit.reshape(target.tensor, expected));

@@ -150,17 +150,7 @@ static std::optional<Norm> readNorm(Args &args, bool hasBias) {
     if (fits)
       *parameter = Value::ofTensor(args.emit().reshape(parameter->tensor, want));
     if (!fits) {
-      size_t which = parameter == &norm.scale ? 2 : 3;
-      ErrorBuilder report =
-          args.error(which, "expected the last sizes of 'x', " + shapeText(want) + ", for '" +
-                                std::string(args.builtin.params[which].name) + "' of '" +
-                                std::string(args.builtin.name) + "', found " +
-                                describe(*parameter));
-      report.note(args.ranges[0], "'x' is " + describe(*x));
-      for (SymExpr size : want)
-        args.in.noteSize(report, size);
-      for (SymExpr size : parameter->shape())
-        args.in.noteSize(report, size);
+      args.wrongShape(parameter == &norm.scale ? 2 : 3, want, *parameter);
       return std::nullopt;
     }
   }
@@ -261,8 +251,7 @@ static std::optional<Value> perChannel(Args &args, size_t i, const Channels &cha
   SymExpr count = channels.x.shape()[1];
   if (parameter->rank() != 1 ||
       !args.in.sizes.equal(parameter->shape()[0], count, args.ranges[i])) {
-    args.error(i, "expected a parameter of shape [" + count.str() + "], found " +
-                      describe(*parameter));
+    args.wrongShape(i, count, *parameter);
     return std::nullopt;
   }
   Shape shape(channels.x.rank() - 1, SymExpr(1));

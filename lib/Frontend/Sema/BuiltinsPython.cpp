@@ -241,7 +241,8 @@ static Value range(Args &args) {
     if (part.isTensor() && !part.division.isValid())
       return args.in
           .error(args.part(0, k), "a range needs bounds that are known when the function is "
-                                  "compiled, found " + describe(part))
+                                  "compiled, found " +
+                                      describe(part))
           .help("use operations on whole tensors");
     std::optional<int64_t> number = args.in.toInt(part, args.part(0, k), "a bound of 'range'");
     if (!number)
@@ -346,8 +347,8 @@ static Value absolute(Args &args) {
 
 /// An error: Python's function was given tensors, for which `ours` is meant.
 static Value ofTensors(Args &args, std::string_view ours) {
-  ErrorBuilder report = args.error(0, "Python's '" + std::string(args.builtin.name) +
-                                          "' does not take tensors");
+  ErrorBuilder report =
+      args.error(0, "Python's '" + std::string(args.builtin.name) + "' does not take tensors");
   report.help("use " + args.in.usual(ours));
   if (std::string spelled = args.in.spell(ours); !spelled.empty())
     report.fix(args.nameRange(), spelled);

@@ -69,8 +69,8 @@ bool Interpreter::checkFunction(const UserFunction &function, SourceRange callSi
     callee.function = &function;
     callee.callSite = callSite;
     callee.caller = frame;
-    if (callSite.isValid() && diagnostics.all().size() != before)
-      ErrorBuilder::noteCalls(*diagnostics.last(), &callee);
+    for (size_t i = before; callSite.isValid() && i < diagnostics.all().size(); ++i)
+      ErrorBuilder::noteCalls(diagnostics.at(i), &callee);
   }
   return it->second;
 }
@@ -117,8 +117,7 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
         break;
     }
     if (index < def.params.size() && def.params[index].kind == ParamKind::PositionalOnly) {
-      SourceRange name{keyword.nameRange.file, keyword.nameRange.begin,
-                       keyword.value->range.begin};
+      SourceRange name{keyword.nameRange.file, keyword.nameRange.begin, keyword.value->range.begin};
       error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' of '" +
                                    function.name + "' is given by position only")
           .fix(name, "")
@@ -202,8 +201,7 @@ Value Interpreter::lookup(const std::string &name, SourceRange range) {
   std::vector<std::string> candidates;
   // As in Python, a name that the function assigns is its own throughout.
   if (!assignedAt(name).isValid())
-    if (std::optional<Value> value =
-            frame->function->scope->lookup(*this, name, range, candidates))
+    if (std::optional<Value> value = frame->function->scope->lookup(*this, name, range, candidates))
       return *value;
   if (const sema::Builtin *builtin = findBuiltin(name))
     return Value::ofBuiltin(builtin);

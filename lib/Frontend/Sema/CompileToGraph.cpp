@@ -26,9 +26,10 @@ public:
   /// With `keepNames`, sizes that the caller fixed stay symbols, so that messages name them.
   Attempt(mlir::MLIRContext &context, Program &program, const UserFunction &function,
           Assumptions &assumptions, FrontendInfo &info, bool keepNames)
-      : keepNames(keepNames), program(program), request(program.request), diagnostics(program.diagnostics),
-        function(function), assumptions(assumptions), sizes(assumptions), info(info),
-        emitter(mlir::OpBuilder(&context), diagnostics), in(program, sizes, &emitter) {
+      : keepNames(keepNames), program(program), request(program.request),
+        diagnostics(program.diagnostics), function(function), assumptions(assumptions),
+        sizes(assumptions), info(info), emitter(mlir::OpBuilder(&context), diagnostics),
+        in(program, sizes, &emitter) {
     frame.function = &function;
     in.frame = &frame;
   }
@@ -427,8 +428,8 @@ std::optional<llvm::SmallVector<mlir::Value>> Attempt::results() {
     if (!part.isTensor() && !part.isNumber()) {
       bool written = tuple && tuple->elements.size() == parts.size();
       in.error(written ? tuple->elements[i]->range : range,
-               "expected a tensor, a number or a tuple of them as the result of '" +
-                   function.name + "', found " + describe(part));
+               "expected a tensor, a number or a tuple of them as the result of '" + function.name +
+                   "', found " + describe(part));
       return std::nullopt;
     }
     Emitter::At at(&emitter, range);

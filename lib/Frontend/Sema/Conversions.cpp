@@ -42,8 +42,9 @@ std::optional<bool> Interpreter::truth(const Value &value, SourceRange range,
       std::optional<int64_t> number = fix(value.number, range);
       return number ? std::optional(*number != 0) : std::nullopt;
     }
-    error(range, std::string(what) + " needs a value that is known when the function is compiled, " +
-                     "found " + describe(value))
+    error(range, std::string(what) +
+                     " needs a value that is known when the function is compiled, " + "found " +
+                     describe(value))
         .help(what == "a branch" ? "use " + usual("where") + "(condition, a, b)"
                                  : "return the tensor, and look at it outside");
     return std::nullopt;

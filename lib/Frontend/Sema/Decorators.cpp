@@ -1,4 +1,5 @@
-//===- Decorators.cpp - Options that a file's decorators give -----------------------------------===//
+//===- Decorators.cpp - Options that a file's decorators give
+//-----------------------------------===//
 //
 // `@tsr.function(numerics="strict")`, `@tsr.function(numerics=tsr.numerics(matmul="tf32"))` and
 // `@tsr.accum(fp32)`, as the command line reads them from the text. From Python the same options
@@ -57,7 +58,9 @@ static std::string optionText(const Expr *expr) {
 static std::string choice(const std::vector<std::string_view> &words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") +
+    text += (i == 0                  ? ""
+             : i + 1 == words.size() ? " or "
+                                     : ", ") +
             ("'" + std::string(words[i]) + "'");
   return text;
 }

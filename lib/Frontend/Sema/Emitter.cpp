@@ -258,8 +258,9 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
   if (isSelect) {
     Common condition = commonType(operands.take_front(1));
     if (condition.dtype != DType::Bool)
-      return in->error(rangeOf(0), "expected a bool condition of '" + name + "', found " +
-                                       describe(operands[0]))
+      return in
+          ->error(rangeOf(0),
+                  "expected a bool condition of '" + name + "', found " + describe(operands[0]))
           .help("compare it, for example with '!= 0'")
           .fix(rangeOf(0).atEnd(), " != 0");
     if (common.weak && !condition.weak) {
@@ -423,8 +424,9 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
     return Value::error();
   std::string quoted = op.isValid() ? "'@'" : "'" + std::string(name) + "'";
   auto fail = [&](const Value &value, SourceRange range) -> Value {
-    return in->error(range, "expected a tensor of at least one dimension for " + quoted +
-                                ", found " + describe(value))
+    return in
+        ->error(range, "expected a tensor of at least one dimension for " + quoted + ", found " +
+                           describe(value))
         .help("use '*' to scale")
         .fix(op, "*");
   };
@@ -440,8 +442,9 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
   int64_t leftOver = leftRank - 1, rightOver = rightRank > 1 ? rightRank - 2 : 0;
   SymExpr overA = shapeOf(a)[leftOver], overB = shapeOf(b)[rightOver];
   if (!in->sizes.equal(overA, overB, current))
-    return in->sizeMismatch(place(), "the contracted sizes of " + quoted + " do not match: '" +
-                                         overA.str() + "' and '" + overB.str() + "'",
+    return in->sizeMismatch(place(),
+                            "the contracted sizes of " + quoted + " do not match: '" + overA.str() +
+                                "' and '" + overB.str() + "'",
                             overA, overB, {left, leftRange}, {right, rightRange});
 
   // Batch dimensions, aligned at their ends.
@@ -469,8 +472,9 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
       rightBatch.push_back(r);
       owners.push_back(Both);
     } else {
-      return in->sizeMismatch(place(), "the batch sizes of " + quoted + " do not match: '" +
-                                           sizeL.str() + "' and '" + sizeR.str() + "'",
+      return in->sizeMismatch(place(),
+                              "the batch sizes of " + quoted + " do not match: '" + sizeL.str() +
+                                  "' and '" + sizeR.str() + "'",
                               sizeL, sizeR, {left, leftRange}, {right, rightRange});
     }
   }

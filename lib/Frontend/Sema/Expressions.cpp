@@ -67,8 +67,8 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     Emitter::At at(emitter, expr->range, isSign ? sign : SourceRange());
     size_t errors = diagnostics.errorCount();
     Value result = unary(node->op, operand, expr->range);
-    bool inverts = node->op == UnaryOp::Not && operand.isTensor() &&
-                   diagnostics.errorCount() != errors;
+    bool inverts =
+        node->op == UnaryOp::Not && operand.isTensor() && diagnostics.errorCount() != errors;
     if (std::string text = inverts ? textOf(node->operand, true) : ""; !text.empty())
       diagnostics.last()->fix(expr->range, "~" + text);
     return result;

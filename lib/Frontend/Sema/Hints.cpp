@@ -221,10 +221,26 @@ static std::optional<std::string_view> pythonFunction(std::string_view name) {
       {"type", "look at .dtype"},
       {"list", "use a tuple"},
       {"getattr", "write the attribute"},
-      {"sum", ""}, {"any", ""}, {"all", ""}, {"pow", ""},
-      {"sorted", ""}, {"dict", ""}, {"set", ""}, {"str", ""}, {"setattr", ""}, {"hasattr", ""},
-      {"open", ""}, {"input", ""}, {"super", ""}, {"iter", ""}, {"next", ""}, {"id", ""},
-      {"vars", ""}, {"repr", ""}, {"format", ""}, {"divmod", ""}};
+      {"sum", ""},
+      {"any", ""},
+      {"all", ""},
+      {"pow", ""},
+      {"sorted", ""},
+      {"dict", ""},
+      {"set", ""},
+      {"str", ""},
+      {"setattr", ""},
+      {"hasattr", ""},
+      {"open", ""},
+      {"input", ""},
+      {"super", ""},
+      {"iter", ""},
+      {"next", ""},
+      {"id", ""},
+      {"vars", ""},
+      {"repr", ""},
+      {"format", ""},
+      {"divmod", ""}};
   for (const auto &[known, instead] : functions)
     if (known == name)
       return instead;
@@ -278,16 +294,29 @@ Value Interpreter::unknownName(const std::string &name, SourceRange range,
 
 std::string_view sema::otherName(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
-      {"arcsin", "asin"},      {"arccos", "acos"},      {"arctan", "atan"},
-      {"arctan2", "atan2"},    {"power", "pow"},        {"fabs", "abs"},
-      {"expand_dims", "unsqueeze"}, {"ravel", "flatten"}, {"rint", "round"},
-      {"fix", "trunc"},        {"swapdims", "swapaxes"}, {"hstack", "concat"},
-      {"vstack", "concat"},    {"mod", "remainder"},    {"type", "to"},
-      {"cast", "to"},          {"ndimension", "dim"},   {"nelement", "numel"},
-      {"jit", "function"},     {"compile", "function"}};
+      {"arcsin", "asin"},
+      {"arccos", "acos"},
+      {"arctan", "atan"},
+      {"arctan2", "atan2"},
+      {"power", "pow"},
+      {"fabs", "abs"},
+      {"expand_dims", "unsqueeze"},
+      {"ravel", "flatten"},
+      {"rint", "round"},
+      {"fix", "trunc"},
+      {"swapdims", "swapaxes"},
+      {"hstack", "concat"},
+      {"vstack", "concat"},
+      {"mod", "remainder"},
+      {"type", "to"},
+      {"cast", "to"},
+      {"ndimension", "dim"},
+      {"nelement", "numel"},
+      {"jit", "function"},
+      {"compile", "function"}};
   for (const auto &[foreign, ours] : names)
-    if (foreign == name && (ours == "function" || findBuiltin("tessera." + std::string(ours)) ||
-                            findMethod(ours)))
+    if (foreign == name &&
+        (ours == "function" || findBuiltin("tessera." + std::string(ours)) || findMethod(ours)))
       return ours;
   return {};
 }
@@ -319,10 +348,11 @@ Value Interpreter::noAttribute(const Value &base, std::string_view name,
                                const AttributeExpr &expr) {
   std::string quoted = "'" + std::string(name) + "'";
   bool isModule = base.is(Value::Module);
-  std::string owner = isModule ? "module '" + *base.text + "'"
+  std::string owner = isModule                        ? "module '" + *base.text + "'"
                       : base.isTensor() && !base.weak ? "a tensor"
                                                       : describe(base);
-  bool inPlace = base.isTensor() && name.ends_with("_") && findMethod(name.substr(0, name.size() - 1));
+  bool inPlace =
+      base.isTensor() && name.ends_with("_") && findMethod(name.substr(0, name.size() - 1));
   if (inPlace) {
     std::string plain(name.substr(0, name.size() - 1)), text = textOf(expr.base);
     ErrorBuilder report = error(expr.nameRange, quoted + " would change a tensor in place");

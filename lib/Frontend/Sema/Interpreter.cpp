@@ -209,7 +209,8 @@ Interpreter::Flow Interpreter::runFor(const ForStmt &loop) {
   } else {
     if (!iterable.isSequence() && !iterable.is(Value::Str)) {
       ErrorBuilder report = error(loop.iterable->range, "expected a range, a tuple or a list to "
-                                                        "loop over, found " + describe(iterable));
+                                                        "loop over, found " +
+                                                            describe(iterable));
       std::string text = textOf(loop.iterable);
       if (iterable.is(Value::Int) && !text.empty())
         report.help("did you mean 'range(" + text + ")'?")
@@ -254,8 +255,7 @@ void Interpreter::runAssert(const AssertStmt &stmt) {
   if (condition.isError())
     return;
   if (condition.is(Value::Tuple)) {
-    ErrorBuilder report =
-        error(stmt.condition->range, "an assertion on a tuple is always true");
+    ErrorBuilder report = error(stmt.condition->range, "an assertion on a tuple is always true");
     report.help("leave out the parentheses");
     std::string_view text = diagnostics.sources.text(stmt.condition->range);
     if (stmt.condition->is<TupleExpr>() && text.starts_with("(") && text.ends_with(")"))
@@ -268,7 +268,8 @@ void Interpreter::runAssert(const AssertStmt &stmt) {
   std::string message = "assertion failed";
   if (stmt.message) {
     const auto *text = stmt.message->as<StringExpr>();
-    message += ": " + std::string(text ? text->value : diagnostics.sources.text(stmt.message->range));
+    message +=
+        ": " + std::string(text ? text->value : diagnostics.sources.text(stmt.message->range));
   }
   ErrorBuilder report = error(stmt.condition->range, message);
   // What was compared, as far as the text does not say it.
@@ -297,8 +298,8 @@ void Interpreter::assign(const Expr *target, const Value &value, SourceRange val
       std::optional<std::vector<Value>> unpacked =
           toSequence(value, valueRange, "the values to unpack");
       if (unpacked && unpacked->size() != targets.size())
-        error(target->range, "expected " + counted(targets.size(), "value") +
-                                 " to unpack, found " + std::to_string(unpacked->size()))
+        error(target->range, "expected " + counted(targets.size(), "value") + " to unpack, found " +
+                                 std::to_string(unpacked->size()))
             .note(valueRange, unpacked->size() == 1 ? "the value is here" : "the values are here");
       else if (unpacked)
         items = std::move(*unpacked);

@@ -373,7 +373,8 @@ Value Interpreter::compare(CompareOp op, const Value &left, const Value &right, 
       return Value::ofBool((left.kind == right.kind) == (op == CompareOp::Is));
     if (left.isTensor() || right.isTensor())
       return error(range, "'" + std::string(spelling(op)) + "' compares with None only")
-          .help(op == CompareOp::Is ? "use '==' to compare elements" : "use '!=' to compare elements");
+          .help(op == CompareOp::Is ? "use '==' to compare elements"
+                                    : "use '!=' to compare elements");
   }
   if (membership) {
     if (left.isTensor() || right.isTensor())

@@ -52,7 +52,8 @@ std::vector<std::string_view> sema::languageNames(std::string_view module) {
   for (std::string_view name : {"inf", "nan", "pi"})
     names.push_back(name);
   if (module == "tessera") {
-    for (std::string_view name : {"Tensor", "function", "float64", "float32", "float16", "bfloat16"})
+    for (std::string_view name :
+         {"Tensor", "function", "float64", "float32", "float16", "bfloat16"})
       names.push_back(name);
     for (unsigned i = 0; i < numDTypes; ++i)
       names.push_back(dtypeName(DType(i)));
@@ -294,9 +295,9 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
       if (near.empty())
         near = closestName(last, languageNames(path.substr(0, dot)));
       bool direct = program.diagnostics.sources.text(binding.range) == last;
-      ErrorBuilder report = in.error(binding.range, "module '" + std::string(path.substr(0, dot)) +
-                                                        "' has no attribute '" + std::string(last) +
-                                                        "'");
+      ErrorBuilder report =
+          in.error(binding.range, "module '" + std::string(path.substr(0, dot)) +
+                                      "' has no attribute '" + std::string(last) + "'");
       if (direct && !near.empty())
         report.didYouMean(near).fix(range, std::string(near));
       report.note(range, "it is used here");

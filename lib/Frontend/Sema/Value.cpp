@@ -152,8 +152,8 @@ std::string sema::describe(const Value &value) {
   case Value::Function:
     return "the function '" + value.function->name + "'";
   case Value::Builtin:
-    return (value.elements ? "the method '" : "the function '") +
-           std::string(value.builtin->name) + "'";
+    return (value.elements ? "the method '" : "the function '") + std::string(value.builtin->name) +
+           "'";
   case Value::Module:
     return "the module '" + *value.text + "'";
   case Value::Object:
