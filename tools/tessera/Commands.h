@@ -38,6 +38,10 @@ struct Options {
   bool check = false;
   std::string reference; // FILE[::FUNCTION]
   bool time = false;
+
+  // reduce
+  std::string keep;      // a command that a smaller program must pass
+  int64_t seconds = 60;  // for one try
 };
 
 int compile(const Options &options);
@@ -45,6 +49,7 @@ int explain(const Options &options);
 int run(const Options &options);
 int build(const Options &options);
 int devices(const Options &options);
+int reduce(const Options &options);
 
 /// Writes "tessera: error: MESSAGE" and returns `Usage`.
 int usageError(const std::string &message);

@@ -113,9 +113,25 @@ CLI::App *addDevices(CLI::App &app, Options &options) {
   return command;
 }
 
+CLI::App *addReduce(CLI::App &app, Options &options) {
+  CLI::App *command = app.add_subcommand(
+      "reduce", "shrink a program that fails or answers wrongly, as long as it fails in the same way");
+  addProgramOptions(*command, options);
+  command->add_option("--seed", options.seed, "of the random inputs")->capture_default_str();
+  command->add_option("--reference", options.reference,
+                      "answers are right if this program gives them: FILE or FILE::FUNCTION");
+  command->add_option("--while", options.keep,
+                      "keep what this command succeeds for; it is given the file's name");
+  command->add_option("--seconds", options.seconds, "a try that takes longer has no end")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("-o,--output", options.output, "the file to write, - for standard output");
+  return command;
+}
+
 /// Names that are part of the command line's contract and of no release yet.
 void addPlanned(CLI::App &app, std::map<CLI::App *, std::function<int()>> &commands) {
-  for (const char *name : {"bench", "simulate", "reduce"}) {
+  for (const char *name : {"bench", "simulate"}) {
     CLI::App *command = app.add_subcommand(name, "not in this release");
     command->group("")->allow_extras();
     commands[command] = [name] {
@@ -129,7 +145,7 @@ std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, ch
   std::string first = argc > 1 ? argv[1] : "";
   auto named = [&](const CLI::App *command) { return command->get_name() == first; };
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
-    return "there is no command '" + first + "', expected compile, build, run, explain or devices";
+    return "there is no command '" + first + "', expected compile, build, run, explain, reduce or devices";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -152,6 +168,7 @@ int main(int argc, char **argv) {
   commands[addExplain(app, options)] = [&] { return explain(options); };
   commands[addBuild(app, options)] = [&] { return build(options); };
   commands[addDevices(app, options)] = [&] { return devices(options); };
+  commands[addReduce(app, options)] = [&] { return reduce(options); };
   addPlanned(app, commands);
 
   try {

@@ -181,8 +181,9 @@ class Site:
             for heading in page.rendered.headings:
                 address = page.path if heading.level == 1 else f"{page.path}#{heading.anchor}"
                 start = max(body.find(f'id="{heading.anchor}"'), 0)
+                start = max(body.find(f"</h{heading.level}>", start), 0)
                 end = body.find("<h", start + 10)
-                words = plain(body[body.find(">", start) + 1 : end if end > 0 else None])
+                words = plain(body[start : end if end > 0 else None])
                 found.append([address, page.title, heading.text, words[:300]])
         return found
 
