@@ -283,6 +283,9 @@ class Tensor:
     def fmod(self, y: Operand) -> Tensor:
         """x - trunc(x / y) * y: the sign is x's"""
 
+    def gather(self, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+        """elements of x along a dimension, at indices of the result's shape; an index outside takes the nearest element"""
+
     def ge(self, y: Operand) -> Tensor:
         """x >= y"""
 
@@ -309,6 +312,9 @@ class Tensor:
 
     def hardswish(self) -> Tensor:
         """x * hardsigmoid(x)"""
+
+    def index_select(self, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+        """slices of x along a dimension; an index outside takes the nearest one"""
 
     def int(self) -> Tensor:
         """x converted to this element type"""
@@ -465,6 +471,9 @@ class Tensor:
     def rsqrt(self) -> Tensor:
         """1 / sqrt(x)"""
 
+    def scatter_add(self, dim: Dims = ..., index: Operand = ..., src: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+        """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out. Its cost is the product of x's and the index's sizes along dim"""
+
     def selu(self) -> Tensor:
         """the self-normalising elu"""
 
@@ -528,6 +537,9 @@ class Tensor:
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """two dimensions swapped"""
+
+    def take(self, index: Operand, dim: Dims | None = ..., *, axis: Dims | None = ...) -> Tensor:
+        """elements of x as if it had one dimension, or slices along dim; indices below 0 count from the end, one outside takes the nearest element"""
 
     def tan(self) -> Tensor:
         """tangent"""
@@ -713,6 +725,9 @@ def einsum(equation: str, *operands: Operand) -> Tensor:
 def elu(x: Operand, alpha: _float = ...) -> Tensor:
     """x where positive, else alpha * expm1(x)"""
 
+def embedding(x: Operand, weight: Operand, padding_idx: Any = ..., max_norm: Any = ..., norm_type: Any = ..., scale_grad_by_freq: Any = ..., sparse: Any = ...) -> Tensor:
+    """rows of weight at the indices x; an index outside takes the nearest row"""
+
 def eq(x: Operand, y: Operand) -> Tensor:
     """x == y"""
 
@@ -764,6 +779,9 @@ def full(shape: Sizes, value: Operand, dtype: DType | None = ...) -> Tensor:
 def full_like(x: Operand, value: Operand, dtype: DType | None = ...) -> Tensor:
     """one number in the shape of x"""
 
+def gather(x: Operand, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+    """elements of x along a dimension, at indices of the result's shape; an index outside takes the nearest element"""
+
 def ge(x: Operand, y: Operand) -> Tensor:
     """x >= y"""
 
@@ -790,6 +808,9 @@ def hardsigmoid(x: Operand) -> Tensor:
 
 def hardswish(x: Operand) -> Tensor:
     """x * hardsigmoid(x)"""
+
+def index_select(x: Operand, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+    """slices of x along a dimension; an index outside takes the nearest one"""
 
 def iota(shape: Sizes, dim: Dims = ..., dtype: DType | None = ..., *, axis: Dims | None = ...) -> Tensor:
     """the index along a dimension"""
@@ -953,6 +974,9 @@ def round(x: Operand, *, decimals: _int = ...) -> Tensor:
 def rsqrt(x: Operand) -> Tensor:
     """1 / sqrt(x)"""
 
+def scatter_add(x: Operand, dim: Dims = ..., index: Operand = ..., src: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+    """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out. Its cost is the product of x's and the index's sizes along dim"""
+
 def selu(x: Operand) -> Tensor:
     """the self-normalising elu"""
 
@@ -1009,6 +1033,9 @@ def swapaxes(x: Operand, dim0: _int, dim1: _int) -> Tensor:
 
 def swapdims(x: Operand, dim0: _int, dim1: _int) -> Tensor:
     """two dimensions swapped"""
+
+def take(x: Operand, index: Operand, dim: Dims | None = ..., *, axis: Dims | None = ...) -> Tensor:
+    """elements of x as if it had one dimension, or slices along dim; indices below 0 count from the end, one outside takes the nearest element"""
 
 def tan(x: Operand) -> Tensor:
     """tangent"""
