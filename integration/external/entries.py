@@ -71,11 +71,18 @@ def _to(args: list, kwargs: dict) -> tuple[list, dict]:
     return [args[0], *types[:1]], {}
 
 
+def _embedding(args: list, kwargs: dict) -> tuple[list, dict]:
+    weight, index = args
+    gradients = {"padding_idx", "scale_grad_by_freq", "sparse"}
+    return [index, weight], {key: value for key, value in kwargs.items() if key not in gradients}
+
+
 def _seeded(args: list, kwargs: dict) -> tuple[list, dict]:
     return args, {**kwargs, "seed": 7}
 
 
 #: How a sample's arguments are arranged for the call in the language.
 ARRANGED: dict[str, Callable[[list, dict], tuple[list, dict]]] = {
-    "where": _where, "einsum": _einsum, "to": _to, "randn": _seeded, "nn.functional.dropout": _seeded,
+    "where": _where, "einsum": _einsum, "to": _to, "nn.functional.embedding": _embedding,
+    "randn": _seeded, "nn.functional.dropout": _seeded,
 }

@@ -13,7 +13,9 @@ EXCLUSIONS = {
     "other types": "a type that the language does not have (uint16, uint32, …)",
     "nuclear norm": "a sum of singular values is a decomposition of a matrix, not an operation on its elements",
     "numbers as operands": "PyTorch's error for a number where it takes only tensors: the language takes numbers everywhere",
-    "sizes from values": "a result's size that depends on elements (one_hot without num_classes)",
+    "sizes from values": "a result's size that depends on elements (one_hot without num_classes, indexing by a mask)",
+    "errors from values": "PyTorch's error for an index among the elements that is out of range: kernels raise nothing",
+    "changed arguments": "embedding(max_norm=…) rescales its weight in place: functions have no side effects",
 }
 
 #: Operations of two operands, for which the database has error inputs with numbers.
@@ -25,12 +27,32 @@ __radd__ __rsub__ __rmul__ __rdiv__ __rmod__ __rpow__ __rand__ __ror__ __rxor__
 
 
 
+def _flat(value: Any) -> list:
+    return [item for part in value for item in _flat(part)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _kind(value: Any) -> str:
+    """The element type of a tensor."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.")
+
+
+def _reaches_out(x: Any, dim: int, index: Any) -> bool:
+    """Whether indices along a dimension are out of range, where all else is right."""
+    return x.ndim == index.ndim and bool((index >= x.shape[dim]).any()) and index.shape <= x.shape
+
+
 def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None:
     """The exclusion that a sample falls under, if any."""
     if name == "norm" and ("nuc" in args[1:] or kwargs.get("p") == "nuc"):
         return "nuclear norm"
     if name.endswith("one_hot") and kwargs.get("num_classes", args[1] if len(args) > 1 else -1) == -1:
         return "sizes from values"
+    if name == "__getitem__" and any(_kind(item) == "bool" for item in _flat(args[1])):
+        return "sizes from values"
+    if name.endswith("embedding") and kwargs.get("max_norm") is not None:
+        return "changed arguments"
+    if is_error and name in ("gather", "scatter_add") and _reaches_out(*args[:3]):
+        return "errors from values"
     if is_error and name in ELEMENTWISE and any(type(value) in (int, float, bool) for value in args):
         return "numbers as operands"
     return None

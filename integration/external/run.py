@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges the language by PyTorch's operator database (`make test-external`).
 
-    run.py [--only NAME…] [--types TYPE…] [--limit N] [--jobs N] [--report FILE] [--again] [--table FILE]
+    run.py [--only NAME…] [--types TYPE…] [--limit N] [--jobs N] [--report FILE] [--keep | --again] [--table FILE]
 
 Every entry of the database that is an operation of the language is called with the database's reference
 inputs (as a function) and sample inputs (as a method, an operator, under its other names), in every type that both
@@ -86,7 +86,8 @@ def tasks() -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def read(report: Path, build: str) -> dict[str, dict]:
+def read(report: Path, build: str, keep: bool) -> dict[str, dict]:
+    """What the report has for this build; with `keep`, also what passed with another one."""
     results: dict[str, dict] = {}
     if report.exists():
         for text in report.read_text().splitlines():
@@ -94,14 +95,16 @@ def read(report: Path, build: str) -> dict[str, dict]:
                 line = json.loads(text)
             except ValueError:
                 continue  # cut off when its process was ended
-            if line["build"] == build:
+            if line["build"] == build or (keep and not line.get("failed")):
                 results[line["task"]] = line
+            else:
+                results.pop(line["task"], None)
     return results
 
 
-def run(wanted: list[str], report: Path, jobs: int, limit: int, again: bool) -> dict[str, dict]:
+def run(wanted: list[str], report: Path, jobs: int, limit: int, keep: bool, again: bool) -> dict[str, dict]:
     build = fingerprint(limit)
-    results = {} if again else read(report, build)
+    results = {} if again else read(report, build, keep)
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
     todo = [task for task in wanted if task not in results]
     for task in todo:
@@ -206,13 +209,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, default one per core")
     parser.add_argument("--report", type=Path, default=TOP / "build/external/report.jsonl", help="one line of JSON per task")
     parser.add_argument("--limit", type=int, default=0, help="samples of each form of a task, for a quick look")
+    parser.add_argument("--keep", action="store_true", help="tasks that passed with another build are not run again")
     parser.add_argument("--again", action="store_true", help="run what the report has already")
     parser.add_argument("--table", type=Path, help="write the results as Markdown")
     arguments = parser.parse_args()
     wanted = [task for task in tasks()
               if not arguments.only or task.split("|")[0].removeprefix("nn.functional.") in arguments.only]
     wanted = [task for task in wanted if not arguments.types or task.rsplit("|", 1)[1] in arguments.types]
-    results = run(wanted, arguments.report, arguments.jobs, arguments.limit, arguments.again)
+    results = run(wanted, arguments.report, arguments.jobs, arguments.limit, arguments.keep, arguments.again)
     print(*failures(results), summary(results), sep="\n")
     unnamed = {name for line in results.values() for name in line.get("reasons", {})} - EXCLUSIONS.keys()
     if unnamed:

@@ -81,10 +81,15 @@ static Value divide(Args &args) {
   return emit.map(ScalarOp::FloorDiv, {emit.map(ScalarOp::Sub, {args[0], rest}), args[1]});
 }
 
+/// Of bools it is themselves, and of nan 0, as in PyTorch.
 static Value sign(Args &args) {
   if (args[0].isTensor() && Emitter::dtype(args[0]) == DType::Bool)
     return args[0];
-  return scalarOp(args);
+  Value result = scalarOp(args);
+  if (!result.isTensor() || !Emitter::isFloat(Emitter::dtype(result)))
+    return result;
+  Emitter &emit = args.emit();
+  return emit.map(ScalarOp::Where, {emit.map(ScalarOp::IsNan, {result}), number(0), result});
 }
 
 /// To so many digits behind the point, or before it where that is negative.
@@ -288,7 +293,7 @@ std::vector<Builtin> sema::elementwiseBuiltins() {
           {info.name, "x, y, *, rounding_mode=None", both, divide, info.meaning, info.op});
       break;
     case ScalarOp::Sign:
-      table.push_back({info.name, "x", both, sign, info.meaning, info.op});
+      table.push_back({info.name, "x", both, sign, "-1, 0 or 1; 0 for nan", info.op});
       break;
     case ScalarOp::Round:
       table.push_back({info.name, "x, *, decimals=0", both, roundTo, info.meaning, info.op});

@@ -306,8 +306,8 @@ Value Interpreter::subscript(const SubscriptExpr &expr) {
     return Value::error();
   Emitter::At at(emitter, expr.range);
   if (base.isTensor()) {
-    // A tuple held by a name spreads like a written one.
-    if (!expr.isTuple && indices[0].isSequence()) {
+    // A tuple held by a name spreads like a written one; a list is positions along a dimension.
+    if (!expr.isTuple && indices[0].is(Value::Tuple)) {
       std::vector<Value> spread = *indices[0].elements;
       return emitter->index(base, spread, std::vector<SourceRange>(spread.size(), ranges[0]));
     }
