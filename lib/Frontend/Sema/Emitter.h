@@ -110,7 +110,7 @@ private:
                 SymExpr &count);
   std::optional<SymExpr> clampBound(SymExpr bound, SymExpr size, SymExpr low, SymExpr high,
                                     SourceRange range);
-  bool indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &start);
+  bool indexDim(SymExpr index, int64_t dim, SymExpr size, SourceRange range, SymExpr &start);
 
   /// Where a message about the whole operation points: its operator, else all of it.
   SourceRange place() const { return op.isValid() ? op : current; }

@@ -76,7 +76,7 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> given,
     } else {
       std::optional<SymExpr> at = in->toSize(index, ranges[i], "the index");
       SymExpr start;
-      if (!at || !indexDim(*at, base.shape()[dim], ranges[i], start))
+      if (!at || !indexDim(*at, dim, base.shape()[dim], ranges[i], start))
         return Value::error();
       starts.push_back(start);
       steps.push_back(1);
@@ -98,7 +98,8 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> given,
   return indexByTensors(*this, Value::ofTensor(result), tensors, places);
 }
 
-bool Emitter::indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &start) {
+bool Emitter::indexDim(SymExpr index, int64_t dim, SymExpr size, SourceRange range,
+                       SymExpr &start) {
   std::optional<bool> fromFront = in->sizes.nonNegative(index, range);
   if (!fromFront) {
     in->error(range, "the sign of the index '" + index.str() + "' must be known");
@@ -109,8 +110,9 @@ bool Emitter::indexDim(SymExpr index, SymExpr size, SourceRange range, SymExpr &
       *fromFront ? size - index - SymExpr(1) : start, range);
   if (inside == true)
     return true;
-  ErrorBuilder report = in->error(range, "index " + index.str() + " is out of range for size " +
-                                             size.str());
+  ErrorBuilder report =
+      in->error(range, "index " + index.str() + " is out of range for dimension " +
+                           std::to_string(dim) + " of size '" + size.str() + "'");
   in->noteSize(report, size);
   return false;
 }
