@@ -34,6 +34,10 @@ static const std::vector<Option> &knownOptions() {
       {"alignment", Option::Words, {"default", "element"}},
       {"indices", Option::Words, {"default", "64"}},
       {"strides", Option::Words, {"default", "any"}},
+      {"optimization_level", Option::Words, {"0", "1", "2", "3"}},
+      {"tensor_cores", Option::Bool},
+      {"profiling", Option::Bool},
+      {"tuning", Option::Bool},
       {"target", Option::Anything},
   };
   return *options;
@@ -54,6 +58,13 @@ static std::string optionText(const Expr *expr) {
   return "";
 }
 
+static const Option *findOption(std::string_view name) {
+  for (const Option &option : knownOptions())
+    if (option.name == name)
+      return &option;
+  return nullptr;
+}
+
 /// "'a', 'b' or 'c'"
 static std::string choice(const std::vector<std::string_view> &words) {
   std::string text;
@@ -65,45 +76,62 @@ static std::string choice(const std::vector<std::string_view> &words) {
   return text;
 }
 
-void Program::readOption(std::string_view name, SourceRange nameRange, const Expr *value) {
-  const Option *known = nullptr;
-  std::vector<std::string_view> names;
-  for (const Option &option : knownOptions()) {
-    names.push_back(option.name);
-    if (option.name == name)
-      known = &option;
+/// What the option takes, where `text` is not it; else empty.
+static std::string expectedValue(const Option &option, std::string_view text) {
+  switch (option.kind) {
+  case Option::Words:
+    return llvm::is_contained(option.words, text) ? "" : choice(option.words);
+  case Option::Bool:
+    return text == "true" || text == "false" ? "" : "True or False";
+  case Option::Type:
+    return dtypeByName(text) ? "" : "an element type";
+  case Option::Anything:
+    break;
   }
+  return "";
+}
+
+void Program::readOption(std::string_view name, SourceRange nameRange, const Expr *value) {
+  const Option *known = findOption(name);
   if (!known) {
+    std::vector<std::string_view> names;
+    for (const Option &option : knownOptions())
+      names.push_back(option.name);
     diagnostics.error(nameRange, "there is no option '" + std::string(name) + "'")
         .didYouMean(closestName(name, names));
     return;
   }
   std::string text = optionText(value);
-  std::string quoted = "option '" + std::string(name) + "'", expected;
-  switch (known->kind) {
-  case Option::Words:
-    if (!value->is<StringExpr>() || !llvm::is_contained(known->words, text))
-      expected = choice(known->words);
-    break;
-  case Option::Bool:
-    expected = value->is<BoolExpr>() ? "" : "True or False";
-    break;
-  case Option::Type:
-    expected = value->is<StringExpr>() || !dtypeByName(text) ? "an element type" : "";
-    break;
-  case Option::Anything:
-    break;
-  }
-  if (!expected.empty()) {
-    std::string found(diagnostics.sources.text(value->range));
-    Diagnostic &report = diagnostics.error(value->range, "expected " + expected + " for " + quoted +
-                                                             ", found " + found.substr(0, 40));
-    if (std::string_view near = closestName(text, known->words);
-        known->kind == Option::Words && value->is<StringExpr>() && !near.empty())
-      report.fix(value->range, '"' + std::string(near) + '"');
+  // Words are strings or numbers, bools and types are not.
+  bool isString = value->is<StringExpr>();
+  bool written = known->kind == Option::Words  ? isString || value->is<IntegerExpr>()
+                 : known->kind == Option::Bool ? value->is<BoolExpr>()
+                 : known->kind == Option::Type ? !isString
+                                               : true;
+  std::string expected = expectedValue(*known, written ? text : "");
+  if (expected.empty()) {
+    options[std::string(name)] = text;
     return;
   }
-  options[std::string(name)] = text;
+  std::string found(diagnostics.sources.text(value->range));
+  Diagnostic &report = diagnostics.error(value->range, "expected " + expected + " for option '" +
+                                                           std::string(name) + "', found " +
+                                                           found.substr(0, 40));
+  if (std::string_view near = closestName(text, known->words); isString && !near.empty())
+    report.fix(value->range, '"' + std::string(near) + '"');
+}
+
+bool Program::checkOptions() {
+  size_t errors = diagnostics.errorCount();
+  for (const auto &[name, text] : request.options) {
+    const Option *known = findOption(name);
+    std::string expected = known ? expectedValue(*known, text) : "";
+    if (!expected.empty())
+      diagnostics.error({}, "expected " +
+                                (known->kind == Option::Bool ? "true or false" : expected) +
+                                " for option '" + name + "', found '" + text + "'");
+  }
+  return diagnostics.errorCount() == errors;
 }
 
 void Program::readDecorators(const FileScope &scope, const FunctionStmt &def) {

@@ -480,6 +480,8 @@ UserFunction *Program::resolvedFunction(const std::string &id, const SourceText 
 }
 
 UserFunction *Program::load() {
+  if (!checkOptions())
+    return nullptr;
   if (request.resolver) {
     size_t dot = request.function.rfind('.');
     std::string name =

@@ -73,6 +73,8 @@ private:
   const ast::Module *parse(const SourceText &source, bool snippet);
   // Decorators (Decorators.cpp).
   void readDecorators(const FileScope &scope, const ast::FunctionStmt &def);
+  /// The options of the request. False after an error.
+  bool checkOptions();
   void readOption(std::string_view name, SourceRange nameRange, const ast::Expr *value);
   void reportNoFunction(const ast::Module &module, const FileScope &scope, uint32_t file);
   std::vector<std::unique_ptr<ast::Module>> modules;
