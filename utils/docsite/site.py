@@ -98,6 +98,9 @@ class Site:
                     self._add(group, name, title)
                 if name == "operations.md":
                     self._add_operations(group)
+        listed = {name for entries in GROUPS.values() for name, _ in entries}
+        for name in sorted(self.sources.keys() - listed):
+            self._add("Guides", name, self.sources[name].partition("\n")[0].lstrip("# "))
 
     @staticmethod
     def _sources() -> dict[str, str]:
