@@ -270,6 +270,9 @@ bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, So
       if (a && b && *a == *b)
         report.help("different names are never assumed equal");
       report.note(dim.range, "promised here");
+      SourceRange bound = frame->dimRanges.lookup(dim.name);
+      if (bound.isValid() && bound != dim.range && expected.str() != dim.name)
+        report.note(bound, "'" + dim.name + "' is bound to '" + expected.str() + "' here");
       noteSize(report, expected);
       noteSize(report, actual);
       return false;
