@@ -488,7 +488,7 @@ class Tensor:
         """1 / (1 + exp(-x))"""
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1; nan stays nan"""
+        """-1, 0 or 1; 0 for nan"""
 
     def silu(self) -> Tensor:
         """x * sigmoid(x)"""
@@ -984,7 +984,7 @@ def sigmoid(x: Operand) -> Tensor:
     """1 / (1 + exp(-x))"""
 
 def sign(x: Operand) -> Tensor:
-    """-1, 0 or 1; nan stays nan"""
+    """-1, 0 or 1; 0 for nan"""
 
 def silu(x: Operand) -> Tensor:
     """x * sigmoid(x)"""

@@ -131,7 +131,7 @@ ENTRIES = {
     "scatter_add": ("x, dim, index, src", "x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out. Its cost is the product of x's and the index's sizes along dim"),
     "selu": ("x", "the self-normalising elu"),
     "sigmoid": ("x", "1 / (1 + exp(-x))"),
-    "sign": ("x", "-1, 0 or 1; nan stays nan"),
+    "sign": ("x", "-1, 0 or 1; 0 for nan"),
     "silu": ("x", "x * sigmoid(x)"),
     "sin": ("x", "sine"),
     "sinh": ("x", "hyperbolic sine"),
