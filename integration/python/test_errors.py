@@ -37,6 +37,33 @@ def half(x: Tensor["N", fp16]):
     return x
 
 
+CONFIG = {"scale": 2.0}
+SIZES = [4, 8]
+
+
+@tsr.function
+def configured(x):
+    return x * CONFIG["scale"]
+
+
+@tsr.function
+def sized(x):
+    return x.reshape(SIZES[1], SIZES[0])
+
+
+@tsr.function
+def foreign(x):
+    return np.exp(x)
+
+
+class Model:
+    scale = 2.0
+
+    @tsr.function
+    def forward(self, x):
+        return x * self.scael
+
+
 def line_of(text: str) -> int:
     """The number of the line of this file that holds just this text."""
     lines = Path(__file__).read_text().splitlines()
@@ -84,6 +111,31 @@ def test_text_is_the_rendering():
     assert f"{number} |     return a / a.sum(dim=1)\n" in text
     assert "|            ~ ^ ~~~~~~~~~~~~\n" in text
     assert "|                           , keepdim=True\n" in text
+
+
+def test_captured_objects_are_named_by_their_types():
+    with pytest.raises(tsr.CompileError, match="the dict 'CONFIG' cannot be indexed; constants are"):
+        configured(X)
+    with pytest.raises(tsr.CompileError, match="the list 'SIZES' cannot be indexed; make it a tuple"):
+        sized(X)
+
+
+def test_suggestions_use_the_names_of_the_file():
+    with pytest.raises(tsr.CompileError, match="'np.exp' is not a @tsr.function") as caught:
+        foreign(X)
+    assert caught.value.diagnostics[0].fixits[0].replacement == "tsr.exp"
+
+
+def test_methods_are_shown_with_their_indentation():
+    with pytest.raises(tsr.CompileError) as caught:
+        Model().forward(X)
+    number = line_of("return x * self.scael")
+    assert str(caught.value).startswith(
+        f"{__file__}:{number}:25: error: 'self' has no attribute 'scael'; did you mean 'scale'?\n"
+    )
+    assert f"{number} |         return x * self.scael\n" in str(caught.value)
+    assert f"      |{' ' * 25}^~~~~\n" in str(caught.value)
+    assert frames(caught.value)[-1] == (Path(__file__).name, number, "forward")
 
 
 def test_traceback_ends_in_the_function_that_is_wrong():

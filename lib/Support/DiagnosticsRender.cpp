@@ -128,7 +128,10 @@ private:
     std::string number = std::to_string(buffer.lineColumn(diagnostic.range.begin).line);
     number.insert(0, number.size() < 5 ? 5 - number.size() : 0, ' ');
     std::string gutter(number.size(), ' ');
-    std::string_view left = cutLeft ? "..." : "";
+    // What was removed from the text's lines is shown again, up to a window's part.
+    std::string left(std::min(buffer.removedColumns(), options.maxColumns / 3), ' ');
+    if (cutLeft)
+      left = "...";
 
     out += number + " | ";
     out += left;

@@ -55,6 +55,7 @@ public:
   /// The number of the line that holds `offset`, counted from 0 in this buffer.
   uint32_t lineIndex(uint32_t offset) const;
   uint32_t firstLine() const { return lineOfFirst; }
+  uint32_t removedColumns() const { return columnShift; }
 
 private:
   std::string bufferName;

@@ -313,9 +313,15 @@ Value Interpreter::subscript(const SubscriptExpr &expr) {
     }
     return emitter->index(base, indices, ranges);
   }
-  if (expr.isTuple || !(base.isSequence() || base.is(Value::Str) || base.is(Value::Range)))
-    return error(expr.range, describe(base) + " cannot be indexed" +
-                                 (base.isSequence() ? " by a tuple" : ""));
+  if (expr.isTuple || !(base.isSequence() || base.is(Value::Str) || base.is(Value::Range))) {
+    ErrorBuilder report = error(expr.range, describe(base) + " cannot be indexed" +
+                                                (base.isSequence() ? " by a tuple" : ""));
+    if (base.is(Value::Object))
+      report.help(base.typeName && *base.typeName == "list"
+                      ? "make it a tuple"
+                      : "constants are numbers, strings, types and tuples of them");
+    return report;
+  }
   return subscriptSequence(base, indices[0], ranges[0]);
 }
 

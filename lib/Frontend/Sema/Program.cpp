@@ -423,6 +423,14 @@ std::string ResolverScope::spelling(std::string_view path) const {
     if (isModule && path.starts_with("tessera.") && (found.empty() || name == "tsr"))
       found = name + std::string(path.substr(7));
   }
+  // A name that the function has not used may still be there.
+  for (const char *name : {"tsr", "tessera"}) {
+    if (!found.empty() || !path.starts_with("tessera."))
+      break;
+    Resolution answer = program.request.resolver->resolve(id, name);
+    if (answer.kind == Resolution::Module && answer.text == "tessera")
+      found = name + std::string(path.substr(7));
+  }
   return found;
 }
 

@@ -157,7 +157,7 @@ std::string sema::describe(const Value &value) {
   case Value::Module:
     return "the module '" + *value.text + "'";
   case Value::Object:
-    return "the object '" + *value.text + "'";
+    return "the " + (value.typeName ? *value.typeName : "object") + " '" + *value.text + "'";
   case Value::TensorType:
     return "'Tensor'";
   }
@@ -187,6 +187,9 @@ Value sema::fromConstant(const Constant &constant, const std::string &path, Scop
   case Constant::Object: {
     Value object = Value::ofText(Value::Object, path);
     object.scope = scope;
+    // "builtins.dict", "package.Config": without the module.
+    if (std::string type = constant.text.substr(constant.text.rfind('.') + 1); !type.empty())
+      object.typeName = std::make_shared<const std::string>(std::move(type));
     return object;
   }
   }

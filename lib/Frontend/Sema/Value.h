@@ -59,6 +59,8 @@ struct Value {
   const UserFunction *function = nullptr;
   Scope *scope = nullptr;
   std::shared_ptr<const std::string> text;
+  /// Of an object: the name of its type, if it is known.
+  std::shared_ptr<const std::string> typeName;
   std::shared_ptr<std::vector<Value>> elements;
 
   static Value error() { return {}; }
