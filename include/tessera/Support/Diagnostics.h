@@ -131,7 +131,11 @@ public:
   const std::deque<Diagnostic> &all() const { return kept; }
   Diagnostic &at(size_t index) { return kept[index]; }
   /// The error or warning that was kept last, to which more can be added; null where there is none.
-  Diagnostic *last() { return kept.empty() ? nullptr : &kept.back(); }
+  Diagnostic *last() {
+    if (errors > errorLimit && dropped)
+      return &*dropped;
+    return kept.empty() ? nullptr : &kept.back();
+  }
   /// Whether an error at just this place was kept already.
   bool hasErrorAt(SourceRange range) const;
   /// A diagnostic that nobody will see, for a message that repeats an earlier one.

@@ -87,6 +87,7 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
   case ExprKind::Conditional: {
     const auto *node = expr->as<ConditionalExpr>();
     Value condition = eval(node->condition);
+    size_t errors = diagnostics.errorCount();
     std::optional<bool> taken = truth(condition, node->condition->range);
     if (!taken) {
       // What is computed for both cases is no branch.
@@ -94,9 +95,9 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
                              textOf(node->whenFalse)};
       std::string where = spell("where");
       bool known = !where.empty() && !parts[0].empty() && !parts[1].empty() && !parts[2].empty();
-      if (Diagnostic *report = diagnostics.last();
-          known && condition.isTensor() && report->range == node->condition->range)
-        report->fix(node->range, where + "(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")");
+      if (known && condition.isTensor() && diagnostics.errorCount() != errors)
+        diagnostics.last()->fix(node->range, where + "(" + parts[0] + ", " + parts[1] + ", " +
+                                                 parts[2] + ")");
       return Value::error();
     }
     return eval(*taken ? node->whenTrue : node->whenFalse);
