@@ -124,7 +124,11 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     return subscript(*expr->as<SubscriptExpr>());
   case ExprKind::Slice: {
     const auto *node = expr->as<SliceExpr>();
-    auto part = [&](const Expr *e) { return e ? eval(e) : Value::none(); };
+    auto part = [&](const Expr *e) {
+      Value value = e ? eval(e) : Value::none();
+      value.written = e ? e->range : SourceRange();
+      return value;
+    };
     return Value::ofList(Value::Slice, {part(node->lower), part(node->upper), part(node->step)});
   }
   case ExprKind::Tuple:

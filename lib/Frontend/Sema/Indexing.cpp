@@ -143,14 +143,15 @@ bool Emitter::sliceDim(const Value &slice, SymExpr size, SourceRange range, SymE
   for (const Value &part : parts)
     if (part.isError())
       return false;
+  auto at = [&](const Value &part) { return part.written.isValid() ? part.written : range; };
   step = 1;
   if (!parts[2].is(Value::None)) {
-    std::optional<int64_t> given = in->toInt(parts[2], range, "the slice's step");
+    std::optional<int64_t> given = in->toInt(parts[2], at(parts[2]), "the slice's step");
     if (!given)
       return false;
     step = *given;
     if (step == 0) {
-      in->error(range, "a slice's step must not be 0");
+      in->error(at(parts[2]), "a slice's step must not be 0");
       return false;
     }
   }
@@ -159,14 +160,14 @@ bool Emitter::sliceDim(const Value &slice, SymExpr size, SourceRange range, SymE
   auto bound = [&](const Value &part, SymExpr otherwise) -> std::optional<SymExpr> {
     if (part.is(Value::None))
       return otherwise;
-    std::optional<SymExpr> given = in->toSize(part, range, "the slice's bound");
+    std::optional<SymExpr> given = in->toSize(part, at(part), "the slice's bound");
     if (!given)
       return std::nullopt;
-    std::optional<SymExpr> at = clampBound(*given, size, low, high, range);
-    if (!at)
-      in->error(range, "the order of the slice's bound '" + given->str() + "' and the size '" +
+    std::optional<SymExpr> clamped = clampBound(*given, size, low, high, range);
+    if (!clamped)
+      in->error(at(part), "the order of the slice's bound '" + given->str() + "' and the size '" +
                            size.str() + "' must be known");
-    return at;
+    return clamped;
   };
   std::optional<SymExpr> from = bound(parts[0], backward ? high : SymExpr(0));
   std::optional<SymExpr> to = bound(parts[1], backward ? SymExpr(-1) : size);

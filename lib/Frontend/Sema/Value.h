@@ -53,6 +53,8 @@ struct Value {
   double real = 0;
   /// Of a float that is a quotient of integers: the '/' that made it one.
   SourceRange division;
+  /// Of a part of a slice: where it is written.
+  SourceRange written;
   SymExpr number; // Int; Bool as 0 or 1
   mlir::Value tensor;
   const sema::Builtin *builtin = nullptr;
