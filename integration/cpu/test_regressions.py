@@ -151,3 +151,10 @@ def test_fourth_moment_is_not_expanded():
         x = random((200, 20), seed=seed).copy()
         x[:, 0] *= 3
         check(f, x)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_tests_of_integers_are_zero_or_one(dtype):
+    """An implicit conversion to bool is no rounding that may be left out."""
+    f = define("def f(x):\n    return tsr.logical_not(x).to(tsr.int32), tsr.all(x, dim=0), tsr.all(x[0]), tsr.any(x[0] * 1)\n")
+    check(f, np.array([5, 0, 3], dtype))

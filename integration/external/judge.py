@@ -139,6 +139,8 @@ def judge(op: Any, args: list, kwargs: dict, form: str, name: str) -> Verdict:
             theirs = _results(op.op(*args, **kwargs))
     except Exception as error:  # noqa: BLE001 (whatever PyTorch raises)
         return Verdict("refused", f"{type(error).__name__}: {error}")
+    if theirs[0] is NotImplemented:
+        return Verdict("refused", "an operator that PyTorch leaves to the other operand")
     if (reason := exclusions.behaviour(op.name, args, kwargs, is_error=False)) is not None:
         return Verdict("excluded", reason)
     try:

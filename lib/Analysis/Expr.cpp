@@ -273,7 +273,8 @@ Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location
   if (value->kind == ExprNode::Cast) {
     Expr inner = value->args[0];
     // An implicit rounding may be left out inside a kernel: the wider value is carried.
-    if (!value->isExplicit && inner->type == type && holdsAll(value->type, type))
+    if (!value->isExplicit && inner->type == type && llvm::isa<mlir::FloatType>(type) &&
+        holdsAll(value->type, type))
       return inner;
     if (holdsAll(inner->type, value->type) &&
         llvm::isa<mlir::FloatType>(type) == llvm::isa<mlir::FloatType>(inner->type))

@@ -106,6 +106,17 @@ static std::optional<std::vector<Value>> tensorList(Args &args, bool skipEmpty =
       return std::nullopt;
     }
     x = args.emit().asTensor(x);
+  }
+  auto isEmpty = [](const Value &x) { return x.rank() == 1 && x.shape()[0].isConstant(0); };
+  if (skipEmpty && !llvm::all_of(*parts, isEmpty) && llvm::any_of(*parts, isEmpty)) {
+    DType common = Emitter::dtype((*parts)[0]);
+    for (const Value &x : *parts)
+      common = Emitter::promote(common, Emitter::dtype(x));
+    std::erase_if(*parts, isEmpty);
+    (*parts)[0] = args.emit().cast((*parts)[0], common, false);
+  }
+  for (size_t k = 0; k < parts->size(); ++k) {
+    const Value &x = (*parts)[k];
     if (x.rank() != (*parts)[0].rank()) {
       args.in
           .error(args.part(0, k), "expected tensors of equal rank for '" +
