@@ -11,7 +11,7 @@ def indices(shape, size: int, dtype: str = "int64", layout: str = "dense", low: 
 
 
 FORMS = [
-    ("tsr.embedding(i, x)", (7,)), ("tsr.embedding(i, x)", (3, 5)), ("tsr.embedding(i, x)", ()),
+    ("tsr.embedding(i, x)", (7,)), ("tsr.embedding(x, i)", (7,)), ("tsr.embedding(i, x)", (3, 5)), ("tsr.embedding(i, x)", ()),
     ("tsr.index_select(x, 0, i)", (7,)), ("tsr.index_select(x, -1, i)", (4,)), ("x.index_select(0, i)", ()),
     ("tsr.take(x, i)", (5,)), ("x.take(i)", (2, 3)), ("tsr.take(x, i, dim=1)", (2, 3)), ("tsr.take(x, i, axis=0)", (1,)),
     ("x[i]", (7,)), ("x[i]", (2, 3)), ("x[i]", ()), ("x[:, i]", (4,)), ("x[..., i]", (2, 2)), ("x[i, :2]", (3,)),

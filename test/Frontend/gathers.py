@@ -35,7 +35,7 @@ def wrong(x: Tensor["A", "B"], i: Tensor["N"], m):
     c = x[i, i, i]
     d = tsr.gather(x, 0, i)
     e = tsr.gather(x, 0, x)
-    f = tsr.embedding(x, i)
+    f = tsr.embedding(x, x)
     g = tsr.embedding(i, i)
     h = tsr.index_select(x, 0, i[None])
     k = tsr.scatter_add(x, 0, i, x)
@@ -49,7 +49,7 @@ def wrong(x: Tensor["A", "B"], i: Tensor["N"], m):
 # WRONG: error: too many indices: expected at most 2 for a tensor of fp32[A, B], found 3
 # WRONG: error: expected as many dimensions as a tensor of fp32[A, B] has for 'gather', found a tensor of int64[N]
 # WRONG: error: expected integers for the index of 'gather', found a tensor of fp32[A, B]
-# WRONG: error: expected integers first for 'embedding', found a tensor of fp32[A, B]; write embedding(index, weight)
+# WRONG: error: expected integers for the index of 'embedding', found a tensor of fp32[A, B]
 # WRONG: error: expected a matrix of weights for 'embedding', found a tensor of int64[N]
 # WRONG: error: expected an index of one dimension, found a tensor of int64[1, N]
 # WRONG: error: expected as many dimensions as a tensor of fp32[A, B] has for 'scatter_add', found a tensor of int64[N]

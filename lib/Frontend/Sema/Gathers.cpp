@@ -251,18 +251,18 @@ static Value embedding(Args &args) {
   std::optional<Value> weight = args.tensor(1), index = weight ? args.tensor(0) : std::nullopt;
   if (!index)
     return Value::error();
-  bool isSwapped = !isIndexType(Emitter::dtype(*index)) && isIndexType(Emitter::dtype(*weight));
-  if (isSwapped)
-    return args.error(0, "expected integers first for 'embedding', found " + describe(*index))
-        .help("write embedding(index, weight)");
-  if (!(index = indexArgument(args, 0)))
+  // Where only one of them can be the index, the order does not matter.
+  size_t which = !isIndexType(Emitter::dtype(*index)) && isIndexType(Emitter::dtype(*weight));
+  if (which)
+    std::swap(index, weight);
+  if (!(index = indexArgument(args, which)))
     return Value::error();
   if (weight->rank() != 2)
-    return args.error(1, "expected a matrix of weights for 'embedding', found " +
-                             describe(*weight));
+    return args.error(1 - which, "expected a matrix of weights for 'embedding', found " +
+                                     describe(*weight));
   if (!args[3].is(Value::None))
     return args.error(3, "'max_norm' changes the weights, which is not supported by this compiler");
-  return gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[0]);
+  return gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[which]);
 }
 
 /// Sums of src over the sources whose index is the element's own, added to x.
@@ -341,7 +341,8 @@ std::vector<Builtin> sema::gatherBuiltins() {
        "x, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
        "sparse=False",
        Builtin::Function, embedding,
-       "rows of weight at the indices x; an index outside takes the nearest row"},
+       "rows of weight at the indices x, which may also stand behind it; an index outside takes the "
+       "nearest row"},
       {"scatter_add", "x, dim, index, src", both, scatterAdd,
        "x with elements of src added at indices along a dimension, in their order; one whose index "
        "is outside is left out. Its cost is the product of x's and the index's sizes along dim"},
