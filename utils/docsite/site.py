@@ -7,6 +7,7 @@ import json
 import os
 import posixpath
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,7 @@ GROUPS = {
         ("errors.md", "Errors"),
     ],
     "Guides": [
+        ("command_line.md", "The command line"),
         ("interoperation.md", "Other libraries"),
         ("gpu.md", "GPUs"),
         ("cpp.md", "C++"),
@@ -83,6 +85,26 @@ def example_page() -> str:
     return "\n".join(parts)
 
 
+def command_page() -> str:
+    """What `tessera` says about itself, command by command."""
+    program = TOP / "build" / "bin" / "tessera"
+
+    def shown(*arguments: str) -> str:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
+        return f"```text\n{done.stdout.strip()}\n```\n"
+
+    parts = [
+        "# The command line\n",
+        "`tessera` needs no Python: it reads `.py` files itself, `.tsr` files (programs without imports), "
+        "and the IR of any stage (`.mlir`). The exit status is 0, 1 for diagnostics in the program, 2 for "
+        "wrong usage; `-` is standard input and output.\n",
+        shown("--help"),
+    ]
+    for name in ("compile", "run", "explain", "build", "reduce", "devices"):
+        parts.append(f"## tessera {name}\n\n{shown(name, '--help')}")
+    return "\n".join(parts)
+
+
 class Site:
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
@@ -109,6 +131,7 @@ class Site:
         found = {str(path.relative_to(docs)): path.read_text() for path in docs.rglob("*.md")}
         found |= reference.pages()
         found["examples.md"] = example_page()
+        found["command_line.md"] = command_page()
         found["benchmarks.md"] = (TOP / "benchmarks" / "README.md").read_text()
         return found
 
