@@ -98,7 +98,7 @@ def compare(op: Any, args: list, kwargs: dict, call: calls.Call, ours: list, the
         if not bool(bad.any()):
             continue
         if number == 1 and op.name in entries.UNORDERED:
-            if _same_choice(args, ours, theirs):
+            if _same_choice(args, ours):
                 continue
         elif mine.is_floating_point():
             if wide is None:
@@ -109,12 +109,15 @@ def compare(op: Any, args: list, kwargs: dict, call: calls.Call, ours: list, the
     return ""
 
 
-def _same_choice(args: list, ours: list, theirs: list) -> bool:
-    """Whether indices name elements that are equal to the values, each once."""
+def _same_choice(args: list, ours: list) -> bool:
+    """Whether the indices, along some dimension, name elements that are equal to the values."""
     source, values, indices = args[0].detach(), ours[0], ours[1]
-    dims = [d for d in range(source.dim())
-            if bool(torch.equal(source.gather(d, indices), values) if indices.dim() else True)]
-    return bool(dims) or not source.dim()
+    for dim, size in enumerate(source.shape):
+        others = [d for d in range(source.dim()) if d != dim]
+        fits = all(indices.shape[d] == source.shape[d] for d in others) and bool((indices < size).all())
+        if fits and torch.equal(source.gather(dim, indices), values):
+            return True
+    return not source.dim()
 
 
 def _check_random(op: Any, args: list, kwargs: dict, ours: torch.Tensor, theirs: torch.Tensor) -> str:
