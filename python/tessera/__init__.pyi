@@ -726,7 +726,7 @@ def elu(x: Operand, alpha: _float = ...) -> Tensor:
     """x where positive, else alpha * expm1(x)"""
 
 def embedding(x: Operand, weight: Operand, padding_idx: Any = ..., max_norm: Any = ..., norm_type: Any = ..., scale_grad_by_freq: Any = ..., sparse: Any = ...) -> Tensor:
-    """rows of weight at the indices x; an index outside takes the nearest row"""
+    """rows of weight at the indices x, which may also stand behind it; an index outside takes the nearest row"""
 
 def eq(x: Operand, y: Operand) -> Tensor:
     """x == y"""

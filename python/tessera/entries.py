@@ -45,7 +45,7 @@ ENTRIES = {
     "dot": ("x, y", "inner product of vectors"),
     "einsum": ("equation, *operands", "sums of products by the names of dimensions: 'bik,bkj->bij'"),
     "elu": ("x, alpha=1.0", "x where positive, else alpha * expm1(x)"),
-    "embedding": ("x, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", "rows of weight at the indices x; an index outside takes the nearest row"),
+    "embedding": ("x, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", "rows of weight at the indices x, which may also stand behind it; an index outside takes the nearest row"),
     "eq": ("x, y", "x == y"),
     "erf": ("x", "error function"),
     "erfc": ("x", "1 - erf(x), accurate for large x"),
