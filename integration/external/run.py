@@ -6,7 +6,8 @@
 Every entry of the database that is an operation of the language is called with the database's reference
 inputs (as a function) and sample inputs (as a method, an operator, under its other names), in every type that both
 have, and compared with PyTorch; error inputs must raise. Tasks that the report has for this build are not run
-again, so that an interrupted run goes on where it stopped. `--table` writes the committed results.
+again, so that an interrupted run goes on where it stopped. `--table` writes the committed results, unless only some
+entries or types were asked for.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def summary(results: dict[str, dict]) -> str:
             f"{counts['excluded']} excluded ({share:.2f} %)")
 
 
-def table(results: dict[str, dict], version: str) -> str:
+def table(results: dict[str, dict], version: str, limit: int) -> str:
     """The committed page: a row per entry, a column per type."""
     rows: dict[str, dict[str, dict]] = {}
     reasons: Counter = Counter()
@@ -180,7 +181,8 @@ def table(results: dict[str, dict], version: str) -> str:
     lines = ["# PyTorch's operator database", "",
              f"Written by `make test-external` with PyTorch {version}: {summary(results)}.", "",
              "A cell counts the samples that passed; **a/b** says that a of b did, −n that n were excluded. The last column",
-             "has the error inputs. An empty cell: PyTorch has no such samples.", "",
+             "has the error inputs. An empty cell: PyTorch has no such samples."
+             + (f" Of each form and type, at least {limit} samples ran, or all that there are." if limit else ""), "",
              "| entry | " + " | ".join(SHORT) + " |", "| --- |" + " ---: |" * len(SHORT)]
     for name in sorted(rows, key=str.lower):
         lines.append(f"| {name} | " + " | ".join(cell(rows[name].get(dtype)) for dtype in TYPES) + " |")
@@ -221,10 +223,10 @@ def main() -> int:
     unnamed = {name for line in results.values() for name in line.get("reasons", {})} - EXCLUSIONS.keys()
     if unnamed:
         print("exclusions without a reason:", ", ".join(sorted(unnamed)))
-    if arguments.table:
+    if arguments.table and not arguments.only and not arguments.types:
         import torch
 
-        arguments.table.write_text(table(results, torch.__version__))
+        arguments.table.write_text(table(results, torch.__version__, arguments.limit))
     counts = total(results.values())
     judged = counts["passed"] + counts["failed"] + counts["excluded"]
     return 1 if counts["failed"] or unnamed or (not arguments.only and counts["excluded"] > SHARE * judged) else 0
