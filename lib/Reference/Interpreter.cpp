@@ -313,6 +313,9 @@ LogicalResult Interpreter::checkIndices(gir::GraphOpInterface op) {
 FailureOr<TensorRef> Interpreter::evaluate(Operation *op) {
   if (auto concat = dyn_cast<gir::ConcatOp>(op))
     return evaluateConcat(concat);
+  if (auto sum = dyn_cast<gir::ScatterAddOp>(op))
+    return addAtPlaces(*values[sum.getInput()], *values[sum.getSources()],
+                       *values[sum.getIndices()], sum.getDim());
   if (auto graphOp = dyn_cast<gir::GraphOpInterface>(op))
     return evaluateGraphOp(graphOp);
   return op->emitError("expected a graph operation"), failure();
@@ -469,11 +472,15 @@ FailureOr<std::vector<Result>> reference::evaluate(func::FuncOp function,
   Interpreter interpreter(function, symbols);
   SmallVector<gir::CompositeOpInterface> composites;
   OwningOpRef<func::FuncOp> copy;
-  if (function.walk([](gir::CompositeOpInterface) { return WalkResult::interrupt(); })
-          .wasInterrupted()) {
+  auto isComposite = [](Operation *op) {
+    return isa<gir::CompositeOpInterface>(op) && !isa<gir::ScatterAddOp>(op);
+  };
+  if (llvm::any_of(function.getBody().getOps(), [&](Operation &op) { return isComposite(&op); })) {
     copy = function.clone();
     function = *copy;
-    function.walk([&](gir::CompositeOpInterface op) { composites.push_back(op); });
+    for (Operation &op : function.getBody().getOps())
+      if (isComposite(&op))
+        composites.push_back(cast<gir::CompositeOpInterface>(&op));
   }
   for (gir::CompositeOpInterface op : composites) {
     OpBuilder builder(op);

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 using namespace tessera;
 using namespace tessera::reference;
@@ -151,6 +153,52 @@ TensorRef reference::reduceRows(ReduceOp op, DType dtype, const Tensor &input,
     else
       result->set(i, extremeRow(op, input, begin, length));
   }
+  return result;
+}
+
+TensorRef reference::addAtPlaces(const Tensor &input, const Tensor &sources,
+                                 const Tensor &indices, int64_t dim) {
+  auto result = std::make_shared<Tensor>(input);
+  llvm::ArrayRef<int64_t> sizes = input.sizes;
+  int64_t stride = product(sizes.drop_front(dim + 1));
+  std::map<int64_t, std::vector<int64_t>> sentTo;
+  std::set<int64_t> unknown; // rows along `dim` for which something has an uncertain index
+  Sizes point(sizes.size(), 0);
+  for (int64_t i = 0, count = sources.size(); i < count; ++i) {
+    int64_t row = 0;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      row = row * sizes[d] + (int64_t(d) == dim ? 0 : point[d]);
+    if (indices.uncertain[i])
+      unknown.insert(row);
+    else if (indices.integers[i] >= 0 && indices.integers[i] < sizes[dim])
+      sentTo[row + indices.integers[i] * stride].push_back(i);
+    for (int64_t d = int64_t(sizes.size()) - 1; d >= 0 && ++point[d] == sources.sizes[d]; --d)
+      point[d] = 0;
+  }
+  for (auto &[to, from] : sentTo) {
+    Tensor terms(input.dtype, int64_t(from.size()) + 1);
+    for (size_t i = 0; i <= from.size(); ++i) {
+      const Tensor &source = i ? sources : input;
+      int64_t at = i ? from[i - 1] : to;
+      if (input.isFloat()) {
+        terms.set(i, source.get(at));
+      } else {
+        terms.integers[i] = source.integers[at];
+        terms.uncertain[i] = source.uncertain[at];
+      }
+    }
+    if (input.isFloat())
+      result->set(to, sumRow(terms, 0, terms.size(), roundingOf(input.dtype)));
+    else
+      reduceIntegerRow(ReduceOp::Sum, terms, 0, terms.size(), *result, to);
+  }
+  for (int64_t row : unknown)
+    for (int64_t i = 0; i < sizes[dim]; ++i) {
+      if (input.isFloat())
+        result->bounds[row + i * stride] = kInfinity;
+      else
+        result->uncertain[row + i * stride] = true;
+    }
   return result;
 }
 

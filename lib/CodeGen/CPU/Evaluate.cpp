@@ -352,8 +352,7 @@ Value KernelEmitter::evaluateAccess(const Access &access, const Position &at, Ty
   return e.fromStorage(vector, element);
 }
 
-/// Whether a tile is seen to be the same all along a dimension.
-static bool isUniform(Value tile, int dim) {
+bool KernelEmitter::isUniform(Value tile, int dim) {
   Operation *op = tile.getDefiningOp();
   if (!op)
     return false;

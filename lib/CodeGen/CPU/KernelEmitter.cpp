@@ -114,6 +114,9 @@ void KernelEmitter::emitBlock(Block *block) {
     case Item::Mma:
       emitMma(cast<tile::MmaOp>(item.op));
       break;
+    case Item::Scatter:
+      emitScatter(cast<tile::ScatterOp>(item.op));
+      break;
     case Item::For:
       emitFor(cast<scf::ForOp>(item.op));
       break;
@@ -271,7 +274,7 @@ void KernelEmitter::emitIf(scf::IfOp op) {
 }
 
 namespace {
-/// What loads, gathers and stores have in common.
+/// What loads, gathers, stores and scatters have in common.
 struct AccessOp {
   Value tile, view;
   OperandRange coords;
@@ -285,6 +288,9 @@ struct AccessOp {
     if (auto gather = dyn_cast<tile::GatherOp>(op))
       return {gather.getResult(), gather.getView(), gather.getCoords(), gather.getDims(),
               bool(gather.getPadAttr())};
+    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+      return {scatter.getValue(), scatter.getView(), scatter.getCoords(), scatter.getDims(),
+              scatter.getBounded()};
     auto store = cast<tile::StoreOp>(op);
     return {store.getValue(), store.getView(), store.getCoords(), store.getDims(),
             store.getBounded()};
@@ -323,8 +329,8 @@ void KernelEmitter::emitAccess(Operation *op) {
     Value isFull = e.cmp(ICmpPredicate::sge, valid, e.integer(shape[t]));
     access.full = access.full ? e.andI(access.full, isFull) : isFull;
   }
-  if (auto gather = dyn_cast<tile::GatherOp>(op))
-    for (unsigned d = gather.getCoords().size(); d < viewType.getRank(); ++d)
+  if (isa<tile::GatherOp, tile::ScatterOp>(op))
+    for (unsigned d = it.coords.size(); d < viewType.getRank(); ++d)
       access.places.push_back({strideOf(d), e.subI(view.sizes[d], e.integer(1))});
   accesses[op] = access;
 }

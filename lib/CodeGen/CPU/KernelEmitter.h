@@ -1,8 +1,8 @@
 //===- KernelEmitter.h - Emits the code of one kernel ----------*- C++ -*-===//
 //
 // Walks a plan and emits its items: loop nests for groups (Groups.cpp, Edges.cpp), which evaluate
-// tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), contractions
-// (Mma.cpp, TileUnit.cpp), and the control flow around them (KernelEmitter.cpp).
+// tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), sums at computed
+// places (Scatter.cpp), contractions (Mma.cpp, TileUnit.cpp), and the control flow around them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
@@ -40,7 +40,7 @@ struct Access {
     Ix stride;
     Value last;
   };
-  llvm::SmallVector<Place, 1> places; // of a gather: bytes per index, and the last index
+  llvm::SmallVector<Place, 1> places; // of a gather or scatter: bytes per index, and the last
 };
 
 class KernelEmitter {
@@ -73,6 +73,8 @@ private:
   Value evaluateAccess(const Access &access, const Position &at, Type element, mlir::TypedAttr pad,
                        Ix moved);
   Value evaluateGather(tile::GatherOp op, const Position &at);
+  /// Whether a tile is seen to be the same all along a dimension.
+  static bool isUniform(Value tile, int dim);
   Value evaluateReshape(tile::ReshapeOp op, const Position &at);
   Value loadBuffer(const Buffer &buffer, const Position &at);
   void storeBuffer(const Buffer &buffer, Value value, const Position &at);
@@ -82,6 +84,10 @@ private:
   Value accessAddress(const Access &access, const Position &at, Type element);
   Value validLanes(const Access &access, const Position &at);
   Value gather(int64_t lanes, Type type, llvm::function_ref<Value(int64_t)> element);
+
+  // Scatter.cpp
+  void emitScatter(tile::ScatterOp op);
+  void addAt(tile::ScatterOp op, const Position &at);
 
   // Groups.cpp
   void emitGroup(const Item &item);

@@ -138,11 +138,12 @@ static bool isEvaluated(Operation *op) {
              tile::ReshapeOp, GatherOp>(op);
 }
 
-static OperandRange tilesOf(Operation *op) {
-  auto gather = dyn_cast<GatherOp>(op);
-  return gather ? gather.getPlaces() : op->getOperands();
+/// The tiles that an operation evaluates.
+static SmallVector<Value> tilesOf(Operation *op) {
+  return llvm::filter_to_vector(op->getOperands(), [](Value operand) {
+    return isa<RankedTensorType>(operand.getType());
+  });
 }
-
 /// Vector operations to evaluate one vector of the tile.
 double Plan::cost(Value value) {
   if (buffers.contains(value))
@@ -286,6 +287,7 @@ static void separateCarried(tile::KernelOp kernel) {
 void Plan::chooseForced() {
   separateCarried(kernel);
   kernel.walk([&](tile::StoreOp store) { storedViews.insert(store.getView()); });
+  kernel.walk([&](tile::ScatterOp scatter) { storedViews.insert(scatter.getView()); });
   kernel.walk([&](Operation *op) {
     auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
     if (isa<LoadOp, GatherOp>(op)) {
@@ -415,6 +417,10 @@ void Plan::formBlock(Block *block) {
     } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
       simple(Item::Access, &op);
       addRoot({Root::Store, &op, store.getValue(), nullptr, false}, shapeOf(store.getValue()));
+    } else if (isa<tile::ScatterOp>(op)) {
+      flush();
+      simple(Item::Access, &op);
+      simple(Item::Scatter, &op);
     } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
       addRoot({Root::Reduce, &op, reduce.getInput(), bufferOf(reduce.getResult()), false},
               shapeOf(reduce.getInput()));
@@ -492,6 +498,9 @@ bool Plan::materializeShared() {
         visit(root.value, open);
       if (item.kind == Item::Mma)
         visit(cast<MmaOp>(item.op).getAcc(), open);
+      if (item.kind == Item::Scatter)
+        for (Value tile : tilesOf(item.op))
+          visit(tile, open);
     }
   Value chosen;
   for (auto &[value, items] : users) {
@@ -527,7 +536,7 @@ void Plan::noteUpcoming() {
   for (auto &[block, items] : blocks) {
     Item *before = nullptr;
     for (Item &item : items) {
-      if (item.kind == Item::For || item.kind == Item::If || item.kind == Item::Mma)
+      if (item.kind != Item::Group && item.kind != Item::Scalar && item.kind != Item::Access)
         before = nullptr;
       if (item.kind != Item::Group)
         continue;

@@ -27,6 +27,10 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
       read(op.getLhs(), false);
     if (!rhsOf(op))
       visitReads(op.getRhs(), false, {}, read);
+  } else if (item.kind == Item::Scatter) {
+    for (Value operand : item.op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        visitReads(operand, true, {}, read);
   } else if (auto extract = dyn_cast_or_null<tile::ExtractOp>(item.op)) {
     visitReads(extract.getTile(), false, {}, read);
   }

@@ -229,8 +229,11 @@ private:
   /// Tensors that the outputs' own expressions read, and with `states` also what the states read.
   std::vector<mlir::Value> tensorsRead(bool states) {
     std::vector<Expr> roots;
-    for (const KernelOutput &output : plan.outputs)
+    for (const KernelOutput &output : plan.outputs) {
       roots.push_back(output.resolved);
+      for (const ExprPool::Place &place : pool.placesIn(output.index))
+        roots.push_back(place.value);
+    }
     for (const StreamState &state : plan.states)
       if (state.used && states)
         roots.push_back(state.isGauge ? state.exponent : state.value);
@@ -304,24 +307,30 @@ private:
     return value;
   }
 
-  /// Values in the index are `#0`, `#1`, … in the text.
-  mlir::Value createLoad(Expr e) {
-    std::map<std::string, SymExpr> names;
+  /// An index in the text, in which values are `#0`, `#1`, …
+  struct PlacedIndex {
+    mlir::ArrayAttr index;
     llvm::SmallVector<mlir::Value> places;
-    llvm::SmallVector<SymExpr> below;
-    for (const ExprPool::Place &place : pool.placesIn(e->indices)) {
-      names.emplace(place.symbol, SymExpr::symbol("#" + std::to_string(places.size())));
-      places.push_back(emit(place.value));
+    mlir::ArrayAttr below;
+  };
+  PlacedIndex placedIndex(llvm::ArrayRef<SymExpr> indices) {
+    PlacedIndex result;
+    std::map<std::string, SymExpr> names;
+    llvm::SmallVector<SymExpr> below, index;
+    for (const ExprPool::Place &place : pool.placesIn(indices)) {
+      names.emplace(place.symbol, SymExpr::symbol("#" + std::to_string(below.size())));
+      result.places.push_back(emit(place.value));
       below.push_back(place.size);
     }
-    llvm::SmallVector<SymExpr> index;
-    for (SymExpr i : e->indices)
+    for (SymExpr i : indices)
       index.push_back(i.substitute([&](const std::string &name) -> std::optional<SymExpr> {
         auto it = names.find(name);
         return it == names.end() ? std::nullopt : std::optional<SymExpr>(it->second);
       }));
-    return sched::LoadOp::create(builder, e->loc, valType(e), arguments.at(e->tensor),
-                                 strings(index), places, places.empty() ? nullptr : strings(below));
+    result.index = strings(index);
+    if (!below.empty())
+      result.below = strings(below);
+    return result;
   }
 
   mlir::Value create(Expr e) {
@@ -332,7 +341,11 @@ private:
     case ExprNode::Index:
       return sched::IndexOp::create(builder, e->loc, type, builder.getStringAttr(e->index.str()));
     case ExprNode::Load:
-      return createLoad(e);
+    {
+      PlacedIndex at = placedIndex(e->indices);
+      return sched::LoadOp::create(builder, e->loc, type, arguments.at(e->tensor), at.index,
+                                   at.places, at.below);
+    }
     case ExprNode::Cast:
       return sched::CastOp::create(builder, e->loc, type, emit(e->args[0]));
     case ExprNode::Map: {
@@ -385,7 +398,9 @@ private:
                             false, output.expr->loc);
     mlir::Value value = emit(stored);
     mlir::Value tensor = kernel.getOutputArgument(resultOf.at(output.value.getAsOpaquePointer()));
-    sched::StoreOp::create(builder, output.expr->loc, value, tensor, strings(output.index));
+    PlacedIndex at = placedIndex(output.index);
+    sched::StoreOp::create(builder, output.expr->loc, value, tensor, at.index, at.places, at.below,
+                           output.isSum);
   }
 
   /// A part of the stream: whole blocks, as many for each part.

@@ -24,12 +24,14 @@ gir::TensorType tensorType(mlir::Value value) {
   return llvm::cast<gir::TensorType>(value.getType());
 }
 
-/// A part of a stored tensor that one kernel writes: all of it, or one input of a concatenation.
+/// A part of a stored tensor that one kernel writes: all of it, one input of a concatenation, or
+/// what is added at computed places.
 struct Root {
   mlir::Value stored;
   mlir::Value source;
   int64_t dim = -1; ///< concatenation: the dimension and where the part begins
   SymExpr offset = SymExpr(0);
+  mlir::Value indices = {}; ///< sources that are added at these indices along the dimension
 };
 
 struct Kernel {
@@ -45,6 +47,8 @@ public:
 
   mlir::LogicalResult run() {
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
+    if (machine.isGpu)
+      decomposeSums();
     separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
@@ -76,6 +80,17 @@ private:
     }
   }
 
+  /// Many programs at a time each collect what is sent to their elements.
+  void decomposeSums() {
+    llvm::SmallVector<gir::ScatterAddOp> sums;
+    function.walk([&](gir::ScatterAddOp op) { sums.push_back(op); });
+    for (gir::ScatterAddOp op : sums) {
+      mlir::OpBuilder builder(op);
+      op.getResult().replaceAllUsesWith(op.decompose(builder));
+      op.erase();
+    }
+  }
+
   /// Stores the value, or what elementwise work directly on it leaves.
   bool store(const Cut &cut) {
     mlir::Value value = cut.value;
@@ -93,6 +108,11 @@ private:
   }
 
   std::vector<Root> rootsOf(mlir::Value value) {
+    if (auto sum = value.getDefiningOp<gir::ScatterAddOp>()) {
+      Root sources{value, sum.getSources(), static_cast<int64_t>(sum.getDim())};
+      sources.indices = sum.getIndices();
+      return {{value, sum.getInput(), 0}, sources};
+    }
     auto concat = value.getDefiningOp<gir::ConcatOp>();
     if (!concat)
       return {{value, value}};
@@ -191,11 +211,36 @@ private:
         output.index = {linearIndex(tensorType(source).getShape(), index)};
       else
         output.index = index;
-      if (root.dim >= 0)
+      if (root.indices) {
+        if (auto cut = sendTo(kernel, puller, root, index, output))
+          return cut;
+      } else if (root.dim >= 0) {
         output.index[root.dim] = output.index[root.dim] + root.offset;
+      }
       kernel.plan.outputs.push_back(output);
     }
     return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
+  }
+
+  /// Sources are added one after the other along their dimension, which is walked in order;
+  /// programs share the others.
+  static std::optional<Cut> sendTo(Kernel &kernel, Puller &puller, const Root &root,
+                                   llvm::ArrayRef<SymExpr> index, KernelOutput &output) {
+    Expr place = puller.pull(root.indices, std::vector<SymExpr>(index.begin(), index.end()));
+    if (puller.cut)
+      return puller.cut;
+    for (auto [value, e] : {std::pair(root.source, output.expr), std::pair(root.indices, place)}) {
+      bool reduces = false;
+      visitExprs({e}, [&](Expr part) { reduces |= part->kind == ExprNode::Reduce; });
+      if (reduces)
+        return Cut{value, "it is sent to computed places", true};
+    }
+    SymExpr size = tensorType(root.stored).getDim(root.dim);
+    output.isSum = true;
+    output.index[root.dim] = kernel.pool->placeSymbol(place, size);
+    if (index[root.dim].isSymbol())
+      kernel.plan.stream = {index[root.dim].symbolName()};
+    return std::nullopt;
   }
 
   void reserveSizes(ExprPool &pool) {
@@ -288,7 +333,7 @@ private:
   std::unique_ptr<Kernel> join(const Kernel &a, const Kernel &b) {
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
-        if ((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored)
+        if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices)
           return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;

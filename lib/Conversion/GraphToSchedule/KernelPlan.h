@@ -36,6 +36,7 @@ struct KernelOutput {
   Expr expr = nullptr;        ///< the element
   int pass = -1;              ///< the pass that stores it, -1 behind the last
   Expr resolved = nullptr;    ///< the element in terms of states
+  bool isSum = false;         ///< it is added to what is there, in the order of the stream
 };
 
 struct KernelDim {

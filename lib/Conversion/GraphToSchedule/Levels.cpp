@@ -262,6 +262,8 @@ private:
     Separator sep = separator(0);
     // An element that does not depend on the stream is still stored along it if its place does.
     bool streamed = output.expr->dependsOn(plan.streamSet());
+    for (const ExprPool::Place &place : pool.placesIn(output.index))
+      streamed |= place.value->dependsOn(plan.streamSet());
     for (SymExpr e : output.index) {
       std::set<std::string> names;
       e.collectSymbols(names);

@@ -104,7 +104,12 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   unsigned bytes = 1, floatBytes = 0;
   bool hasFloat = false;
   std::set<std::string> beside; // short and reduced outside the stream
-  llvm::DenseSet<Expr> places; // what says where elements are read is no operand of the work
+  llvm::DenseSet<Expr> places; // what says where elements are is no operand of the work
+  for (const KernelOutput &output : plan.outputs)
+    for (const ExprPool::Place &place : pool.placesIn(output.index)) {
+      roots.push_back(place.value);
+      visitExprs({place.value}, [&](Expr part) { places.insert(part); });
+    }
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Load)
       visitExprs(e->args, [&](Expr part) { places.insert(part); });

@@ -171,12 +171,7 @@ Value Emitter::generateLoad(sched::LoadOp op, const Order &order) {
   }
   TypedAttr zero = pad ? builder.getZeroAttr(element) : TypedAttr();
   if (!op.getPlaces().empty()) {
-    Values places;
-    for (Value place : op.getPlaces()) {
-      Value tile = emitTile(place, order);
-      Type type = getElementTypeOrSelf(tile);
-      places.push_back(type.isInteger(64) ? tile : cast(tile, builder.getI32Type()));
-    }
+    Values places = emitPlaces(op.getPlaces(), order);
     return create<tile::GatherOp>(tileType(order, element), getView(access, tensor), coords, places,
                                   dims, zero);
   }
@@ -184,7 +179,51 @@ Value Emitter::generateLoad(sched::LoadOp op, const Order &order) {
                               zero);
 }
 
+/// Tiles of places in a type that machines index with.
+Values Emitter::emitPlaces(ValueRange places, const Order &order) {
+  Values tiles;
+  for (Value place : places) {
+    Value tile = emitTile(place, order);
+    Type type = getElementTypeOrSelf(tile);
+    tiles.push_back(type.isInteger(64) ? tile : cast(tile, builder.getI32Type()));
+  }
+  return tiles;
+}
+
+/// Elements beyond the end of what is sent go nowhere: their places are outside.
+void Emitter::emitScatter(sched::StoreOp op) {
+  const Access &access = accesses[op];
+  SmallVector<StringAttr> all(access.dims), beyond;
+  for (Value place : op.getPlaces())
+    llvm::append_range(all, llvm::cast<sched::ValType>(place.getType()).getDims());
+  llvm::append_range(all, llvm::cast<sched::ValType>(op.getValue().getType()).getDims());
+  Order order = getOrder(all);
+  Value tile = emitTile(op.getValue(), order);
+  Values coords, places = emitPlaces(op.getPlaces(), order);
+  SmallVector<int64_t> dims;
+  bool bounded = !access.limited.empty();
+  for (StringAttr dim : access.dims) {
+    coords.push_back(getCoord(dim));
+    bounded |= isRagged(dim);
+  }
+  for (StringAttr dim : order) {
+    const auto *found = llvm::find(access.dims, dim);
+    dims.push_back(found == access.dims.end() ? -1 : found - access.dims.begin());
+    if (found == access.dims.end() && isRagged(dim))
+      beyond.push_back(dim);
+  }
+  loc = op.getLoc();
+  if (!beyond.empty()) {
+    Value outside = constant(order, getElementTypeOrSelf(places.front()), -1);
+    places.front() = map(ScalarOp::Where, {emitEdge(beyond, order), places.front(), outside});
+  }
+  create<tile::ScatterOp>(tile, getView(access, hostTensor(op.getTensor())), coords, places, dims,
+                          bounded);
+}
+
 void Emitter::emitStore(sched::StoreOp op) {
+  if (op.getSum())
+    return emitScatter(op);
   const Access &access = accesses[op];
   SmallVector<StringAttr> looped;
   for (StringAttr dim : access.dims)

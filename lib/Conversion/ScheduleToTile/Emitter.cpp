@@ -32,8 +32,8 @@ LogicalResult Emitter::check() {
       ArrayAttr index =
           isLoad ? cast<sched::LoadOp>(op).getIndex() : cast<sched::StoreOp>(op).getIndex();
       SmallVector<SymExpr> below;
-      if (auto load = dyn_cast<sched::LoadOp>(op); load && load.getBelow())
-        for (StringAttr text : load.getBelow()->getAsRange<StringAttr>())
+      if (auto limits = op->getAttrOfType<ArrayAttr>("below"))
+        for (StringAttr text : limits.getAsRange<StringAttr>())
           below.push_back(*SymExpr::parse(text.getValue().str()));
       FailureOr<Access> access = analyseAccess(op, kernel, hostTensor(tensor), index, below);
       if (failed(access))

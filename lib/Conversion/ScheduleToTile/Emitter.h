@@ -145,7 +145,9 @@ private:
   mlir::Value constant(const Order &order, mlir::Type element, double value);
   mlir::Value cast(mlir::Value tile, mlir::Type element);
   bool isCheap(mlir::Value value, unsigned depth = 0);
+  Values emitPlaces(mlir::ValueRange places, const Order &order);
   void emitStore(sched::StoreOp op);
+  void emitScatter(sched::StoreOp op);
 
   // Reductions (EmitJoin.cpp).
   mlir::Type accumulatorType(ReduceOp kind, mlir::ValueRange values, mlir::Type result);

@@ -3,11 +3,6 @@
 // All reads become `gir.gather`, with indices broadcast to the result's shape. Indices outside are
 // the operation's matter: it takes the nearest element, so that no memory elsewhere is read.
 //
-// scatter_add is the sum over all sources of those whose index is the element's own: every element
-// collects what it is sent, in the order of the sources, whatever the number of threads. It costs
-// as many comparisons as there are pairs of an element and a source along `dim`; blocks of sources
-// whose indices all lie elsewhere are left out.
-//
 //===------------------------------------------------------------------------------------------===//
 #include "Gathers.h"
 #include "Builtins.h"
@@ -265,7 +260,6 @@ static Value embedding(Args &args) {
   return gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[which]);
 }
 
-/// Sums of src over the sources whose index is the element's own, added to x.
 static Value scatterAdd(Args &args) {
   Emitter &emit = args.emit();
   std::optional<Value> x = args.tensor(0), index = x ? indexArgument(args, 2) : std::nullopt;
@@ -287,42 +281,17 @@ static Value scatterAdd(Args &args) {
       !fitsInto(args, 2, *index, *x, *dim) || !fitsInto(args, 2, *index, *src, -1))
     return Value::error();
   *src = leadingPart(args, *src, index->shape(), -1);
-  *index = widened(emit, *index);
 
-  // With the sources' dimension behind the others: [.., element, .., source].
-  int64_t rank = x->rank();
-  Shape pairs(index->shape());
-  SymExpr sources = pairs[*dim];
-  pairs[*dim] = x->shape()[*dim];
-  pairs.push_back(sources);
-  auto alongSources = [&](const Value &value) {
-    llvm::SmallVector<int64_t> order = allDims(rank);
-    order.erase(order.begin() + *dim);
-    order.push_back(*dim);
-    mlir::Value last = emit.transpose(value.tensor, order);
-    return Value::ofTensor(emit.broadcastTo(emit.unsqueeze(last, {*dim}), pairs));
-  };
-  Value own = emit.iota(pairs, *dim, Emitter::dtype(*index));
-  Value isSent = emit.map(ScalarOp::Eq, {alongSources(*index), own});
-  bool isBool = dtype == DType::Bool;
-  Value sent = emit.map(ScalarOp::Where,
-                        {isSent, alongSources(*src), zeros(emit, dtype, {})});
-  Value sum = Value::ofTensor(gir::ReduceOp::create(emit.builder, emit.loc(),
-                                                    isBool ? ReduceOp::Any : ReduceOp::Sum,
-                                                    sent.tensor, rank)
+  // Sums of narrow floats are carried in fp32; bools are counted.
+  bool isBool = dtype == DType::Bool, isFloat = Emitter::isFloat(dtype);
+  DType wide = isBool ? DType::Int32 : isFloat && dtype != DType::FP64 ? DType::FP32 : dtype;
+  mlir::Value into = emit.cast(*x, wide, false).tensor;
+  mlir::Value sources = emit.cast(*src, wide, false).tensor;
+  Value sum = Value::ofTensor(gir::ScatterAddOp::create(emit.builder, emit.loc(), into.getType(),
+                                                        into, sources, index->tensor, *dim)
                                   .getResult());
-  // Beyond the index nothing is added.
-  for (int64_t d : allDims(rank)) {
-    SymExpr missing = x->shape()[d] - sum.shape()[d];
-    if (missing.isConstant(0))
-      continue;
-    Shape border(sum.shape());
-    border[d] = missing;
-    mlir::Value parts[] = {sum.tensor, zeros(emit, dtype, border).tensor};
-    sum = Value::ofTensor(
-        gir::ConcatOp::create(emit.builder, emit.loc(), d, mlir::ValueRange(parts)).getResult());
-  }
-  Value result = emit.map(isBool ? ScalarOp::Or : ScalarOp::Add, {*x, sum});
+  Value result = isBool ? emit.map(ScalarOp::Ne, {sum, Value::ofInt(SymExpr(0))})
+                        : emit.cast(sum, dtype, false);
   return withDims(args, result, shape);
 }
 
@@ -345,6 +314,6 @@ std::vector<Builtin> sema::gatherBuiltins() {
        "nearest row"},
       {"scatter_add", "x, dim, index, src", both, scatterAdd,
        "x with elements of src added at indices along a dimension, in their order; one whose index "
-       "is outside is left out. Its cost is the product of x's and the index's sizes along dim"},
+       "is outside is left out"},
   };
 }

@@ -36,3 +36,20 @@ tile.kernel @lanes(%i: !tile.view<?xi64, strides = [1]>, %x: !v, %o: !v) grid 1 
   tile.store %t, %o[%pid] dims [0] bounded : tensor<64xf32>, !v
   tile.return
 }
+
+// Rows are added as rows where they are sent, if that is inside.
+// CHECK-LABEL: tessera_target.kernel @sums
+// CHECK: %[[IN:.*]] = llvm.icmp "ule"
+// CHECK: scf.if %[[IN]]
+// CHECK: %[[OLD:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: %[[NEW:.*]] = llvm.fadd %[[OLD]],
+// CHECK: llvm.store %[[NEW]],
+tile.kernel @sums(%i: !tile.view<?xi64, strides = [1]>, %s: !tile.view<?x1024xf32, strides = [1024, 1]>, %o: !table) grid 1 {
+  %c0 = arith.constant 0 : index
+  %pid = tile.program_id 0
+  %n = tile.load %i[%pid] dims [] : !tile.view<?xi64, strides = [1]> -> tensor<i64>
+  %at = tile.broadcast %n dims [] : tensor<i64> -> tensor<1024xi64>
+  %row = tile.load %s[%pid, %c0] dims [1] : !tile.view<?x1024xf32, strides = [1024, 1]> -> tensor<1024xf32>
+  tile.scatter %row, %o[%c0] at (%at) dims [0] : tensor<1024xf32>, !table, tensor<1024xi64>
+  tile.return
+}

@@ -412,3 +412,51 @@ func.func @f(%x: !gir.tensor<V, D, f64>, %i: !gir.tensor<S, D, i64>) -> !gir.ten
   %0 = gir.gather %x(%i) dims [0] rest [1] : (!gir.tensor<V, D, f64>, !gir.tensor<S, D, i64>) -> !gir.tensor<S, D, f32>
   return %0 : !gir.tensor<S, D, f32>
 }
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32> {
+  // expected-error @below {{expected a dimension below 2, got 2}}
+  %0 = gir.scatter_add %x, %s(%i) dim 2 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f64>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32> {
+  // expected-error @below {{expected sources of element type 'f32', got 'f64'}}
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f64>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, f32>, %i: !gir.tensor<S, i64>) -> !gir.tensor<V, D, f32> {
+  // expected-error @below {{expected 2 dimensions of the sources, got 1}}
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, f32>, !gir.tensor<S, i64>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir.tensor<S, D, f32>) -> !gir.tensor<V, D, f32> {
+  // expected-error @below {{expected indices of integers, got 'f32'}}
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, f32>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir.tensor<S, 1, i64>) -> !gir.tensor<V, D, f32> {
+  // expected-error @below {{expected indices of shape [S, D], got [S, 1]}}
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, 1, i64>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<V, D, i1>, %s: !gir.tensor<S, D, i1>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, i1> {
+  // expected-error @below {{expected numbers to add, got i1}}
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, i1>, !gir.tensor<S, D, i1>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, i1>
+  return %0 : !gir.tensor<V, D, i1>
+}

@@ -118,3 +118,10 @@ func.func @places(%x: !gir.tensor<V, D, f32>, %i: !gir.tensor<S, D, i64>, %j: !g
      : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, i64>, !gir.tensor<S, D, ui8>) -> !gir.tensor<S, D, f32>
   return %0, %1 : !gir.tensor<S, D, f32>, !gir.tensor<S, D, f32>
 }
+
+// CHECK-LABEL: func @sums
+func.func @sums(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32> {
+  // CHECK: gir.scatter_add %arg0, %arg1(%arg2) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}

@@ -315,3 +315,14 @@ func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
   }
   return
 }
+
+// -----
+
+func.func @sum(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
+  %r = sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> (%o : !gir.tensor<S, f32>) dims [parallel i = S tile 1] order [i] {
+    %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected 'sum' with places, and only with them}}
+    sched.store %0, %o["i"] sum : !sched.val<[i], f32>, !gir.tensor<S, f32>
+  }
+  return %r : !gir.tensor<S, f32>
+}

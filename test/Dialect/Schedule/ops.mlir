@@ -125,3 +125,17 @@ func.func @places(%t: !gir.tensor<V, D, f32>, %x: !gir.tensor<S, i32>) -> !gir.t
   }
   return %r : !gir.tensor<S, D, f32>
 }
+
+// CHECK-LABEL: func.func @sums
+func.func @sums(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, D, f32>) -> !gir.tensor<V, D, f32> {
+  %r = sched.kernel @sums(%a = %x : !gir.tensor<S, i64>, %b = %t : !gir.tensor<V, D, f32>) -> (%o : !gir.tensor<V, D, f32>)
+      dims [stream s = S tile 4, parallel d = D tile 256] order [d] attributes {into = array<i64: 1>} {
+    sched.stream over [s] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %0 = sched.load %a["s"] : !gir.tensor<S, i64> -> !sched.val<[s], i64>
+      %1 = sched.constant 1.0 : f32 : !sched.val<[], f32>
+      // CHECK: sched.store %{{.*}}, %out["#0", "d"] at(%{{.*}} : !sched.val<[s], i64>) below ["V"] sum : <[], f32>, <V, D, f32>
+      sched.store %1, %o["#0", "d"] at (%0 : !sched.val<[s], i64>) below ["V"] sum : !sched.val<[], f32>, !gir.tensor<V, D, f32>
+    }
+  }
+  return %r : !gir.tensor<V, D, f32>
+}

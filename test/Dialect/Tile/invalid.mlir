@@ -398,7 +398,7 @@ tile.kernel @same_hint() grid 1 hints {warps = 4, warps = 8} {
 
 tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4xi64>
-  // expected-error @+1 {{expected places of the result's shape, got 'tensor<4xi64>'}}
+  // expected-error @+1 {{expected places of shape 'tensor<4x8xf32>', got 'tensor<4xi64>'}}
   %1 = tile.gather %x[%c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4xi64> -> tensor<4x8xf32>
   tile.return
 }
@@ -436,5 +436,15 @@ tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1
   %0 = tile.splat %c : index -> tensor<4x8xi64>
   // expected-error @+1 {{expected 2 dims, one for each dimension of the tile, got 1}}
   %1 = tile.gather %x[%c] at (%0) dims [0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @flags(%x: !tile.view<?xi1, strides = [1]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4xi64>
+  %1 = tile.constant true : tensor<4xi1>
+  // expected-error @+1 {{expected numbers to add, got i1}}
+  tile.scatter %1, %x[] at (%0) dims [-1] : tensor<4xi1>, !tile.view<?xi1, strides = [1]>, tensor<4xi64>
   tile.return
 }

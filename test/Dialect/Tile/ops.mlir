@@ -110,3 +110,13 @@ tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: in
      : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
   tile.return
 }
+
+// CHECK-LABEL: tile.kernel @sums(
+tile.kernel @sums(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: index) grid 1 {
+  %0 = tile.splat %i : index -> tensor<4x8xi64>
+  %1 = tile.constant 1.0 : f32 : tensor<4x8xf32>
+  // CHECK: tile.scatter %{{.*}}, %x[%c] at(%{{.*}}) dims [-1, 0] bounded : tensor<4x8xf32>, <?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  tile.scatter %1, %x[%c] at (%0) dims [-1, 0] bounded
+    : tensor<4x8xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  tile.return
+}

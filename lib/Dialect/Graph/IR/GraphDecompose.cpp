@@ -167,3 +167,48 @@ Value RmsNormOp::decompose(OpBuilder &builder) {
   Value y = normalise(w, w.widen(getInput()), dims, getEps());
   return w.finish(apply(w, ScalarOp::Mul, y, getScale(), dims));
 }
+
+/// Sums, for each element, of the sources whose index is its own.
+Value ScatterAddOp::decompose(OpBuilder &builder) {
+  Writer w(builder, *this);
+  Location loc = getLoc();
+  Value sources = w.widen(getSources());
+  gir::TensorType from = cast<gir::TensorType>(sources.getType()),
+                  to = cast<gir::TensorType>(getResult().getType());
+  int64_t rank = to.getRank(), dim = getDim();
+  // The sources' dimension stands behind the others: [.., element, .., source].
+  SmallVector<SymExpr> pairs(from.getShape());
+  pairs[dim] = to.getDim(dim);
+  pairs.push_back(from.getDim(dim));
+  SmallVector<int64_t> order, kept;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != dim) {
+      order.push_back(d);
+      kept.push_back(d);
+    }
+  order.push_back(dim);
+  kept.push_back(rank);
+  auto spread = [&](Value x) {
+    Value last = TransposeOp::create(builder, loc, x, order);
+    return Value(BroadcastOp::create(builder, loc, last, pairs, kept));
+  };
+  Type indexType = cast<gir::TensorType>(getIndices().getType()).getElementType();
+  bool isNarrow = indexType.getIntOrFloatBitWidth() < 32;
+  Value index = isNarrow ? w.cast(getIndices(), builder.getI32Type()) : getIndices();
+  Value at = spread(index);
+  Value own = IotaOp::create(builder, loc, at.getType(), dim);
+  Value isSent = w.map(ScalarOp::Eq, {at, own}), sent = spread(sources);
+  Value chosen = w.map(ScalarOp::Where, {isSent, sent, w.constant(0, sent)});
+  Value sum = w.reduce(tessera::ReduceOp::Sum, chosen, {rank});
+  // Beyond the sources nothing is added.
+  for (int64_t d = 0; d < rank; ++d) {
+    auto type = cast<gir::TensorType>(sum.getType());
+    SmallVector<SymExpr> border(type.getShape());
+    border[d] = to.getDim(d) - type.getDim(d);
+    if (border[d].isConstant(0))
+      continue;
+    Value zeros = ConstantOp::create(builder, loc, type.withShape(border), 0.0);
+    sum = ConcatOp::create(builder, loc, d, ValueRange{sum, zeros});
+  }
+  return w.finish(w.map(ScalarOp::Add, {w.widen(getInput()), sum}));
+}

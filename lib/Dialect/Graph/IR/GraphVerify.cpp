@@ -295,6 +295,20 @@ LogicalResult GatherOp::verify() {
   return expectElement(*this, "a result", to.getElementType(), from.getElementType());
 }
 
+LogicalResult ScatterAddOp::verify() {
+  gir::TensorType to = tensorType(getResult()), from = tensorType(getSources()),
+                  index = tensorType(getIndices());
+  if (failed(expectDim(*this, getDim(), to.getRank())) ||
+      failed(expectElement(*this, "sources", from.getElementType(), to.getElementType())) ||
+      failed(expectCount(*this, "dimensions of the sources", from.getRank(), to.getRank())))
+    return failure();
+  if (to.isBool())
+    return emitOpError("expected numbers to add, got i1");
+  if (index.isFloat() || index.isBool())
+    return emitOpError() << "expected indices of integers, got " << index.getElementType();
+  return expectShape(*this, "indices", index.getShape(), from.getShape());
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,11 @@ namespace {
 struct Decompose : gir::impl::GraphDecomposeBase<Decompose> {
   void runOnOperation() override {
     SmallVector<gir::CompositeOpInterface> composites;
-    getOperation()->walk([&](gir::CompositeOpInterface op) { composites.push_back(op); });
+    // Sums at computed places are left to the scheduler, which knows how the machine adds them.
+    getOperation()->walk([&](gir::CompositeOpInterface op) {
+      if (!isa<gir::ScatterAddOp>(op))
+        composites.push_back(op);
+    });
     for (gir::CompositeOpInterface op : composites) {
       OpBuilder builder(op);
       op->getResult(0).replaceAllUsesWith(op.decompose(builder));

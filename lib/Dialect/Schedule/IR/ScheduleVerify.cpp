@@ -367,8 +367,8 @@ static LogicalResult expectStreamed(Operation *op, KernelOp kernel, ArrayRef<Str
   return success();
 }
 
-/// Checks the values that say where to read, and that the index uses no others.
-static LogicalResult verifyPlaces(LoadOp op) {
+/// Checks the values that say where elements are, and that the index uses no others.
+template <typename OpTy> static LogicalResult verifyPlaces(OpTy op) {
   size_t count = op.getPlaces().size(), limits = op.getBelow() ? op.getBelow()->size() : 0;
   if (limits != count)
     return op.emitOpError() << "expected " << count << " limits, one for each place, got " << limits;
@@ -394,6 +394,17 @@ static LogicalResult verifyPlaces(LoadOp op) {
   return success();
 }
 
+/// Dimensions and those of values, in the kernel's order.
+static SmallVector<StringAttr> withDimsOf(KernelOp kernel, ArrayRef<StringAttr> dims,
+                                          ValueRange values) {
+  SmallVector<StringAttr> result;
+  for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
+    if (llvm::is_contained(dims, dim.getName()) ||
+        llvm::any_of(values, [&](Value value) { return valType(value).hasDim(dim.getName()); }))
+      result.push_back(dim.getName());
+  return result;
+}
+
 LogicalResult LoadOp::verify() {
   FailureOr<KernelOp> kernel = expectKernel(*this);
   if (failed(kernel) || failed(verifyPlaces(*this)))
@@ -405,12 +416,7 @@ LogicalResult LoadOp::verify() {
   FailureOr<SmallVector<StringAttr>> dims = verifyIndex(*this, *kernel, tensor, getIndex());
   if (failed(dims))
     return failure();
-  SmallVector<StringAttr> indexed = std::move(*dims);
-  dims->clear();
-  for (DimAttr dim : kernel->getDims().getAsRange<DimAttr>())
-    if (llvm::is_contained(indexed, dim.getName()) ||
-        llvm::any_of(getPlaces(), [&](Value place) { return valType(place).hasDim(dim.getName()); }))
-      dims->push_back(dim.getName());
+  dims = withDimsOf(*kernel, *dims, getPlaces());
   if (failed(expectStreamed(*this, *kernel, *dims)))
     return failure();
   if (valType(getResult()).getDims() != ArrayRef(*dims))
@@ -422,14 +428,19 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult StoreOp::verify() {
   FailureOr<KernelOp> kernel = expectKernel(*this);
-  if (failed(kernel))
+  if (failed(kernel) || failed(verifyPlaces(*this)))
     return failure();
+  if (getSum() == getPlaces().empty())
+    return emitOpError("expected 'sum' with places, and only with them");
   auto tensor = cast<gir::TensorType>(getTensor().getType());
   auto argument = dyn_cast<BlockArgument>(getTensor());
   if (!argument || argument.getArgNumber() < kernel->getInputs().size())
     return emitOpError("expected to write a result of the kernel");
   FailureOr<SmallVector<StringAttr>> dims = verifyIndex(*this, *kernel, tensor, getIndex());
-  if (failed(dims) || failed(expectStreamed(*this, *kernel, *dims)))
+  if (failed(dims))
+    return failure();
+  dims = withDimsOf(*kernel, *dims, getPlaces());
+  if (failed(expectStreamed(*this, *kernel, *dims)))
     return failure();
   for (StringAttr dim : valType(getValue()).getDims())
     if (!llvm::is_contained(*dims, dim))

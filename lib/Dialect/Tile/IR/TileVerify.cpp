@@ -207,33 +207,49 @@ LogicalResult tile::LoadOp::verify() {
   return success();
 }
 
-LogicalResult tile::GatherOp::verify() {
-  ViewType view = getView().getType();
-  RankedTensorType type = tileType(getResult());
-  if (getPlaces().empty())
-    return emitOpError("expected at least one tile of places, got none");
-  if (getCoords().size() + getPlaces().size() != view.getRank())
-    return emitOpError() << "expected " << view.getRank()
-                         << " coordinates and tiles of places, one for each dimension of the view, "
-                         << "got " << getCoords().size() + getPlaces().size();
-  for (Value place : getPlaces()) {
+/// What gathers and scatters have in common.
+template <typename OpTy> static LogicalResult verifyPlaces(OpTy op, RankedTensorType type) {
+  ViewType view = op.getView().getType();
+  size_t coords = op.getCoords().size(), places = op.getPlaces().size();
+  if (!places)
+    return op.emitOpError("expected at least one tile of places, got none");
+  if (coords + places != view.getRank())
+    return op.emitOpError() << "expected " << view.getRank() << " coordinates and tiles of places, "
+                            << "one for each dimension of the view, got " << coords + places;
+  for (Value place : op.getPlaces()) {
     RankedTensorType tile = tileType(place);
     if (tile.getShape() != type.getShape())
-      return emitOpError() << "expected places of the result's shape, got " << tile;
+      return op.emitOpError() << "expected places of shape " << type << ", got " << tile;
     if (!tile.getElementType().isSignlessInteger(32) && !tile.getElementType().isSignlessInteger(64))
-      return emitOpError() << "expected places of type i32 or i64, got " << tile.getElementType();
+      return op.emitOpError() << "expected places of type i32 or i64, got "
+                              << tile.getElementType();
   }
-  if (int64_t(getDims().size()) != type.getRank())
-    return emitOpError() << "expected " << type.getRank()
-                         << " dims, one for each dimension of the tile, got " << getDims().size();
-  SmallVector<int64_t> along(getDims());
+  if (int64_t(op.getDims().size()) != type.getRank())
+    return op.emitOpError() << "expected " << type.getRank()
+                            << " dims, one for each dimension of the tile, got "
+                            << op.getDims().size();
+  SmallVector<int64_t> along(op.getDims());
   llvm::erase(along, -1);
-  if (failed(expectDistinctDims(*this, along, getCoords().size())))
+  if (failed(expectDistinctDims(op, along, coords)))
+    return failure();
+  return expectElement(op, "a tile", view.getElementType(), type.getElementType());
+}
+
+LogicalResult tile::ScatterOp::verify() {
+  RankedTensorType type = tileType(getValue());
+  if (type.getElementType().isInteger(1))
+    return emitOpError("expected numbers to add, got i1");
+  return verifyPlaces(*this, type);
+}
+
+LogicalResult tile::GatherOp::verify() {
+  RankedTensorType type = tileType(getResult());
+  if (failed(verifyPlaces(*this, type)))
     return failure();
   if (getPad() && cast<TypedAttr>(*getPad()).getType() != type.getElementType())
     return emitOpError() << "expected a pad of type " << type.getElementType() << ", got "
                          << cast<TypedAttr>(*getPad()).getType();
-  return expectElement(*this, "a tile", view.getElementType(), type.getElementType());
+  return success();
 }
 
 LogicalResult tile::StoreOp::verify() {

@@ -28,6 +28,7 @@ static bool runsAtLeastOnce(scf::ForOp loop) {
 static llvm::SmallDenseSet<Value> storedViews(scf::ForOp loop) {
   llvm::SmallDenseSet<Value> views;
   loop.walk([&](tile::StoreOp store) { views.insert(store.getView()); });
+  loop.walk([&](tile::ScatterOp scatter) { views.insert(scatter.getView()); });
   return views;
 }
 

@@ -283,6 +283,31 @@ def Graph_GatherOp : Graph_BasicOp<"gather"> {
   ];
 }
 
+def Graph_ScatterAddOp : Graph_CompositeOp<"scatter_add", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "sources added at computed places";
+  let description = [{
+    The result is `input`, and every element of `sources` is added to the element whose index along
+    `dim` is the element of `indices` at the same place, and whose other indices are the source's
+    own; in the order of the sources along `dim`. A source whose index is outside is left out.
+    `sources` and `indices` have one shape, along the other dimensions no larger than the result.
+
+    Its meaning in basic operations compares every element with every source. Where one program can
+    add source after source in memory, the scheduler keeps it: see `convert-graph-to-sched`.
+
+    ```mlir
+    %1 = gir.scatter_add %x, %s(%i) dim 0
+       : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, Graph_TensorType:$sources,
+                       Graph_TensorType:$indices, I64Attr:$dim);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input `,` $sources `(` $indices `)` `dim` custom<PlainInt>($dim) attr-dict
+    `:` functional-type(operands, $result)
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//

@@ -226,15 +226,30 @@ def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
 def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a value into a result at an index";
   let description = [{
-    The index is as in `sched.load` and has every dimension of the value; along further dimensions
-    the value is repeated.
+    The index is as in `sched.load` and has every dimension of the value, or the places in it have;
+    along further dimensions the value is repeated. With places it is a `sum`: the value is added to
+    what is there, in the order of the stream around it, and left out where a place is outside. No
+    two programs add to one element.
 
     ```mlir
     sched.store %0, %out["i", "n"] : !sched.val<[i], f32>, !gir.tensor<S, T, f32>
+    sched.store %1, %out["#0", "d"] at (%i : !sched.val<[n], i64>) below ["S"] sum
+      : !sched.val<[n, d], f32>, !gir.tensor<S, T, f32>
     ```
   }];
-  let arguments = (ins Schedule_ValType:$value, Graph_TensorType:$tensor, StrArrayAttr:$index);
-  let assemblyFormat = "$value `,` $tensor `` $index attr-dict `:` type($value) `,` type($tensor)";
+  let arguments = (ins Schedule_ValType:$value, Graph_TensorType:$tensor, StrArrayAttr:$index,
+                       Variadic<Schedule_ValType>:$places, OptionalAttr<StrArrayAttr>:$below,
+                       UnitAttr:$sum);
+  let assemblyFormat = [{
+    $value `,` $tensor `` $index (`at` `(` $places^ `:` type($places) `)` `below` $below)?
+    (`sum` $sum^)? attr-dict `:` type($value) `,` type($tensor)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$tensor, "::mlir::ArrayAttr":$index), [{
+      build($_builder, $_state, value, tensor, index, /*places=*/{}, /*below=*/nullptr,
+            /*sum=*/false);
+    }]>
+  ];
 }
 
 def Schedule_ConstantOp : Schedule_PureOp<"constant", [ConstantLike]> {

@@ -182,6 +182,26 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   }];
 }
 
+def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds a tile's elements to a view at computed places";
+  let description = [{
+    Coordinates, places and `dims` as in `tile.gather`. Elements are added one after the other in row-major order; one
+    whose place is outside the view is left out. With `bounded`, so are those whose coordinates are outside; without it
+    these must lie inside.
+
+    ```mlir
+    tile.scatter %v, %sums[%c0] at (%i) dims [-1, 0] bounded
+      : tensor<16x256xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<16x256xi64>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords,
+                       Variadic<Tile_TileType>:$places, DenseI64ArrayAttr:$dims, UnitAttr:$bounded);
+  let assemblyFormat = [{
+    $value `,` $view `[` $coords `]` `at` `(` $places `)` `dims` $dims (`bounded` $bounded^)? attr-dict
+    `:` type($value) `,` type($view) `,` type($places)
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles from scalars
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,33 @@
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
+
+// What is added at computed places: the sources are walked in order along the dimension, programs share the others. The
+// first kernel copies what is added to.
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[X:.*]] = sched.kernel @rows_0
+// CHECK: sched.store {{.*}}, %out["v", "d"]
+// CHECK: sched.kernel @rows_1({{.*}} = %[[X]] : !gir.tensor<V, D, f32>)
+// CHECK-NEXT: dims [stream s = S tile {{[0-9]+}}, parallel d = D tile {{[0-9]+}}] order [d] attributes {into = array<i64: 2>}
+// CHECK: sched.stream over [s]
+// CHECK: %[[I:.*]] = sched.load %in_0["s", "d"]
+// CHECK: sched.store {{.*}}, %out["#0", "d"] at(%[[I]] : !sched.val<[s, d], i64>) below ["V"] sum
+func.func @rows(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32> {
+  %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+  return %0 : !gir.tensor<V, D, f32>
+}
+
+// Sources are computed where they are added, unless they are reduced.
+// CHECK-LABEL: func.func @sources
+// CHECK: sched.kernel @sources_0
+// CHECK-NEXT: {{.*}}it is sent to computed places
+// CHECK: sched.accumulate sum
+// CHECK: sched.stream over [s]
+// CHECK: sched.map exp
+// CHECK-NEXT: sched.store {{.*}} sum
+func.func @sources(%x: !gir.tensor<V, f32>, %s: !gir.tensor<S, T, f32>, %i: !gir.tensor<S, i64>) -> (!gir.tensor<V, f32>, !gir.tensor<V, f32>) {
+  %0 = gir.reduce sum %s dims [1] : !gir.tensor<S, T, f32> -> !gir.tensor<S, f32>
+  %1 = gir.scatter_add %x, %0(%i) dim 0 : (!gir.tensor<V, f32>, !gir.tensor<S, f32>, !gir.tensor<S, i64>) -> !gir.tensor<V, f32>
+  %2 = gir.cast %i : !gir.tensor<S, i64> -> !gir.tensor<S, f32>
+  %3 = gir.map exp(%2) : (!gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  %4 = gir.scatter_add %x, %3(%i) dim 0 : (!gir.tensor<V, f32>, !gir.tensor<S, f32>, !gir.tensor<S, i64>) -> !gir.tensor<V, f32>
+  return %1, %4 : !gir.tensor<V, f32>, !gir.tensor<V, f32>
+}

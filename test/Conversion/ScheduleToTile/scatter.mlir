@@ -1,0 +1,21 @@
+// RUN: %tessera_opt %s -convert-sched-to-tile | FileCheck %s
+
+// Sources beyond the last are sent outside.
+// CHECK-LABEL: tile.kernel @sums
+// CHECK: scf.for
+// CHECK: tile.scatter %{{.*}}, %out[%pid0] at(%{{.*}}) dims [-1, 0] bounded :
+// CHECK: scf.for
+// CHECK: %[[IN:.*]] = tile.map lt
+// CHECK: %[[AT:.*]] = tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<4x256xi1>, tensor<4x256xi64>, tensor<4x256xi64>)
+// CHECK: tile.scatter %{{.*}}, %out[%pid0] at(%[[AT]]) dims [-1, 0] bounded :
+func.func @sums(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, D, f32>) -> !gir.tensor<V, D, f32> {
+  %r = sched.kernel @sums(%a = %x : !gir.tensor<S, i64>, %b = %t : !gir.tensor<V, D, f32>) -> (%o : !gir.tensor<V, D, f32>)
+      dims [stream s = S tile 4, parallel d = D tile 256] order [d] attributes {into = array<i64: 1>} {
+    sched.stream over [s] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %0 = sched.load %a["s"] : !gir.tensor<S, i64> -> !sched.val<[s], i64>
+      %1 = sched.constant 1.0 : f32 : !sched.val<[], f32>
+      sched.store %1, %o["#0", "d"] at (%0 : !sched.val<[s], i64>) below ["V"] sum : !sched.val<[], f32>, !gir.tensor<V, D, f32>
+    }
+  }
+  return %r : !gir.tensor<V, D, f32>
+}
