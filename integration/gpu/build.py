@@ -196,7 +196,12 @@ def copy_scripts(out: Path) -> None:
         shutil.copy2(file, package / file.name)
     scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "replay", "ranges")]
     scripts += [BENCH / f"{name}.py" for name in ("rows", "peers", "timing", "exact", "bench")]
-    scripts += [TOP / f"integration/random/{n}.py" for n in ("generate", "operations", "values")]
+    programs = ("run", "worker")  # all but what runs and tests them
+    scripts += [
+        file
+        for file in (TOP / "integration/random").glob("*.py")
+        if file.stem not in programs and not file.stem.startswith("test_")
+    ]
     scripts += [TOP / "integration/cpu/harness.py"]  # it draws the suite's arrays again
     for file in scripts:
         shutil.copy2(file, out / file.name)

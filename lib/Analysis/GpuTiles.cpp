@@ -63,7 +63,7 @@ private:
       return hint("warps", rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
     // Few rows are bound by memory: longer steps have more of it under way.
     if (rows->tile <= 32)
-      over->tile = bounded(*over, 128);
+      over->tile = std::max<int64_t>(16, bounded(*over, 128));
     bool large = rows->tile * columns->tile * products >= 128 * 256;
     hint("warps", large ? 8 : 4);
     if (!large)
@@ -77,30 +77,32 @@ private:
 
   void chain() override {
     int64_t depth = 1;
+    auto whole = [&](Dim &dim) { depth = std::max(depth, dim.tile = std::max<int64_t>(16, bounded(dim, 256))); };
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name); dim && dim->role != Dim::Stream)
-          depth = std::max(depth, dim->tile = bounded(*dim, 256));
+          whole(*dim);
       if (!c.inner && !c.columns.empty())
         if (Dim *dim = find(c.columns.back()); dim && dim->role == Dim::Parallel)
-          depth = std::max(depth, dim->tile = bounded(*dim, 256));
+          whole(*dim);
     }
     // Two blocks on a multiprocessor compute while the other one waits; accumulators of more than 128 columns leave room
     // for one only. Products of f32 are made of three and take as much more room; others are made in registers.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;
     int64_t room = narrow ? 128 : shape.onTensorCores && !machine.operandsInRegisters ? 64 : 32;
+    // Where data decides, smaller blocks lie inside or outside as a whole.
+    int64_t along = shape.dataMasked ? std::min<int64_t>(room, 64) : room;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
         Dim *dim = side->empty() ? nullptr : find(side->back());
         if (dim && dim->role == Dim::Stream)
-          dim->tile = bounded(*dim, room);
+          dim->tile = bounded(*dim, along);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1)
           (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, pairs ? 64 : room));
       }
     spread(row, 64);
-    // Branches on what is in memory keep states of both sides alive.
-    bool large = (row && row->tile >= 128) || shape.dataMasked;
+    bool large = row && row->tile >= 128;
     hint("warps", large ? 8 : 4);
     if (pairs && !large)
       hint("residents", 2);
@@ -153,6 +155,9 @@ private:
       hint("residents", std::max<int64_t>(1, 8 * elements / last.tile));
     else
       hint("residents", isRow && !isAligned ? 12 : isDouble && filled > elements ? 4 : 8);
+    // Operands of all rows stay with programs that walk the grid, and the next rows come while these are worked on.
+    if (isRow && isAligned && !isLong && shape.rowOperands && programs() > 16 * machine.cores)
+      hint("persistent", machine.cores * (isDouble && filled > elements ? 4 : 8));
     if (last.tile >= 1024 && !isLong && isAligned && !isDouble && (isRow || !streams))
       hint("bulk", 0);
   }

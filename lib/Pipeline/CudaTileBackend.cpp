@@ -70,6 +70,7 @@ public:
     machine.cores = gpu.multiprocessors;
     machine.l2Bytes = gpu.l2Bytes;
     machine.wholeRow = 16384;
+    machine.rowAlignment = 16;
     machine.operandsInRegisters = gpu.operandsInRegisters;
     return machine;
   }
@@ -100,6 +101,9 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
     manager.addPass(tile::createTileWidenProducts());
   }
   manager.addPass(tile::createTileSplitIntegerProducts());
+  bool wideIndices = hasLargeTensors(module) || optionOf(module, "indices") == "64";
+  if (!wideIndices)
+    manager.addPass(tile::createTileNarrowIndices());
   tile::TileExpandMathOptions expand;
   for (StringRef native : cudatile::nativeOperations())
     expand.native.push_back(native.str());
@@ -114,7 +118,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   options.hasFloat8 = gpu.hasFloat8;
   options.sumsFloat8 = gpu.sumsFloat8;
   options.tensorCores = codeOptions.tensorCores;
-  options.wideIndices = hasLargeTensors(module) || optionOf(module, "indices") == "64";
+  options.wideIndices = wideIndices;
   if (optionOf(module, "alignment") == "element")
     options.addressAlignment = 1;
   options.anyStrides = optionOf(module, "strides") == "any";

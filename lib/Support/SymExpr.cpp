@@ -267,7 +267,33 @@ SymExpr SymExpr::mod(SymExpr other) const {
   return divide(Kind::Mod, *this, other);
 }
 
-/// Flattens nested minima (or maxima), drops what another operand bounds by a constant, and chains the rest in order.
+/// A number on the side of zero where the expression always is, if that is known: constants, and what is left when a
+/// size is rounded up to a multiple.
+static std::optional<int64_t> sideOfZero(SymExpr e) {
+  if (e.isConstant())
+    return e.constantValue();
+  if (e.kind() != SymExpr::Kind::Add)
+    return std::nullopt;
+  for (SymExpr term : e.operands()) {
+    std::vector<SymExpr> factors{term};
+    if (term.kind() == SymExpr::Kind::Mul)
+      factors = {term.operands().begin(), term.operands().end()};
+    for (SymExpr factor : factors) {
+      if (factor.kind() != SymExpr::Kind::CeilDiv)
+        continue;
+      SymExpr size = factor.operands()[0], unit = factor.operands()[1], rounded = factor * unit;
+      if (!unit.isConstant() || unit.constantValue() <= 0)
+        continue;
+      if (e == rounded - size)
+        return 1;
+      if (e == size - rounded)
+        return -1;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Flattens nested minima (or maxima), drops what another operand bounds, and chains the rest in order.
 static SymExpr extremum(SymExpr::Kind kind, SymExpr a, SymExpr b) {
   std::set<SymExpr> kept;
   std::function<void(SymExpr)> put = [&](SymExpr e) {
@@ -278,11 +304,12 @@ static SymExpr extremum(SymExpr::Kind kind, SymExpr a, SymExpr b) {
     }
     for (auto it = kept.begin(); it != kept.end();) {
       SymExpr difference = e - *it;
-      if (!difference.isConstant()) {
+      std::optional<int64_t> side = sideOfZero(difference);
+      if (!side) {
         ++it;
         continue;
       }
-      if ((difference.constantValue() < 0) != (kind == SymExpr::Kind::Min) || difference.isConstant(0))
+      if ((*side < 0) != (kind == SymExpr::Kind::Min) || *side == 0)
         return;
       it = kept.erase(it);
     }
@@ -294,6 +321,21 @@ static SymExpr extremum(SymExpr::Kind kind, SymExpr a, SymExpr b) {
   for (auto it = std::next(kept.begin()); it != kept.end(); ++it)
     result = make(kind, 0, {result, *it});
   return result;
+}
+
+bool SymExpr::isNonNegative() const {
+  auto isPart = [](SymExpr e) { return e.isNonNegative(); };
+  switch (kind()) {
+  case Kind::Constant:
+    return constantValue() >= 0;
+  case Kind::Symbol:
+  case Kind::Mod:
+    return true;
+  case Kind::Max:
+    return std::any_of(operands().begin(), operands().end(), isPart);
+  default:
+    return std::all_of(operands().begin(), operands().end(), isPart);
+  }
 }
 
 SymExpr SymExpr::min(SymExpr a, SymExpr b) { return extremum(Kind::Min, a, b); }

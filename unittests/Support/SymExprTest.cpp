@@ -19,6 +19,8 @@ TEST(SymExpr, EqualityIsStructural) {
   EXPECT_NE(a * b, a + b);
   EXPECT_EQ(SymExpr::min(a, b), SymExpr::min(b, a));
   EXPECT_EQ(SymExpr::max(a + 1, a), a + 1);
+  EXPECT_EQ(SymExpr::min(a.ceilDiv(8) * 8, a), a);
+  EXPECT_EQ(SymExpr::max(a, a.ceilDiv(8) * 8), a.ceilDiv(8) * 8);
   EXPECT_EQ(SymExpr::symbol("A").opaque(), a.opaque());
 }
 

@@ -23,6 +23,8 @@ struct MachineModel {
   int64_t l2Bytes = 2 << 20;
   /// The longest row that a program keeps while it passes over it again and again; 0: none.
   int64_t wholeRow = 0;
+  /// Rows at multiples of so many bytes are copied in bulk; 0: any are.
+  int64_t rowAlignment = 0;
   /// Of a GPU: tensor cores take their operands from registers, where those of split products need twice the room.
   bool operandsInRegisters = false;
 };
@@ -46,12 +48,12 @@ struct KernelShape {
   std::vector<std::string> otherContiguous;
   /// Whether a condition drops elements of the stream: small blocks then lie inside or outside of it as a whole.
   bool masked = false;
-  bool dataMasked = false; ///< the condition looks at elements in memory: blocks of it are told apart when it runs
+  bool dataMasked = false; ///< the condition looks at elements in memory
   bool rowOperands = false; ///< something that is read goes along the stream and is the same for all rows
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;
   unsigned elementBytes = 4;
-  unsigned storageBytes = 4; ///< of the widest element in memory, of floating point if there are such
+  unsigned storageBytes = 4; ///< of an element in memory: of the largest tensors of floating point, or the widest one
   /// Whether tensor cores multiply what is in memory: not f64, nor integers wider than a byte.
   bool onTensorCores = true;
   /// Chosen with the tiles: how programs run, by the names of LaunchHints.h.

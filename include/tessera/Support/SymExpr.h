@@ -63,6 +63,8 @@ public:
   /// Operands of an Add, Mul or binary node, in canonical order.
   const std::vector<SymExpr> &operands() const;
 
+  /// Whether it cannot be negative when symbols are sizes: a sum and product of parts that are not.
+  bool isNonNegative() const;
   /// The largest known integer that divides every value, given what divides the symbols (1 where
   /// nothing is known).
   int64_t divisor(const std::function<int64_t(const std::string &)> &symbolDivisor = nullptr) const;

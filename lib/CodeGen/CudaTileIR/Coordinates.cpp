@@ -166,6 +166,14 @@ bool Coordinates::isAtMost(Value value, SymExpr bound, unsigned depth) const {
   if (isa_and_nonnull<arith::MaxSIOp>(op))
     return isAtMost(op->getOperand(0), bound, depth + 1) &&
            isAtMost(op->getOperand(1), bound, depth + 1);
+  // Larger units of what is at most so many small ones.
+  if (auto quotient = dyn_cast_or_null<arith::CeilDivSIOp>(op); quotient && bound.kind() == SymExpr::Kind::CeilDiv) {
+    auto unit = expression(quotient.getRhs());
+    SymExpr size = bound.operands()[0], whole = bound.operands()[1];
+    if (unit && unit->isConstant() && whole.isConstant() && unit->constantValue() > 0 &&
+        whole.constantValue() % unit->constantValue() == 0)
+      return isAtMost(quotient.getLhs(), size.ceilDiv(whole.constantValue() / unit->constantValue()), depth + 1);
+  }
   return false;
 }
 

@@ -60,9 +60,6 @@ Type KernelLowering::typeOf(mlir::Type type) {
   return b.tile(kindOf(type), {});
 }
 
-/// Bools are bytes in memory.
-static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind::I8 : kind; }
-
 void KernelLowering::declare() {
   std::vector<Type> parameters;
   Type size = b.tile(indexKind(), {});

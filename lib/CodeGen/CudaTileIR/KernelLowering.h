@@ -55,6 +55,7 @@ private:
   // LowerTiles.cpp
   mlir::LogicalResult lowerShape(mlir::Operation &op);
   mlir::LogicalResult lowerReduce(tile::ReduceOp reduce);
+  Value sumOfProducts(Value lhs, Value rhs);
   mlir::LogicalResult lowerMma(tile::MmaOp mma);
 
   // LowerMemory.cpp
@@ -68,10 +69,13 @@ private:
   struct Access;
   Value partitionFor(const Access &access);
   Values indicesFor(const Access &access);
-  /// Addresses of a tile's elements, and which of them lie in the tensor.
-  std::pair<Value, Value> pointersFor(const Access &access);
-  /// What is read where the mask of pointers does not hold.
-  Value paddingFor(const Access &access, mlir::Attribute pad, TypeKind kind);
+  Values positionsFor(const Access &access);
+  /// Which of a tile's elements lie in the tensor, and their addresses.
+  Value maskFor(const Access &access, const Values &positions);
+  Value pointersFor(const Access &access, const Values &positions);
+  std::optional<Padding> viewPadding(const Access &access);
+  /// What is read beyond the tensor.
+  Value paddingFor(const Access &access, mlir::Attribute pad);
 
   // LowerScalar.cpp
   Value scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element);
@@ -95,6 +99,8 @@ private:
   Value get(mlir::Value value) const { return values.lookup(value); }
   void set(mlir::Value value, Value result) { values[value] = result; }
   Type typeOf(mlir::Type type);
+  /// Bools are bytes in memory.
+  static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind::I8 : kind; }
   TypeKind kindOf(mlir::Type type) const;
   std::optional<int64_t> hint(llvm::StringRef name) {
     return getHint(kernel.getHintsAttr(), name);
@@ -118,6 +124,8 @@ private:
   llvm::MapVector<mlir::Value, Tensor> tensors;
   /// Partition views by tensor and type.
   std::map<std::pair<uint32_t, uint32_t>, Value> partitions;
+  /// What these have beyond the tensor.
+  llvm::DenseMap<mlir::Value, Padding> paddings;
   /// For each ordered tensor the token of its last access; carried by loops and branches.
   llvm::MapVector<mlir::Value, Value> tokens;
   std::array<Value, 3> blockId;

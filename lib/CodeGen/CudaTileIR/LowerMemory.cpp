@@ -68,7 +68,7 @@ struct KernelLowering::Access {
 };
 
 /// The padding of views that gives this number.
-static std::optional<Padding> paddingOf(mlir::Attribute pad) {
+static std::optional<Padding> namedPadding(mlir::Attribute pad) {
   if (auto number = dyn_cast<mlir::IntegerAttr>(pad))
     return number.getValue().isZero() ? std::optional(Padding::Zero) : std::nullopt;
   llvm::APFloat value = cast<mlir::FloatAttr>(pad).getValue();
@@ -83,7 +83,7 @@ KernelLowering::Access::Access(tile::LoadOp load)
     : view(load.getView()), coords(load.getCoords()), dims(load.getDims()),
       shape(shapeOf(load.getType())), isChecked(load.getPad().has_value()) {
   if (isChecked) {
-    padding = paddingOf(*load.getPad());
+    padding = namedPadding(*load.getPad());
     hasOtherPadding = !padding;
   }
 }
@@ -146,8 +146,11 @@ void KernelLowering::declareAccesses() {
       return;
     Access access = load ? Access(load) : Access(store);
     ++(load ? reads : writes)[access.view];
-    if (access.throughView(coordinates, options.anyStrides))
-      partitionFor(access);
+    if (!access.throughView(coordinates, options.anyStrides))
+      return;
+    if (access.padding)
+      paddings.try_emplace(access.view, access.type().getElementType().isF64() ? Padding::Zero : *access.padding);
+    partitionFor(access);
   });
   for (auto &[argument, tensor] : tensors) {
     tensor.isOrdered = writes[argument] > 1 || (writes[argument] && reads[argument]);
@@ -156,11 +159,18 @@ void KernelLowering::declareAccesses() {
   }
 }
 
+/// The padding that a load has from its view. Views of a tensor that differ in it are not used: tileiras takes them for
+/// one where they cut the tensor into the same tiles, transposed or not. The first padding is that of all views, and
+/// loads that want another one put it in. Of f64 it knows zeros only.
+std::optional<Padding> KernelLowering::viewPadding(const Access &access) {
+  return access.padding ? std::optional(paddings.at(access.view)) : std::nullopt;
+}
+
 /// The partition view of an access; made at the first call.
 Value KernelLowering::partitionFor(const Access &access) {
   Value tensor = tensorViewFor(access.view);
   Type type = b.partitionViewType(b.typeOf(tensor), access.partitionShape(), access.order(),
-                                  access.padding);
+                                  viewPadding(access));
   Value &view = partitions[{tensor.index, type.index}];
   if (!view)
     view = b.append(Opcode::MakePartitionView, {type}, {{tensor}}).front();
@@ -178,45 +188,57 @@ Builder::Values KernelLowering::indicesFor(const Access &access) {
 // Through pointers
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> KernelLowering::pointersFor(const Access &access) {
-  const Tensor &tensor = tensors[access.view];
-  Value offsets, mask;
+/// Positions of the tile's elements along each dimension of the tensor, in 64 bits: a coordinate far
+/// outside must stay outside.
+Builder::Values KernelLowering::positionsFor(const Access &access) {
+  Values positions;
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
-    // Positions along this dimension, in 64 bits: a coordinate far outside must stay outside.
     Value position = b.convert(get(access.coords[dim]), TypeKind::I64);
     const auto *found = llvm::find(access.dims, dim);
     if (found == access.dims.end()) {
-      position = splat(position, access.shape);
-    } else {
-      int64_t place = found - access.dims.begin(), size = access.shape[place];
-      Value first = b.mul(position, b.i64(size));
-      Value along = b.add(b.iota(TypeKind::I64, size), splat(first, {size}));
-      position = b.broadcastInDims(along, access.shape, {place});
-    }
-    Value step = position;
-    if (access.type().getStrides()[dim] != 1) {
-      Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
-      step = b.mul(position, splat(stride, access.shape));
-    }
-    offsets = offsets ? b.add(offsets, step) : step;
-    if (!access.isChecked)
+      positions.push_back(splat(position, access.shape));
       continue;
+    }
+    int64_t place = found - access.dims.begin(), size = access.shape[place];
+    Value first = b.mul(position, b.i64(size));
+    Value along = b.add(b.iota(TypeKind::I64, size), splat(first, {size}));
+    positions.push_back(b.broadcastInDims(along, access.shape, {place}));
+  }
+  return positions;
+}
+
+Value KernelLowering::maskFor(const Access &access, const Values &positions) {
+  Value mask;
+  for (auto [position, size] : llvm::zip(positions, tensors[access.view].sizes)) {
+    Value end = splat(b.convert(size, TypeKind::I64), access.shape);
     // As an unsigned number a negative position is beyond every size.
-    Value end = splat(b.convert(tensor.sizes[dim], TypeKind::I64), access.shape);
     Value inside =
         b.compare(Predicate::Less, position, end, Ordering::Ordered, Signedness::Unsigned);
     mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
   }
-  Value pointers = splat(tensor.pointer, access.shape);
-  return {offsets ? b.offset(pointers, offsets) : pointers, mask};
+  return mask;
 }
 
-Value KernelLowering::paddingFor(const Access &access, mlir::Attribute pad, TypeKind kind) {
-  uint64_t bits = isa<mlir::FloatAttr>(pad)
-                      ? cast<mlir::FloatAttr>(pad).getValue().bitcastToAPInt().getZExtValue()
-                      : cast<mlir::IntegerAttr>(pad).getValue().getZExtValue();
-  TypeKind stored = kind == TypeKind::I1 ? TypeKind::I8 : kind;
-  return b.constantBits(b.tile(stored, access.shape), bits);
+Value KernelLowering::pointersFor(const Access &access, const Values &positions) {
+  const Tensor &tensor = tensors[access.view];
+  Value offsets;
+  for (auto [dim, position] : llvm::enumerate(positions)) {
+    Value step = position;
+    if (access.type().getStrides()[dim] != 1) {
+      Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
+      step = b.mul(step, splat(stride, access.shape));
+    }
+    offsets = offsets ? b.add(offsets, step) : step;
+  }
+  Value pointers = splat(tensor.pointer, access.shape);
+  return offsets ? b.offset(pointers, offsets) : pointers;
+}
+
+Value KernelLowering::paddingFor(const Access &access, mlir::Attribute pad) {
+  auto number = dyn_cast<mlir::FloatAttr>(pad);
+  llvm::APInt bits = number ? number.getValue().bitcastToAPInt() : cast<mlir::IntegerAttr>(pad).getValue();
+  TypeKind kind = inMemory(kindOf(access.type().getElementType()));
+  return b.constantBits(b.tile(kind, access.shape), bits.getZExtValue());
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,21 +249,28 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
   Access access(load);
   auto ordered = tokens.find(access.view);
   Value after = ordered == tokens.end() ? Value() : ordered->second;
-  TypeKind kind = kindOf(load.getType().getElementType());
-  Builder::Loaded loaded;
+  Value tile, done;
   if (access.throughView(coordinates, options.anyStrides)) {
     AccessHints hints = accessHints();
     if (std::optional<int64_t> ahead = hint("ahead"); ahead && isa<mlir::scf::ForOp>(load->getParentOp()))
       hints.latency = *ahead;
-    loaded = b.load(partitionFor(access), indicesFor(access), after, hints);
+    auto loaded = b.load(partitionFor(access), indicesFor(access), after, hints);
+    tile = b.reshape(loaded.tile, access.shape);
+    done = loaded.token;
+    if (viewPadding(access) != access.padding)
+      tile = b.select(maskFor(access, positionsFor(access)), tile,
+                      paddingFor(access, *load.getPad()));
   } else {
-    auto [pointers, mask] = pointersFor(access);
-    Value padding = mask ? paddingFor(access, *load.getPad(), kind) : Value();
-    loaded = b.loadPointers(pointers, mask, padding, after);
+    Values positions = positionsFor(access);
+    Value mask = access.isChecked ? maskFor(access, positions) : Value();
+    Value pointers = pointersFor(access, positions), padding = mask ? paddingFor(access, *load.getPad()) : Value();
+    auto loaded = b.loadPointers(pointers, mask, padding, after);
+    tile = loaded.tile;
+    done = loaded.token;
   }
   if (ordered != tokens.end())
-    ordered->second = b.joinTokens({after, loaded.token});
-  set(load, b.convert(b.reshape(loaded.tile, access.shape), kind));
+    ordered->second = b.joinTokens({after, done});
+  set(load, b.convert(tile, kindOf(load.getType().getElementType())));
   return success();
 }
 
@@ -251,7 +280,8 @@ LogicalResult KernelLowering::lowerGather(tile::GatherOp gather) {
   auto ordered = tokens.find(access.view);
   Value after = ordered == tokens.end() ? Value() : ordered->second;
   TypeKind kind = kindOf(gather.getType().getElementType());
-  auto [pointers, mask] = pointersFor(access);
+  Values positions = positionsFor(access);
+  Value pointers = pointersFor(access, positions), mask = access.isChecked ? maskFor(access, positions) : Value();
   for (auto [i, tile] : llvm::enumerate(gather.getPlaces())) {
     unsigned dim = access.coords.size() + i;
     Value place = b.convert(get(tile), TypeKind::I64);
@@ -264,7 +294,7 @@ LogicalResult KernelLowering::lowerGather(tile::GatherOp gather) {
     }
     pointers = b.offset(pointers, place);
   }
-  Value padding = mask ? paddingFor(access, *gather.getPad(), kind) : Value();
+  Value padding = mask ? paddingFor(access, *gather.getPad()) : Value();
   Builder::Loaded loaded = b.loadPointers(pointers, mask, padding, after);
   if (ordered != tokens.end())
     ordered->second = b.joinTokens({after, loaded.token});
@@ -284,8 +314,9 @@ LogicalResult KernelLowering::lowerStore(tile::StoreOp store) {
     Value whole = b.reshape(tile, access.partitionShape());
     done = b.store(whole, partitionFor(access), indicesFor(access), after, accessHints());
   } else {
-    auto [pointers, mask] = pointersFor(access);
-    done = b.storePointers(pointers, tile, mask, after);
+    Values positions = positionsFor(access);
+    Value mask = access.isChecked ? maskFor(access, positions) : Value();
+    done = b.storePointers(pointersFor(access, positions), tile, mask, after);
   }
   if (ordered != tokens.end())
     ordered->second = done;

@@ -120,6 +120,16 @@ static mlir::Value peel(mlir::Value operand) {
   return operand;
 }
 
+/// The matrix product in f32, from all products of two elements.
+Value KernelLowering::sumOfProducts(Value lhs, Value rhs) {
+  int64_t rows = b.shapeOf(lhs)[0], depth = b.shapeOf(lhs)[1], columns = b.shapeOf(rhs)[1];
+  Builder::Shape all{rows, depth, columns};
+  Value x = b.broadcast(b.reshape(b.convert(lhs, TypeKind::F32), {rows, depth, 1}), all);
+  Value y = b.broadcast(b.reshape(b.convert(rhs, TypeKind::F32), {1, depth, columns}), all);
+  auto sum = [&](const Values &pair) { return Values{b.add(pair[0], pair[1])}; };
+  return b.reduce({b.mul(x, y)}, 1, {0.0}, sum).front();
+}
+
 LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
   mlir::Value lhs = peel(mma.getLhs()), rhs = peel(mma.getRhs());
   auto elementOf = [](mlir::Value value) {
@@ -142,8 +152,13 @@ LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
       return get(value);
     return b.convert(options.hasFloat8 ? get(value) : fromFloat8(get(value), element), TypeKind::F16);
   };
-  set(mma, b.mma(factor(lhs), factor(rhs), get(mma.getAcc()), signednessOf(elementOf(lhs)),
-                 signednessOf(elementOf(rhs))));
+  Value x = factor(lhs), y = factor(rhs), acc = get(mma.getAcc());
+  // What tileiras makes of matrix products over fewer elements is wrong.
+  constexpr int64_t shortest = 8;
+  if (b.shapeOf(x).back() < shortest && b.elementKindOf(acc) == TypeKind::F32)
+    set(mma, b.add(acc, sumOfProducts(x, y)));
+  else
+    set(mma, b.mma(x, y, acc, signednessOf(elementOf(lhs)), signednessOf(elementOf(rhs))));
   return success();
 }
 

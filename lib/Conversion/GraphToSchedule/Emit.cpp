@@ -46,7 +46,7 @@ private:
       // Parts of one tensor are stored into one result.
       if (!resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
         continue;
-      types.push_back(output.value.getType());
+      types.push_back(output.type);
       mlir::Value existing = written.lookup(output.value);
       into.push_back(existing ? static_cast<int64_t>(operands.size()) : -1);
       if (existing)
@@ -498,7 +498,7 @@ private:
       }
       live = live ? emitMap(ScalarOp::Or, {live, mine}, loc) : mine;
     }
-    sched::VisitOp::create(builder, loc, live, full);
+    sched::VisitOp::create(builder, loc, live, full, /*as_range=*/plan.visitsRanges);
   }
 
   void emitPass(unsigned pass, mlir::Location loc) {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
+#include "AlignRows.h"
 #include "Emit.h"
 #include "Pull.h"
 
@@ -49,6 +50,11 @@ public:
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
     if (machine.isGpu)
       decomposeSums();
+    copies = copyOddRows(function, facts, machine);
+    for (mlir::Value copy : copies) {
+      stored.insert(copy);
+      reasons.push_back("its rows begin at odd addresses, and a product reads them many times");
+    }
     separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
@@ -164,6 +170,8 @@ private:
     for (Root &root : kernel.roots) {
       KernelOutput output;
       output.value = root.stored;
+      output.type = copies.contains(root.stored) ? withAlignedRows(tensorType(root.stored), machine)
+                                                 : tensorType(root.stored);
       // A reshape is written by walking its input: the element number is the same.
       mlir::Value source = root.source;
       bool asRoot = source == root.stored;
@@ -333,7 +341,8 @@ private:
   std::unique_ptr<Kernel> join(const Kernel &a, const Kernel &b) {
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
-        if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices)
+        if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
+            copies.contains(x.stored) || copies.contains(y.stored))
           return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
@@ -408,6 +417,7 @@ private:
   const MachineModel &machine;
   SizeFacts facts;
   llvm::SetVector<mlir::Value> stored;
+  llvm::SetVector<mlir::Value> copies; ///< of arguments, with aligned rows
   std::vector<std::string> reasons;
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
@@ -463,7 +473,7 @@ struct ConvertGraphToSchedule
     for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
       if (machine.isGpu)
         noteProductType(function);
-        noteValueType(function);
+      noteValueType(function);
       if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
         return signalPassFailure();
     }

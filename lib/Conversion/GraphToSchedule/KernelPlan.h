@@ -32,6 +32,7 @@ struct StreamState {
 
 struct KernelOutput {
   mlir::Value value;          ///< the graph value that is stored
+  mlir::Type type;            ///< of the memory that it is stored in
   std::vector<SymExpr> index; ///< where, over the dimensions
   Expr expr = nullptr;        ///< the element
   int pass = -1;              ///< the pass that stores it, -1 behind the last
@@ -55,6 +56,7 @@ struct KernelPlan {
   std::vector<std::pair<std::string, int64_t>> hints; ///< how programs run
   int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
   int64_t mergeElements = 0; ///< the largest tile of all parts in that kernel; 0: any
+  bool visitsRanges = false; ///< blocks that depend on data are found before the loop, not tested in it
   std::vector<std::string> notes;
 
   /// The gauge of the exponential that weighs what the state joins, if there is one.

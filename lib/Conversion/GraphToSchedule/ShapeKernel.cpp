@@ -55,13 +55,15 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
                            const KernelShape &shape, const KernelPlan &plan) {
   if (!shape.canSplit)
     return 1;
-  int64_t programs = 1, blocks = 1, elements = 1;
+  int64_t programs = 1, blocks = 1, elements = 1, tile = 1;
   for (const KernelShape::Dim &dim : shape.dims) {
     int64_t count = std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
     if (dim.role == KernelShape::Dim::Parallel)
       programs *= count;
-    if (dim.role != KernelShape::Dim::Inner)
+    if (dim.role != KernelShape::Dim::Inner) {
       elements *= std::max<int64_t>(1, facts.hint(dim.size));
+      tile *= dim.tile;
+    }
     if (dim.name == plan.stream.back())
       blocks = count;
   }
@@ -71,9 +73,10 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     return 1;
   if (!machine.isGpu)
     return std::min(blocks / 4, 4 * machine.cores);
-  // Some programs for each multiprocessor. All parts are one tile of the kernel that merges them, and tiles of GPUs are
-  // powers of two.
-  return std::bit_floor(uint64_t(std::min(blocks / 4, 8 * machine.cores / programs)));
+  // A program with a large tile has enough under way for its multiprocessor, small ones need company. All parts are one
+  // tile of the kernel that merges them, and tiles of GPUs are powers of two.
+  int64_t programsEach = tile > 4096 ? 1 : 8;
+  return std::bit_floor(uint64_t(std::min(blocks / 4, programsEach * machine.cores / programs)));
 }
 
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
@@ -102,6 +105,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   for (const std::string &name : plan.stream)
     addDim(name, KernelShape::Dim::Stream);
   unsigned bytes = 1, floatBytes = 0;
+  size_t mostDims = 0; // of a tensor of floating point; vectors beside it do not count
   bool hasFloat = false;
   std::set<std::string> beside; // short and reduced outside the stream
   llvm::DenseSet<Expr> places; // what says where elements are is no operand of the work
@@ -120,8 +124,11 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     if (e->kind == ExprNode::Load && !places.contains(e)) {
       bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
       hasFloat |= llvm::isa<mlir::FloatType>(e->type);
-      if (llvm::isa<mlir::FloatType>(e->type))
-        floatBytes = std::max(floatBytes, e->type.getIntOrFloatBitWidth() / 8);
+      if (llvm::isa<mlir::FloatType>(e->type) && e->dims.size() >= mostDims) {
+        unsigned mine = e->type.getIntOrFloatBitWidth() / 8;
+        floatBytes = e->dims.size() > mostDims ? mine : std::max(floatBytes, mine);
+        mostDims = e->dims.size();
+      }
     }
     if (e->kind == ExprNode::Reduce)
       for (const std::string &name : e->over) {
@@ -213,6 +220,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     plan.dims.push_back({dim.name, dim.size, role, dim.tile});
   }
   plan.hints = shape.hints;
+  plan.visitsRanges = machine.isGpu; // branches would keep loads from running ahead
   plan.split = chooseSplit(machine, facts, shape, plan);
   plan.mergeElements = machine.isGpu ? 8192 : 0;
 }

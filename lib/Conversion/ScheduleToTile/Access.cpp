@@ -11,20 +11,6 @@
 using namespace mlir;
 using namespace tessera;
 
-bool tessera::isNonNegative(SymExpr e) {
-  switch (e.kind()) {
-  case SymExpr::Kind::Constant:
-    return e.constantValue() >= 0;
-  case SymExpr::Kind::Symbol:
-  case SymExpr::Kind::Mod:
-    return true;
-  case SymExpr::Kind::Max:
-    return llvm::any_of(e.operands(), isNonNegative);
-  default:
-    return llvm::all_of(e.operands(), isNonNegative);
-  }
-}
-
 static std::vector<SymExpr> termsOf(SymExpr e) {
   return e.kind() == SymExpr::Kind::Add ? e.operands() : std::vector<SymExpr>{e};
 }
@@ -174,9 +160,9 @@ FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, 
       continue;
     SymExpr start = e - SymExpr::symbol(dims.front().getValue());
     SymExpr &size = access.sizes[position(dims.front())], limit = shape[k] - start;
-    if (mentionsDims(kernel, start) || isNonNegative(limit - size))
+    if (mentionsDims(kernel, start) || (limit - size).isNonNegative())
       continue;
-    size = SymExpr::min(size, isNonNegative(limit) ? limit : SymExpr::max(limit, 0));
+    size = SymExpr::min(size, limit.isNonNegative() ? limit : SymExpr::max(limit, 0));
     access.limited.push_back(dims.front());
   }
   llvm::append_range(access.sizes, below);

@@ -12,9 +12,6 @@
 
 namespace tessera {
 
-/// Whether `e` cannot be negative: a sum and product of sizes and other non-negative parts.
-bool isNonNegative(SymExpr e);
-
 /// A tensor seen along the dimensions of a kernel that its index names.
 struct Access {
   llvm::SmallVector<mlir::StringAttr> dims; ///< in declaration order

@@ -216,35 +216,6 @@ Values Emitter::emitBlock(sched::StreamOp op) {
   return states;
 }
 
-/// A condition of the whole block as a scalar.
-Value Emitter::emitTest(Value condition, ReduceOp join) {
-  Order order = getOrder(condition);
-  Value tile = emitTile(condition, order);
-  if (!order.empty())
-    tile = fold<tile::ReduceOp>(join, tile, llvm::to_vector(llvm::seq<int64_t>(0, order.size())));
-  return create<tile::ExtractOp>(builder.getI1Type(), tile);
-}
-
-/// The block behind a test of its bounds: left out, with its masks, or without them.
-Values Emitter::emitVisit(sched::VisitOp visit, sched::StreamOp op, ValueRange states) {
-  Scope &loop = top();
-  loop.stream = {}; // the block lives in the branches below
-  Value live = emitTest(visit.getLive(), ReduceOp::Any);
-  auto block = [&] { return emitBlock(op); };
-  auto prepare = [&](Scope &scope, bool full) {
-    scope.coords = loop.coords;
-    scope.ragged = loop.ragged;
-    scope.stream = op;
-    scope.full = full;
-    scope.carried = loop.carried;
-  };
-  TypeRange types = states.getTypes();
-  return emitIf(live, types, [&] {
-    Value full = emitTest(visit.getFull(), ReduceOp::All);
-    return emitIf(full, types, block, block, prepare);
-  }, [&] { return Values(states); });
-}
-
 //===----------------------------------------------------------------------===//
 // Segments
 //===----------------------------------------------------------------------===//
@@ -282,7 +253,7 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
 
   // Block numbers of the live range, and inside it of the full range; what is known to hold needs
   // no clamping.
-  auto atLeast = [](SymExpr a, SymExpr b) { return isNonNegative(a - b); };
+  auto atLeast = [](SymExpr a, SymExpr b) { return (a - b).isNonNegative(); };
   SymExpr first = atLeast(0, lo) ? SymExpr(0) : lo.floorDiv(tile);
   SymExpr end = atLeast(hi, size) ? blocks : hi.ceilDiv(tile);
   SymExpr fullFirst = atLeast(0, fullLo) ? SymExpr(0) : fullLo.ceilDiv(tile);
@@ -296,11 +267,11 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
     Value value = emitScalar(e);
     if (e.isConstant(0))
       return low;
-    if (!isNonNegative(high - e))
+    if (!(high - e).isNonNegative())
       value = fold<arith::MinSIOp>(value, emitScalar(high));
-    return low == getConstant(0) && isNonNegative(e) ? value : fold<arith::MaxSIOp>(value, low);
+    return low == getConstant(0) && e.isNonNegative() ? value : fold<arith::MaxSIOp>(value, low);
   };
-  Value segments[4]; // the ends of head, middle and tail, after the first block
+  Segments segments; // the first block, and the ends of head, middle and tail
   atDepth(0, [&] {
     Value zero = getConstant(0);
     segments[0] = clamp(first, zero, blocks);
@@ -311,12 +282,23 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
       Value value = emitScalar(e);
       if (end != blocks || e != size.floorDiv(tile))
         value = fold<arith::MinSIOp>(value, segments[3]);
-      return low == zero && isNonNegative(e) ? value : fold<arith::MaxSIOp>(value, low);
+      return low == zero && e.isNonNegative() ? value : fold<arith::MaxSIOp>(value, low);
     };
     segments[1] = hasHead ? inside(fullFirst, segments[0]) : segments[0];
     segments[2] = hasTail ? inside(fullEnd, segments[1]) : segments[3];
     return Value();
   });
+
+  auto visits = op.getBody().front().getOps<sched::VisitOp>();
+  sched::VisitOp visit = visits.empty() ? sched::VisitOp() : *visits.begin();
+  bool isSearched = visit && visit.getAsRange() && canSearch(visit.getLive(), dim.getName()) &&
+                    canSearch(visit.getFull(), dim.getName());
+  if (isSearched) {
+    segments = emitSearch(visit, dim, segments[0], segments[3]);
+    hasFull = hasHead = hasTail = true;
+  }
+  // Where each block is tested, the full range only says that it lies inside.
+  bool isTested = visit && !isSearched;
 
   Values states(inits);
   auto emitSegment = [&](Value from, Value to, bool full, bool atEdge) {
@@ -329,8 +311,7 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
       for (Operation &member : op.getBody().front())
         if (isState(member))
           top().carried[&member] = args[i++];
-      auto visits = op.getBody().front().getOps<sched::VisitOp>();
-      return visits.empty() ? emitBlock(op) : emitVisit(*visits.begin(), op, args);
+      return isTested ? emitVisit(visit, op, args) : emitBlock(op);
     };
     states = emitLoop(from, to, dim.getName(), atEdge, states, body, prepare);
   };
@@ -340,8 +321,6 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   }
   if (hasHead)
     emitSegment(segments[0], segments[1], /*full=*/false, ragged);
-  // Where each block is tested, the full range only says that it lies inside.
-  bool isTested = !op.getBody().front().getOps<sched::VisitOp>().empty();
   emitSegment(segments[1], segments[2], /*full=*/!isTested, /*atEdge=*/false);
   if (hasTail)
     emitSegment(segments[2], segments[3], /*full=*/false, ragged);

@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <array>
 #include <map>
 
 namespace tessera {
@@ -26,6 +27,9 @@ using Values = llvm::SmallVector<mlir::Value>;
 
 /// Machines count programs along up to three dimensions; more are folded into the last.
 inline constexpr size_t kMaxGridRank = 3;
+
+/// How many elements of a stream are looked at together to find the blocks that are visited.
+inline constexpr int64_t kSearchedElements = 4096;
 
 /// A gauge in one block: before it, and the reference that weights and states are brought to.
 struct GaugeStep {
@@ -114,7 +118,9 @@ private:
   unsigned getDepth(SymExpr e);
 
   // Orders (Emitter.cpp).
-  int64_t tileOf(mlir::StringAttr dim) { return kernel.getDim(dim).getTile(); }
+  int64_t tileOf(mlir::StringAttr dim) {
+    return kernel.getDim(dim).getTile() * (dim == searched ? searchedBlocks(dim) : 1);
+  }
   Order getOrder(llvm::ArrayRef<mlir::StringAttr> dims); ///< axes in declaration order
   Order getOrder(mlir::Value value);
   Order unionOrder(const Order &a, llvm::ArrayRef<mlir::StringAttr> b);
@@ -176,14 +182,24 @@ private:
   Values emitSegments(sched::StreamOp op, mlir::ValueRange states);
   Values emitWhole(sched::StreamOp op);
   Values emitBlock(sched::StreamOp op);
-  Values emitVisit(sched::VisitOp visit, sched::StreamOp op, mlir::ValueRange states);
-  mlir::Value emitTest(mlir::Value condition, ReduceOp join);
   bool isPaddedProduct(sched::StreamOp op);
   GaugeStep getGaugeStep(sched::GaugeOp op);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);
   mlir::Value guard(mlir::Value gauge);
   bool mayBeMinusInf(mlir::Value value, bool full);
   mlir::Value generateWeigh(sched::WeighOp op, const Order &order);
+
+  // Blocks that are told apart by what is in memory (EmitVisit.cpp).
+  Values emitVisit(sched::VisitOp visit, sched::StreamOp op, mlir::ValueRange states);
+  mlir::Value emitTest(mlir::Value condition, ReduceOp join);
+  bool canSearch(mlir::Value condition, mlir::StringAttr dim);
+  int64_t searchedBlocks(mlir::StringAttr dim) {
+    return std::max<int64_t>(1, kSearchedElements / kernel.getDim(dim).getTile());
+  }
+  mlir::Value emitIndexBound(sched::BoundOp bound, mlir::StringAttr dim, mlir::RankedTensorType blocks);
+  mlir::Value emitForBlocks(mlir::Value condition, mlir::StringAttr dim);
+  using Segments = std::array<mlir::Value, 4>;
+  Segments emitSearch(sched::VisitOp visit, sched::DimAttr dim, mlir::Value from, mlir::Value to);
 
   sched::KernelOp kernel;
   tile::KernelOp target;
@@ -192,6 +208,8 @@ private:
   mlir::Location loc;
   llvm::ArrayRef<mlir::Value> outputs;
   llvm::SmallVector<Scope *> scopes;
+  /// While blocks along this dimension are searched, its tile is that of many blocks.
+  mlir::StringAttr searched;
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseMap<mlir::Value, uint64_t> dependences;
   std::map<int64_t, mlir::Value> constants;

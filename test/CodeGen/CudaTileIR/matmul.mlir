@@ -38,3 +38,22 @@ tile.kernel @matmul(%a: !a, %b: !b, %c: !c) grid 2 {
   tile.store %t, %c[%c1, %i, %j] dims [1, 2] : tensor<64x64xf16>, !c
   tile.return
 }
+
+// Matrix products over so few elements are wrong as such.
+// CHECK-LABEL: entry @short
+// CHECK-NOT: mmaf
+// CHECK: [[P:%[0-9]+]] = mulf {{.*}} : tile<16x4x16xf32>
+// CHECK: [[S:%[0-9]+]] = reduce [[P]] {dim = 1
+// CHECK: addf {{.*}}, [[S]]
+!short_a = !tile.view<16x4xf32, strides = [4, 1]>
+!short_b = !tile.view<4x16xf32, strides = [16, 1]>
+!short_c = !tile.view<16x16xf32, strides = [16, 1]>
+tile.kernel @short(%x: !short_a, %y: !short_b, %z: !short_c) grid 1 {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x16xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !short_a -> tensor<16x4xf32>
+  %b = tile.load %y[%c0, %c0] dims [0, 1] : !short_b -> tensor<4x16xf32>
+  %m = tile.mma %a, %b, %zero : (tensor<16x4xf32>, tensor<4x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  tile.store %m, %z[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !short_c
+  tile.return
+}

@@ -96,6 +96,27 @@ tile.kernel @shifted(%x: !v, %y: !v) grid 1 {
 
 // -----
 
+// A tensor that is read with two paddings: views that differ in it alone would be taken for one.
+// CHECK-LABEL: entry @two_paddings
+// CHECK: make_partition_view {{.*}}padding=zero
+// CHECK-NOT: padding=neg_inf
+// CHECK: [[X:%[0-9]+]], {{%[0-9]+}} = load_view_tko
+// CHECK: [[Y:%[0-9]+]], {{%[0-9]+}} = load_view_tko
+// CHECK: [[IN:%[0-9]+]] = cmpi {{.*}} {less_than, unsigned}
+// CHECK: [[INF:%[0-9]+]] = constant -inf : tile<64xf32>
+// CHECK: select [[IN]], [[Y]], [[INF]]
+!v = !tile.view<?xf32, strides = [1]>
+tile.kernel @two_paddings(%x: !v, %y: !v, %z: !v) grid 1 {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] dims [0] pad 0.0 : f32 : !v -> tensor<64xf32>
+  %b = tile.load %x[%c0] dims [0] pad 0xFF800000 : f32 : !v -> tensor<64xf32>
+  tile.store %a, %y[%c0] dims [0] bounded : tensor<64xf32>, !v
+  tile.store %b, %z[%c0] dims [0] bounded : tensor<64xf32>, !v
+  tile.return
+}
+
+// -----
+
 // Places are brought into range and move pointers.
 // CHECK-LABEL: entry @places
 // CHECK: [[LOW:%[0-9]+]] = mini {{.*}} {signed} : tile<64xi64>

@@ -1,5 +1,6 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched --convert-sched-to-tile | FileCheck %s --check-prefix=TILE
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | sed 's/sched.visit \(%[^ ]* full %[^ ]*\)/sched.visit \1 as_range/' | %tessera_opt --convert-sched-to-tile --cse | FileCheck %s --check-prefix=RANGE
 
 // A mask that data decides is tested by the bounds of the data over each block.
 
@@ -15,6 +16,23 @@
 // CHECK: sched.map le(%[[KLO]], %[[RHI]])
 // CHECK: sched.visit %{{.*}} full %{{.*}}
 // CHECK: sched.mask
+
+// As a range: bounds of many blocks at a time, then a loop with masks, one without, and one with masks.
+// RANGE-LABEL: tile.kernel @documents_0
+// RANGE: scf.for
+// RANGE: tile.load %{{.*}} -> tensor<[[ALL:[0-9]+]]xi64>
+// RANGE: tile.reshape %{{.*}} : tensor<[[ALL]]xi64> -> tensor<16x
+// RANGE: tile.reduce max %{{.*}} dims [1]
+// RANGE: %[[FIRST:.*]] = arith.minsi
+// RANGE: %[[HEAD:.*]] = arith.minsi
+// RANGE: %[[MIDDLE:.*]] = arith.minsi
+// RANGE: %[[END:.*]] = arith.minsi
+// RANGE: scf.for %{{.*}} = %[[FIRST]] to %[[HEAD]]
+// RANGE: tile.map where
+// RANGE: scf.for %{{.*}} = %[[HEAD]] to %[[MIDDLE]]
+// RANGE-NOT: tile.map where{{.*}}tensor<256x256xi1>
+// RANGE: scf.for %{{.*}} = %[[MIDDLE]] to %[[END]]
+// RANGE-NOT: scf.if
 
 // TILE-LABEL: tile.kernel @documents_0
 // TILE: scf.for

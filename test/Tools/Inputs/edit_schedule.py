@@ -3,7 +3,7 @@
     edit_schedule.py TESSERA FILE::FUNCTION FOLDER ARG…
 
 Parameters are the tile of each dimension, the order of the grid, and of each stream its lag and the
-ranges that it visits and visits without masks. Prints one line per edit; exit status 1 if one of
+ranges that it visits and visits without masks, and how it finds blocks that depend on data. Prints one line per edit; exit status 1 if one of
 them changed nothing or gave a wrong result.
 """
 
@@ -33,6 +33,8 @@ def edits(text: str) -> Iterator[tuple[str, str]]:
         yield "live: everything", text.replace(match.group(0), f'live ["0", "{match.group(1)}"]')
     for match in re.finditer(r'full \["0", "(min\(\w+, [^"]*\))"\]', text):
         yield "full: nothing", text.replace(match.group(0), 'full ["0", "0"]')
+    for match in re.finditer(r"sched\.visit \S+ full \S+", text):
+        yield "visit: as a range", text.replace(match.group(0), match.group(0) + " as_range")
 
 
 def main() -> int:

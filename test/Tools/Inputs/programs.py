@@ -23,3 +23,10 @@ def attention(q: Tensor["S", "D"], k: Tensor["T", "D"], v: Tensor["T", "D"]):
     s = q @ k.transpose(-2, -1) * (1.0 / math.sqrt(q.shape[-1]))
     s = tsr.where(tsr.iota(s.shape, dim=-1) <= tsr.iota(s.shape, dim=-2), s, -tsr.inf)
     return tsr.softmax(s, dim=-1) @ v
+
+
+@tsr.function
+def documents(x, ids):
+    """Attention of what has the same id."""
+    scores = tsr.where(ids[:, None] == ids[None, :], x @ x.mT * 0.125, -tsr.inf)
+    return tsr.softmax(scores, dim=-1) @ x

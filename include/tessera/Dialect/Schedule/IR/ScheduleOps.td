@@ -380,12 +380,16 @@ def Schedule_VisitOp : Schedule_Op<"visit", [HasParent<"StreamOp">]> {
     Both conditions are of the whole block (built from `sched.bound`). A block in which `live` is false leaves every state
     as it is, so the stream may have nothing to store; in a block in which `full` is true no `sched.mask` is evaluated.
 
+    With `as_range` there is no branch in the loop: the blocks from the first to the last live one are visited, and the
+    full ones among them are a loop of their own if they lie together. The range is found before the loop, for many blocks
+    at a time.
+
     ```mlir
     sched.visit %live full %full : !sched.val<[], i1>, !sched.val<[], i1>
     ```
   }];
-  let arguments = (ins Schedule_ValType:$live, Schedule_ValType:$full);
-  let assemblyFormat = "$live `full` $full attr-dict `:` type($live) `,` type($full)";
+  let arguments = (ins Schedule_ValType:$live, Schedule_ValType:$full, UnitAttr:$as_range);
+  let assemblyFormat = "$live `full` $full (`as_range` $as_range^)? attr-dict `:` type($live) `,` type($full)";
 }
 
 #endif

@@ -122,6 +122,27 @@ def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileNarrowIndices : Pass<"tile-narrow-indices"> {
+  let summary = "compare and convert positions in 32 bits";
+  let description = [{
+    Positions are i64 in programs. Where all tensors have fewer than 2^31 elements, positions and their differences fit
+    into 32 bits, which GPUs compare and convert to floating point several times faster. Comparisons and conversions
+    whose operands are positions, constants, differences of positions, and minima and maxima of such are done on i32.
+
+    Before:
+    ```mlir
+    %i = tile.iota %start : tensor<64xi64>
+    %x = tile.cast %i : tensor<64xi64> -> tensor<64xf32>
+    ```
+    After:
+    ```mlir
+    %i = tile.iota %start : tensor<64xi32>
+    %x = tile.cast %i : tensor<64xi32> -> tensor<64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileSplitProducts : Pass<"tile-split-products"> {
   let summary = "make products of f32 from products of tf32";
   let description = [{
