@@ -472,7 +472,7 @@ class Tensor:
         """1 / sqrt(x)"""
 
     def scatter_add(self, dim: Dims = ..., index: Operand = ..., src: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-        """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out. Its cost is the product of x's and the index's sizes along dim"""
+        """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out"""
 
     def selu(self) -> Tensor:
         """the self-normalising elu"""
@@ -975,7 +975,7 @@ def rsqrt(x: Operand) -> Tensor:
     """1 / sqrt(x)"""
 
 def scatter_add(x: Operand, dim: Dims = ..., index: Operand = ..., src: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-    """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out. Its cost is the product of x's and the index's sizes along dim"""
+    """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out"""
 
 def selu(x: Operand) -> Tensor:
     """the self-normalising elu"""

@@ -128,7 +128,7 @@ ENTRIES = {
     "roll": ("x, shifts, dims=None", "elements moved along dimensions, around their ends"),
     "round": ("x, *, decimals=0", "nearest integer, ties to even"),
     "rsqrt": ("x", "1 / sqrt(x)"),
-    "scatter_add": ("x, dim, index, src", "x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out. Its cost is the product of x's and the index's sizes along dim"),
+    "scatter_add": ("x, dim, index, src", "x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out"),
     "selu": ("x", "the self-normalising elu"),
     "sigmoid": ("x", "1 / (1 + exp(-x))"),
     "sign": ("x", "-1, 0 or 1; 0 for nan"),
