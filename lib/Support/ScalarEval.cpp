@@ -157,6 +157,7 @@ double tessera::evaluateFloat(ScalarOp op, const double *x) {
   case ScalarOp::Not:
   case ScalarOp::Shl:
   case ScalarOp::Shr:
+  case ScalarOp::Philox:
     break; // integers only
   }
   return std::numeric_limits<double>::quiet_NaN();
@@ -257,6 +258,21 @@ static int64_t power(int64_t base, int64_t exponent) {
   return result;
 }
 
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; 2011): a
+/// block of 128 random bits is a bijection of the counter that the key chooses.
+static int64_t philox(uint64_t low, uint64_t high, uint64_t key) {
+  uint32_t counter[] = {uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32)};
+  uint32_t key0 = uint32_t(key), key1 = uint32_t(key >> 32);
+  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85) {
+    uint64_t p0 = uint64_t(0xD2511F53) * counter[0], p1 = uint64_t(0xCD9E8D57) * counter[2];
+    counter[0] = uint32_t(p1 >> 32) ^ counter[1] ^ key0;
+    counter[1] = uint32_t(p1);
+    counter[2] = uint32_t(p0 >> 32) ^ counter[3] ^ key1;
+    counter[3] = uint32_t(p0);
+  }
+  return int64_t(uint64_t(counter[1]) << 32 | counter[0]);
+}
+
 static int64_t evaluateUnwrapped(ScalarOp op, const int64_t *x, IntegerFormat format) {
   bool isBool = format.isBool();
   switch (op) {
@@ -319,6 +335,8 @@ static int64_t evaluateUnwrapped(ScalarOp op, const int64_t *x, IntegerFormat fo
     return x[1] < 0 || x[1] >= format.width ? 0 : int64_t(uint64_t(x[0]) << x[1]);
   case ScalarOp::Shr:
     return x[1] < 0 || x[1] >= format.width ? (x[0] < 0 ? -1 : 0) : x[0] >> x[1];
+  case ScalarOp::Philox:
+    return philox(x[0], x[1], x[2]);
   default:
     return 0; // floating point only
   }

@@ -60,6 +60,15 @@ Type KernelLowering::typeOf(mlir::Type type) {
   return b.tile(kindOf(type), {});
 }
 
+/// Whether an argument is a number that programs compute with, in 64 bits, and not a size of something.
+static bool isNumber(mlir::Value argument) {
+  return argument.getType().isIndex() && !argument.use_empty() &&
+         llvm::all_of(argument.getUsers(), [](mlir::Operation *user) {
+           auto splat = dyn_cast<tile::SplatOp>(user);
+           return splat && splat.getType().getElementType().isSignlessInteger(64);
+         });
+}
+
 void KernelLowering::declare() {
   std::vector<Type> parameters;
   Type size = b.tile(indexKind(), {});
@@ -74,8 +83,11 @@ void KernelLowering::declare() {
     if (role == WordRole::Address) {
       TypeKind element = kindOf(cast<tile::ViewType>(type).getElementType());
       parameters.push_back(b.tile(b.pointer(b.element(inMemory(element))), {}));
+    } else if (role == WordRole::Scalar) {
+      bool isWide = isNumber(kernel.getArgument(argument));
+      parameters.push_back(b.tile(isWide ? TypeKind::I64 : inMemory(kindOf(type)), {}));
     } else {
-      parameters.push_back(role == WordRole::Scalar ? b.tile(inMemory(kindOf(type)), {}) : size);
+      parameters.push_back(size);
     }
   });
   EntryHints entry;
@@ -102,9 +114,11 @@ void KernelLowering::declare() {
     mlir::Value argument = kernel.getArgument(number);
     Value value = *word++;
     if (role == WordRole::Scalar) {
-      bool isSize = argument.getType().isIndex();
-      set(argument,
-          isSize ? b.assumeBounded(value, 0) : b.convert(value, kindOf(argument.getType())));
+      if (isNumber(argument))
+        set(argument, value);
+      else
+        set(argument, argument.getType().isIndex() ? b.assumeBounded(value, 0)
+                                                   : b.convert(value, kindOf(argument.getType())));
       return;
     }
     Tensor &tensor = tensors[argument];

@@ -291,6 +291,25 @@ TEST_P(ExpandMath, F64) {
   measure<double>(GetParam(), Float64Type::get(&context), GetParam().boundF64);
 }
 
+TEST(ExpandMathInteger, Philox) {
+  MLIRContext context;
+  context.loadDialect<tile::TileDialect, func::FuncDialect>();
+  ExpandedMap expanded(context, ScalarOp::Philox, IntegerType::get(&context, 64));
+  std::mt19937_64 random(7);
+  std::vector<Lanes> inputs(3);
+  for (int64_t number : {int64_t(0), int64_t(-1)})
+    for (Lanes &input : inputs)
+      input.integer.push_back(number);
+  while (inputs[0].integer.size() < 1000)
+    for (Lanes &input : inputs)
+      input.integer.push_back(int64_t(random()));
+  Lanes result = expanded.run(inputs, 1000);
+  for (size_t i = 0; i < 1000; ++i) {
+    int64_t x[] = {inputs[0].integer[i], inputs[1].integer[i], inputs[2].integer[i]};
+    EXPECT_EQ(result.integer[i], evaluateInteger(ScalarOp::Philox, x, {64, true}));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Functions, ExpandMath, testing::ValuesIn(kCases), [](const auto &info) {
   return std::string(scalarOpInfo(info.param.op).name);
 });

@@ -73,6 +73,8 @@ inline mlir::LogicalResult verifyScalarOp(llvm::function_ref<mlir::InFlightDiagn
     return emitError() << "expected floating point operands for '" << kind << "', got " << type;
   if (info.rule == TypeRule::Integer && isFloat)
     return emitError() << "expected integer or bool operands for '" << kind << "', got " << type;
+  if (info.rule == TypeRule::Int64 && !type.isSignlessInteger(64))
+    return emitError() << "expected operands of type i64 for '" << kind << "', got " << type;
   if (info.rule == TypeRule::Number && isBool)
     return emitError() << "expected numbers as operands of '" << kind << "', got " << type;
   mlir::Type expected = scalarOpResultType(*op, operands);

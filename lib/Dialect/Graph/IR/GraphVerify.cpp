@@ -125,6 +125,9 @@ static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
   if (info.rule == TypeRule::Integer && isFloat)
     return op.emitOpError() << "expected integer or bool operands of " << op.getKind() << ", got "
                             << element;
+  if (info.rule == TypeRule::Int64 && !element.isSignlessInteger(64))
+    return op.emitOpError() << "expected operands of type i64 of " << op.getKind() << ", got "
+                            << element;
   if (info.rule == TypeRule::Number && element == boolType)
     return op.emitOpError() << "expected numbers as operands of " << op.getKind() << ", got "
                             << element;

@@ -193,6 +193,8 @@ static Term expandInteger(ScalarOp op, ArrayRef<Term> x) {
     std::optional<Term> product = constantPow(x[0], x[1].get());
     return product ? *product : expandIntegerPow(x[0], x[1]);
   }
+  case ScalarOp::Philox:
+    return expandPhilox(x[0], x[1], x[2]);
   default:
     llvm_unreachable("an integer operation that is neither primitive nor expanded");
   }

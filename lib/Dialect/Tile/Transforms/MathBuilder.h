@@ -90,6 +90,7 @@ inline Term operator>=(Term a, double b) { return a >= a.number(b); }
 
 inline Term operator&(Term a, Term b) { return a.map(ScalarOp::And, {b}); }
 inline Term operator|(Term a, Term b) { return a.map(ScalarOp::Or, {b}); }
+inline Term operator^(Term a, Term b) { return a.map(ScalarOp::Xor, {b}); }
 inline Term operator~(Term a) { return a.map(ScalarOp::Not); }
 inline Term operator<<(Term a, int64_t count) { return a.map(ScalarOp::Shl, {a.integer(count)}); }
 inline Term operator>>(Term a, int64_t count) { return a.map(ScalarOp::Shr, {a.integer(count)}); }

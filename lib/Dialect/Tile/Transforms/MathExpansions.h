@@ -54,6 +54,9 @@ Term expandRemainder(Term x, Term y);
 Term expandFMod(Term x, Term y);
 Term expandIntegerPow(Term x, Term y);
 
+// MathPhilox.cpp
+Term expandPhilox(Term low, Term high, Term key);
+
 } // namespace tessera::tile
 
 #endif
