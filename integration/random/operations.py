@@ -299,6 +299,33 @@ for _name, _weight in (("sum", 2.0), ("mean", 1.0), ("amax", 1.0), ("amin", 0.7)
     _reduction(_name, _weight)
 
 
+@operation("scan", 0.8, heavy=True)
+def scan(b: Builder) -> None:
+    x = floating(b, least_rank=1, limit=10.0)
+    dim = b.rng.randrange(x.rank)
+    terms = b.most(x.dims[dim])
+    if b.rng.random() < 0.75:
+        x = widened(b, x, terms)
+        b.emit("cumsum", f"tsr.cumsum({x.name}, {dim})", [x], x.dims, x.dtype, x.range.scaled(terms).hull(x.range))
+        return
+    part = b.emit("sigmoid", f"tsr.sigmoid({x.name})", [x], x.dims, x.dtype, Interval(0, 1))
+    b.emit("cumprod", f"{part.name}.cumprod({dim - x.rank})", [part], x.dims, x.dtype, Interval(0, 1))
+
+
+@operation("random", 0.6)
+def random_numbers(b: Builder) -> None:
+    x = b.pick(lambda v: v.dtype in ("fp64", "fp32", "fp16", "bf16"))
+    if x is None:
+        return
+    seed = b.rng.choice((0, 1, 77, 2**35 + 1))
+    name, text, interval = b.rng.choice([
+        ("rand", f"tsr.rand_like({x.name}, seed={seed})", Interval(0, 1)),
+        ("randn", f"tsr.randn({x.name}.shape, seed={seed}, dtype={x.dtype})", Interval(-9, 9)),
+        ("dropout", f"tsr.dropout({x.name}, 0.25, seed={seed})", x.range.scaled(4 / 3).hull(x.range)),
+    ])
+    b.emit(name, text, [x], x.dims, x.dtype, interval)
+
+
 @operation("var", 0.6, heavy=True)
 def var(b: Builder) -> None:
     x = floating(b, least_rank=1, limit=10.0)

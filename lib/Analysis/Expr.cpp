@@ -324,6 +324,22 @@ Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body,
   return result;
 }
 
+Expr ExprPool::scan(ReduceOp monoid, const std::string &along, Expr body, mlir::Location loc,
+                    mlir::Value origin) {
+  ExprNode node(loc);
+  node.kind = ExprNode::Scan;
+  node.type = body->type;
+  node.monoid = monoid;
+  node.args = {body};
+  node.dims = body->dims;
+  node.dims.insert(along);
+  node.over = {along};
+  Expr result = intern(std::move(node));
+  if (!result->origin)
+    result->origin = origin;
+  return result;
+}
+
 Expr ExprPool::state(unsigned number, mlir::Type type, DimSet dims) {
   ExprNode node(mlir::UnknownLoc::get(context));
   node.kind = ExprNode::State;
@@ -355,6 +371,8 @@ Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
       }));
     return load(e->tensor, std::move(indices), e->type, e->loc);
   }
+  case ExprNode::Scan:
+    return scan(e->monoid, e->over[0], args[0], e->loc, e->origin);
   default:
     return e;
   }
@@ -412,6 +430,11 @@ Expr ExprPool::substitute(Expr root, const std::map<std::string, SymExpr> &map) 
       }
       Expr body = free.size() == map.size() ? go(e->args[0]) : substitute(e->args[0], free);
       result = reduce(e->monoid, over, body, e->loc, e->origin);
+    } else if (e->kind == ExprNode::Scan) {
+      // Only renamings reach a scan: what asks for other places has had it stored.
+      auto it = map.find(e->over[0]);
+      result = scan(e->monoid, it == map.end() ? e->over[0] : it->second.symbolName(),
+                    go(e->args[0]), e->loc, e->origin);
     } else {
       llvm::SmallVector<Expr, 3> args;
       for (Expr arg : e->args)
@@ -452,6 +475,8 @@ std::string tessera::describe(Expr e) {
     return "a cast";
   case ExprNode::Reduce:
     return "'" + std::string(reduceOpName(e->monoid)) + "'";
+  case ExprNode::Scan:
+    return "a running '" + std::string(reduceOpName(e->monoid)) + "'";
   case ExprNode::State:
     return "a state";
   }

@@ -354,6 +354,8 @@ FailureOr<TensorRef> Interpreter::evaluateGraphOp(gir::GraphOpInterface op) {
   if (body.kind == gir::ScalarBody::Product)
     return evaluateContraction(op, *iteration, dtype);
   TensorRef points = evaluateBody(op, body, *iteration);
+  if (std::optional<unsigned> along = op.getScannedDim())
+    return scanTensor(*op.getReduction(), dtype, *points, *along);
   if (op.getNumReduced() == 0)
     return points;
   return reduceRows(*op.getReduction(), dtype, *points, parallel,

@@ -1,4 +1,4 @@
-//===- Reduce.cpp - Reductions and contractions with error bounds ---------===//
+//===- Reduce.cpp - Reductions, scans and contractions with error bounds --===//
 //
 // A kernel may join terms in any order, in blocks, re-based between them; the bound of a sum is
 // therefore in terms of the sum of magnitudes. A contraction computes three matrix products in
@@ -37,38 +37,45 @@ static Approximation finishSum(double value, double magnitude, double bound, boo
   return rounding.checked({value, bound + rounding.error(0, size)});
 }
 
-static Approximation sumRow(const Tensor &x, int64_t begin, int64_t length,
-                            const Rounding &rounding) {
-  if (length == 1)
-    return x.get(begin);
+namespace {
+/// Joins of terms that come one after the other; each can say what it has so far.
+struct RunningSum {
+  explicit RunningSum(const Rounding &rounding) : rounding(rounding) {}
+
+  void add(Approximation term) {
+    sum += term.value;
+    magnitude += std::fabs(term.value);
+    bound += term.bound;
+    isIntegral &= term.value == std::rint(term.value);
+    hasInfinity |= !std::isfinite(term.value);
+    ++terms;
+  }
+  Approximation get() const {
+    if (terms == 1)
+      return {double(sum), double(bound)};
+    if (!hasInfinity && !std::isfinite(double(magnitude)))
+      return Approximation::uncertain(double(sum));
+    bool isExact = isIntegral && bound == 0 && magnitude <= rounding.exactInteger;
+    return finishSum(double(sum), hasInfinity ? kInfinity : double(magnitude), double(bound),
+                     isExact, terms, rounding);
+  }
+
+  const Rounding &rounding;
   long double sum = 0, magnitude = 0, bound = 0;
   bool isIntegral = true, hasInfinity = false;
-  for (int64_t i = begin; i < begin + length; ++i) {
-    double value = x.values[i];
-    sum += value;
-    magnitude += std::fabs(value);
-    bound += x.bounds[i];
-    isIntegral &= value == std::rint(value);
-    hasInfinity |= !std::isfinite(value);
-  }
-  if (hasInfinity)
-    magnitude = kInfinity;
-  else if (!std::isfinite(double(magnitude)))
-    return Approximation::uncertain(double(sum));
-  bool isExact = isIntegral && bound == 0 && magnitude <= rounding.exactInteger;
-  return finishSum(double(sum), double(magnitude), double(bound), isExact, length, rounding);
-}
+  int64_t terms = 0;
+};
 
-static Approximation productRow(const Tensor &x, int64_t begin, int64_t length,
-                                const Rounding &rounding) {
-  if (length == 1)
-    return x.get(begin);
-  double value = 1, bound = 0, above = 1, below = 1;
-  bool isFinite = true, hasKnownSign = true;
-  for (int64_t i = begin; i < begin + length; ++i) {
-    Approximation term = x.get(i);
-    if (term.bound == kInfinity)
-      return term;
+struct RunningProduct {
+  explicit RunningProduct(const Rounding &rounding) : rounding(rounding) {}
+
+  void add(Approximation term) {
+    if (terms++ == 0)
+      first = term;
+    if (term.bound == kInfinity) {
+      isUncertain = true;
+      return;
+    }
     hasKnownSign &= term.bound == 0 || std::fabs(term.value) > term.bound;
     double size = std::fabs(term.value);
     isFinite &= std::isfinite(term.value);
@@ -78,29 +85,49 @@ static Approximation productRow(const Tensor &x, int64_t begin, int64_t length,
     above *= std::max(size + term.bound, 1.0);
     below *= size == 0 ? 1.0 : std::min(size, 1.0);
   }
-  if (!isFinite)
-    return {value, hasKnownSign ? 0 : kInfinity};
-  // Another order may overflow or underflow on its way.
-  if (!(bound < kInfinity) || above > rounding.accumulatorMax ||
-      (value != 0 && below < rounding.minNormal))
-    return Approximation::uncertain(value);
-  return rounding.checked(
-      {value, value == 0 && bound == 0 ? 0 : bound + rounding.error(0, std::fabs(value) + bound)});
-}
+  Approximation get() const {
+    if (terms == 1)
+      return first;
+    if (isUncertain)
+      return Approximation::uncertain(value);
+    if (!isFinite)
+      return {value, hasKnownSign ? 0 : kInfinity};
+    // Another order may overflow or underflow on its way.
+    if (!(bound < kInfinity) || above > rounding.accumulatorMax ||
+        (value != 0 && below < rounding.minNormal))
+      return Approximation::uncertain(value);
+    return rounding.checked({value, value == 0 && bound == 0
+                                        ? 0
+                                        : bound + rounding.error(0, std::fabs(value) + bound)});
+  }
 
-static Approximation extremeRow(ReduceOp op, const Tensor &x, int64_t begin, int64_t length) {
-  double sign = op == ReduceOp::Max ? 1 : -1, value = -kInfinity, low = -kInfinity,
-         high = -kInfinity;
-  for (int64_t i = begin; i < begin + length; ++i) {
-    Approximation term = x.get(i);
-    if (term.bound == kInfinity || std::isnan(term.value))
-      return term;
+  const Rounding &rounding;
+  Approximation first = {1, 0};
+  double value = 1, bound = 0, above = 1, below = 1;
+  bool isFinite = true, hasKnownSign = true, isUncertain = false;
+  int64_t terms = 0;
+};
+
+struct RunningExtreme {
+  explicit RunningExtreme(ReduceOp op) : sign(op == ReduceOp::Max ? 1 : -1) {}
+
+  void add(Approximation term) {
+    if (!special && (term.bound == kInfinity || std::isnan(term.value)))
+      special = term;
     value = std::max(value, sign * term.value);
     low = std::max(low, sign * term.value - term.bound);
     high = std::max(high, sign * term.value + term.bound);
   }
-  return {sign * value, std::isfinite(value) ? std::max(high - value, value - low) : 0};
-}
+  Approximation get() const {
+    if (special)
+      return *special;
+    return {sign * value, std::isfinite(value) ? std::max(high - value, value - low) : 0};
+  }
+
+  double sign, value = -kInfinity, low = -kInfinity, high = -kInfinity;
+  std::optional<Approximation> special; // nan or uncertain: it decides alone
+};
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // Reductions of integers and bools
@@ -121,38 +148,95 @@ static int64_t identity(ReduceOp op, IntegerFormat format) {
   }
 }
 
-static void reduceIntegerRow(ReduceOp op, const Tensor &x, int64_t begin, int64_t length,
-                             Tensor &result, int64_t at) {
-  IntegerFormat format = formatOf(result.dtype);
-  ScalarOp combiner = reduceOpCombiner(op);
-  // One certain element decides any and all.
-  bool isLogical = op == ReduceOp::Any || op == ReduceOp::All, isDecided = false,
-       isUncertain = false;
-  int64_t value = identity(op, format);
-  for (int64_t i = begin; i < begin + length; ++i) {
-    int64_t operands[] = {value, x.integers[i]};
-    isDecided |= isLogical && !x.uncertain[i] && (x.integers[i] != 0) == (op == ReduceOp::Any);
-    isUncertain |= x.uncertain[i];
-    value = evaluateInteger(combiner, operands, format);
+namespace {
+struct RunningInteger {
+  RunningInteger(ReduceOp op, IntegerFormat format)
+      : op(op), format(format), value(identity(op, format)) {}
+
+  void add(int64_t term, bool uncertain) {
+    int64_t operands[] = {value, term};
+    // One certain element decides any and all.
+    bool isLogical = op == ReduceOp::Any || op == ReduceOp::All;
+    isDecided |= isLogical && !uncertain && (term != 0) == (op == ReduceOp::Any);
+    isUncertain |= uncertain;
+    value = evaluateInteger(reduceOpCombiner(op), operands, format);
   }
-  result.integers[at] = isDecided ? op == ReduceOp::Any : value;
-  result.uncertain[at] = isUncertain && !isDecided;
+  void store(Tensor &result, int64_t at) const {
+    result.integers[at] = isDecided ? op == ReduceOp::Any : value;
+    result.uncertain[at] = isUncertain && !isDecided;
+  }
+
+  ReduceOp op;
+  IntegerFormat format;
+  int64_t value;
+  bool isDecided = false, isUncertain = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// Walks rows of `length` elements that lie `step` apart, beginning at `begin(row)`, and calls
+/// `visit(row, i, at, running)` behind each element; `running.get()` is the join so far.
+template <typename Begin, typename Visit>
+static void walkRows(ReduceOp op, DType dtype, const Tensor &x, int64_t rows, int64_t length,
+                     int64_t step, Begin begin, Visit visit) {
+  auto walk = [&](const auto &initial) {
+    for (int64_t row = 0; row < rows; ++row) {
+      auto running = initial;
+      if (length == 0)
+        visit(row, -1, begin(row), running);
+      for (int64_t i = 0, at = begin(row); i < length; ++i, at += step) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(running)>, RunningInteger>)
+          running.add(x.integers[at], x.uncertain[at]);
+        else
+          running.add(x.get(at));
+        visit(row, i, at, running);
+      }
+    }
+  };
+  if (!isFloat(dtype))
+    walk(RunningInteger(op, formatOf(dtype)));
+  else if (op == ReduceOp::Sum)
+    walk(RunningSum(roundingOf(dtype)));
+  else if (op == ReduceOp::Prod)
+    walk(RunningProduct(roundingOf(dtype)));
+  else
+    walk(RunningExtreme(op));
+}
+
+template <typename Running> static void storeRunning(const Running &running, Tensor &to, int64_t at) {
+  if constexpr (std::is_same_v<Running, RunningInteger>)
+    running.store(to, at);
+  else
+    to.set(at, running.get());
 }
 
 TensorRef reference::reduceRows(ReduceOp op, DType dtype, const Tensor &input,
                                 llvm::ArrayRef<int64_t> sizes, int64_t length) {
   auto result = std::make_shared<Tensor>(dtype, sizes);
-  for (int64_t i = 0, count = result->size(); i < count; ++i) {
-    int64_t begin = i * length;
-    if (!result->isFloat())
-      reduceIntegerRow(op, input, begin, length, *result, i);
-    else if (op == ReduceOp::Sum)
-      result->set(i, sumRow(input, begin, length, roundingOf(dtype)));
-    else if (op == ReduceOp::Prod)
-      result->set(i, productRow(input, begin, length, roundingOf(dtype)));
-    else
-      result->set(i, extremeRow(op, input, begin, length));
-  }
+  walkRows(
+      op, dtype, input, result->size(), length, 1, [&](int64_t row) { return row * length; },
+      [&](int64_t row, int64_t i, int64_t, const auto &running) {
+        if (i + 1 == length)
+          storeRunning(running, *result, row);
+      });
+  return result;
+}
+
+TensorRef reference::scanTensor(ReduceOp op, DType dtype, const Tensor &input, unsigned dim) {
+  auto result = std::make_shared<Tensor>(dtype, input.sizes);
+  int64_t length = input.sizes[dim];
+  int64_t inner = product(llvm::ArrayRef(input.sizes).drop_front(dim + 1));
+  if (result->size() == 0)
+    return result;
+  walkRows(
+      op, dtype, input, result->size() / length, length, inner,
+      [&](int64_t row) { return row / inner * inner * length + row % inner; },
+      [&](int64_t, int64_t, int64_t at, const auto &running) {
+        storeRunning(running, *result, at);
+      });
   return result;
 }
 

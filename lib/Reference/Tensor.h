@@ -84,6 +84,8 @@ TensorRef reduceRows(ReduceOp op, DType dtype, const Tensor &input, llvm::ArrayR
 /// The tensor with sources added at indices along `dim`; those outside are left out.
 TensorRef addAtPlaces(const Tensor &input, const Tensor &sources, const Tensor &indices,
                       int64_t dim);
+/// Joins the elements along a dimension with all before them.
+TensorRef scanTensor(ReduceOp op, DType dtype, const Tensor &input, unsigned dim);
 /// Sums over k of lhs[b, m, k] * rhs[b, n, k].
 TensorRef contractTensors(DType dtype, const Tensor &lhs, const Tensor &rhs,
                           llvm::ArrayRef<int64_t> sizes, int64_t batch, int64_t m, int64_t n,

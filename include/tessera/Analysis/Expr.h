@@ -43,6 +43,7 @@ struct ExprNode {
     Map,      ///< `op` of `args`
     Cast,     ///< `args[0]` in type `type`; `isExplicit` casts always round
     Reduce,   ///< `args[0]` joined with `monoid` over the dimensions `over`
+    Scan,     ///< `args[0]` joined with `monoid` up to this index along the dimension `over`, which stays free
     State,    ///< a carried value of a stream, number `state` (made by planning)
   };
   Kind kind;
@@ -59,7 +60,7 @@ struct ExprNode {
   llvm::SmallVector<Expr, 3> args;
   DimSet dims; ///< free dimensions
   unsigned id = 0;
-  /// For a Reduce: the graph value that it computes.
+  /// For a Reduce or Scan: the graph value that it computes.
   mutable mlir::Value origin;
   mlir::Location loc;
 
@@ -101,6 +102,8 @@ public:
   Expr cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc);
   Expr reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
               mlir::Value origin);
+  Expr scan(ReduceOp monoid, const std::string &along, Expr body, mlir::Location loc,
+            mlir::Value origin);
   Expr state(unsigned number, mlir::Type type, DimSet dims);
 
   // Shorthands that take the operands' location and type.

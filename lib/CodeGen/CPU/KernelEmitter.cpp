@@ -117,6 +117,9 @@ void KernelEmitter::emitBlock(Block *block) {
     case Item::Scatter:
       emitScatter(cast<tile::ScatterOp>(item.op));
       break;
+    case Item::Scan:
+      emitScan(cast<tile::ScanOp>(item.op));
+      break;
     case Item::For:
       emitFor(cast<scf::ForOp>(item.op));
       break;

@@ -1,8 +1,9 @@
 //===- KernelEmitter.h - Emits the code of one kernel ----------*- C++ -*-===//
 //
 // Walks a plan and emits its items: loop nests for groups (Groups.cpp, Edges.cpp), which evaluate
-// tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), sums at computed
-// places (Scatter.cpp), contractions (Mma.cpp, TileUnit.cpp), and the control flow around them (KernelEmitter.cpp).
+// tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), scans (Scan.cpp), sums
+// at computed places (Scatter.cpp), contractions (Mma.cpp, TileUnit.cpp), and the control flow around
+// them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
@@ -113,6 +114,12 @@ private:
   void emitTranspose(const Item &item);
   void emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix first, int64_t count);
   llvm::SmallVector<Value> transposeLanes(llvm::ArrayRef<Value> vectors);
+
+  // Scan.cpp
+  void emitScan(tile::ScanOp op);
+  Value runningJoin(tile::ScanOp op, Value vector);
+  void scanAlongRow(tile::ScanOp op, llvm::SmallVector<Ix, 4> index);
+  void scanAcrossRows(tile::ScanOp op, llvm::SmallVector<Ix, 4> index);
 
   // Mma.cpp
   void emitMma(tile::MmaOp op);

@@ -301,6 +301,9 @@ void Plan::chooseForced() {
       for (Value result : branch.getResults())
         if (isTile(result))
           materialize(result);
+    } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
+      for (Value value : {scan.getInput(), scan.getResult(), scan.getTotal()})
+        materialize(value);
     } else if (isa<tile::ReduceOp, MmaOp>(op)) {
       materialize(op->getResult(0));
     }
@@ -432,6 +435,11 @@ void Plan::formBlock(Block *block) {
       flush();
       simple(Item::Mma, &op);
       pack(mma.getResult());
+    } else if (isa<tile::ScanOp>(op)) {
+      flush();
+      simple(Item::Scan, &op);
+      for (Value result : op.getResults())
+        pack(result);
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (auto [init, argument] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
         if (isa<RankedTensorType>(init.getType()))

@@ -65,7 +65,7 @@ struct Root {
 };
 
 struct Item {
-  enum Kind { Scalar, Access, Group, Transpose, Mma, Scatter, For, If } kind = Scalar;
+  enum Kind { Scalar, Access, Group, Transpose, Mma, Scan, Scatter, For, If } kind = Scalar;
   mlir::Operation *op = nullptr;
   llvm::SmallVector<int64_t> shape; // Group
   llvm::SmallVector<Root> roots;    // Group, Transpose (one)

@@ -31,6 +31,10 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
     for (Value operand : item.op->getOperands())
       if (isa<RankedTensorType>(operand.getType()))
         visitReads(operand, true, {}, read);
+  } else if (item.kind == Item::Scan) {
+    auto op = cast<tile::ScanOp>(item.op);
+    read(op.getInput(), false);
+    visitReads(op.getInit(), false, {}, read);
   } else if (auto extract = dyn_cast_or_null<tile::ExtractOp>(item.op)) {
     visitReads(extract.getTile(), false, {}, read);
   }
@@ -228,7 +232,7 @@ void Plan::liveness(Block *block) {
       touch(rhsOf(mma), block, item);
       touch(splitRhsOf(mma), block, item);
     }
-    if (item.kind != Item::For && item.kind != Item::If)
+    if (item.kind != Item::For && item.kind != Item::If && item.kind != Item::Scan)
       continue;
     for (Value result : item.op->getResults())
       touch(bufferOf(result), block, item);

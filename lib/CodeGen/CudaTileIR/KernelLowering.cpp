@@ -252,6 +252,7 @@ LogicalResult KernelLowering::lower(mlir::Operation &op) {
       .Case([&](tile::MapOp map) { return lowerMap(map); })
       .Case([&](tile::CastOp cast) { return lowerCast(cast); })
       .Case([&](tile::ReduceOp reduce) { return lowerReduce(reduce); })
+      .Case([&](tile::ScanOp scan) { return lowerScan(scan); })
       .Case([&](tile::MmaOp mma) { return lowerMma(mma); })
       .Case([&](scf::ForOp loop) { return lowerFor(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })

@@ -56,6 +56,7 @@ private:
   mlir::LogicalResult lowerShape(mlir::Operation &op);
   mlir::LogicalResult lowerReduce(tile::ReduceOp reduce);
   Value sumOfProducts(Value lhs, Value rhs);
+  mlir::LogicalResult lowerScan(tile::ScanOp scan);
   mlir::LogicalResult lowerMma(tile::MmaOp mma);
 
   // LowerMemory.cpp

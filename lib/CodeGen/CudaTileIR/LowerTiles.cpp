@@ -58,28 +58,30 @@ LogicalResult KernelLowering::lowerShape(mlir::Operation &op) {
   return success();
 }
 
-LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
+/// What a monoid leaves as it is.
+static double identityOf(ReduceOp kind, mlir::Type element) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  mlir::Type element = reduce.getInput().getType().getElementType();
   bool isUnsigned = signednessOf(element) == Signedness::Unsigned;
-  ReduceOp kind = reduce.getReduceOp();
-  double identity = 0;
   switch (kind) {
   case ReduceOp::Sum:
   case ReduceOp::Any:
-    break;
+    return 0;
   case ReduceOp::Prod:
   case ReduceOp::All:
-    identity = 1;
-    break;
+    return 1;
   case ReduceOp::Max:
-    identity = isUnsigned ? 0 : -infinity;
-    break;
+    return isUnsigned ? 0 : -infinity;
   case ReduceOp::Min:
     // All bits set is the largest of the unsigned.
-    identity = isUnsigned ? -1 : infinity;
-    break;
+    return isUnsigned ? -1 : infinity;
   }
+  llvm_unreachable("all monoids are handled");
+}
+
+LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
+  mlir::Type element = reduce.getInput().getType().getElementType();
+  ReduceOp kind = reduce.getReduceOp();
+  double identity = identityOf(kind, element);
   // Bools are joined as 32-bit integers, where and, or are minimum and maximum.
   Value value = get(reduce.getInput());
   bool isBool = element.isInteger(1);
@@ -103,6 +105,33 @@ LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
       return Values{scalar(join, {arguments[0], arguments[1]}, joined)};
     })[0];
   set(reduce, isBool ? b.convert(value, TypeKind::I1) : value);
+  return success();
+}
+
+/// The tile's own running join behind what came before it.
+LogicalResult KernelLowering::lowerScan(tile::ScanOp scan) {
+  mlir::Type element = scan.getInput().getType().getElementType();
+  ReduceOp kind = scan.getReduceOp();
+  bool isBool = element.isInteger(1);
+  mlir::Type joined = isBool ? mlir::IntegerType::get(scan.getContext(), 32) : element;
+  ScalarOp combiner = !isBool                 ? reduceOpCombiner(kind)
+                      : kind == ReduceOp::All ? ScalarOp::Minimum
+                                              : ScalarOp::Maximum;
+  auto wide = [&](Value value) { return isBool ? b.convert(value, TypeKind::I32) : value; };
+  auto narrow = [&](Value value) { return isBool ? b.convert(value, TypeKind::I1) : value; };
+  auto join = [&](Value x, Value y) { return scalar(combiner, {x, y}, joined); };
+  auto body = [&](const Values &arguments) { return Values{join(arguments[0], arguments[1])}; };
+  double identity = identityOf(kind, element);
+  unsigned dim = scan.getDim();
+  Value input = wide(get(scan.getInput())), init = wide(get(scan.getInit()));
+  Builder::Shape shape = shapeOf(scan.getInput().getType()), others;
+  for (unsigned d = 0; d < shape.size(); ++d)
+    if (d != dim)
+      others.push_back(d);
+  Value own = b.scan({input}, dim, /*reverse=*/false, {identity}, body)[0];
+  Value all = b.reduce({input}, dim, {identity}, body)[0];
+  set(scan.getResult(), narrow(join(b.broadcastInDims(init, shape, others), own)));
+  set(scan.getTotal(), narrow(join(init, all)));
   return success();
 }
 

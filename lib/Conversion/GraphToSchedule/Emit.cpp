@@ -379,6 +379,10 @@ private:
                                      builder.getStringAttr(reduceOpName(e->monoid)), values,
                                      builder.getStrArrayAttr(names));
     }
+    case ExprNode::Scan:
+      return sched::ScanOp::create(builder, e->loc, type,
+                                   builder.getStringAttr(reduceOpName(e->monoid)),
+                                   emit(e->args[0]));
     case ExprNode::State:
       break;
     }

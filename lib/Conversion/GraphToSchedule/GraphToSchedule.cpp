@@ -275,7 +275,7 @@ private:
     for (const KernelOutput &output : kernel.plan.outputs)
       roots.push_back(output.expr);
     visitExprs(roots, [&](Expr e) {
-      if (e->kind == ExprNode::Reduce && e->origin)
+      if ((e->kind == ExprNode::Reduce || e->kind == ExprNode::Scan) && e->origin)
         result.insert(e->origin.getAsOpaquePointer());
     });
     return result;

@@ -300,6 +300,8 @@ private:
       return sep.valueOf(e);
     if (!sep.hasR(e))
       return e;
+    if (e->kind == ExprNode::Scan)
+      return pool.scan(e->monoid, e->over[0], resolveStored(e->args[0], sep), e->loc, e->origin);
     if (e->kind == ExprNode::Cast)
       return pool.cast(resolveStored(e->args[0], sep), e->type, e->isExplicit, e->loc);
     if (e->isMap(ScalarOp::Where) && !sep.hasX(e->args[0]))

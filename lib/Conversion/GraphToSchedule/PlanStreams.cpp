@@ -7,6 +7,8 @@
 //    inside a block or behind the stream.
 // 3. Resolve the levels to states (Levels.cpp).
 //
+// A scan decides the stream: it is the dimension that it runs along. Its elements are made and used inside of a block.
+//
 //===----------------------------------------------------------------------===//
 #include "Levels.h"
 
@@ -94,7 +96,34 @@ void replaceEverywhere(ExprPool &pool, KernelPlan &plan, Expr from, Expr to) {
         pool.rewrite(output.expr, [&](Expr e) -> Expr { return e == from ? to : nullptr; });
 }
 
+/// Scans run along one dimension of the outputs, and no reduction waits for them.
+std::optional<Cut> checkScans(const KernelPlan &plan) {
+  Expr first = nullptr;
+  std::optional<Cut> cut;
+  visitExprs(outputExprs(plan), [&](Expr e) {
+    if (cut)
+      return;
+    if (e->kind == ExprNode::Reduce)
+      visitExprs({e->args[0]}, [&](Expr inner) {
+        if (inner->kind == ExprNode::Scan)
+          cut = Cut{inner->origin, "a reduction reads a running join"};
+      });
+    if (e->kind != ExprNode::Scan)
+      return;
+    if (first && first->over != e->over)
+      cut = Cut{first->origin, "running joins go along several dimensions", true};
+    first = e;
+  });
+  return cut;
+}
+
 void chooseStream(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
+  visitExprs(outputExprs(plan), [&](Expr e) {
+    if (e->kind == ExprNode::Scan)
+      plan.stream = e->over;
+  });
+  if (!plan.stream.empty())
+    return;
   Expr primary = nullptr;
   visitExprs(
       outputExprs(plan),
@@ -172,6 +201,16 @@ void unifyLevels(ExprPool &pool, KernelPlan &plan) {
     if (isLevel(plan, r) && r->over != plan.stream)
       replaceEverywhere(pool, plan, r,
                         pool.reduce(r->monoid, plan.stream, r->args[0], r->loc, r->origin));
+}
+
+/// Beside a scan there are statistics of its rows, and no other reductions.
+std::optional<Cut> checkBesideScans(const KernelPlan &plan) {
+  bool scans = false;
+  visitExprs(outputExprs(plan), [&](Expr e) { scans |= e->kind == ExprNode::Scan; });
+  for (Expr r : allReductions(plan))
+    if (scans && !isLevel(plan, r))
+      return Cut{r->origin, "a running join is computed from it"};
+  return std::nullopt;
 }
 
 bool containsReduction(Expr e) {
@@ -285,9 +324,13 @@ bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const K
 } // namespace
 
 std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan) {
+  if (auto cut = checkScans(plan))
+    return cut;
   chooseStream(pool, facts, plan);
   if (!plan.stream.empty())
     unifyLevels(pool, plan);
+  if (auto cut = checkBesideScans(plan))
+    return cut;
   if (auto cut = checkInner(pool, facts, plan))
     return cut;
   if (auto cut = planLevels(pool, plan, keepsRows(pool, facts, wholeRow, plan)))

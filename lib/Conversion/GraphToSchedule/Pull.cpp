@@ -151,6 +151,22 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
     return pool.constant(0, type);
   }
 
+  // A scan walks a dimension of the kernel; asked for in another way, it is stored first.
+  if (std::optional<unsigned> along = indexed.getScannedDim();
+      along && !tensorType(value).getDim(*along).isConstant(1)) {
+    SymExpr at = index[*along];
+    bool isWalked = at.isSymbol() && pool.isDim(at.symbolName());
+    for (unsigned i = 0; i < index.size() && isWalked; ++i) {
+      std::set<std::string> names;
+      index[i].collectSymbols(names);
+      isWalked = i == *along || !names.count(at.symbolName());
+    }
+    if (!isWalked) {
+      cut = cut ? cut : Cut{value, "a running join is read in another order", true};
+      return pool.constant(0, type);
+    }
+  }
+
   // The iteration point: the result's index, then fresh dimensions for what is reduced.
   llvm::SmallVector<SymExpr> sizes = indexed.getIterationSizes();
   unsigned reduced = indexed.getNumReduced();
@@ -237,7 +253,11 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   case gir::ScalarBody::Size:
     return pool.index(body.size, type);
   }
-  if (monoid) {
+  if (std::optional<unsigned> along = indexed.getScannedDim()) {
+    result = widened(result);
+    if (!sizes[*along].isConstant(1))
+      result = pool.scan(*monoid, index[*along].symbolName(), result, loc, value);
+  } else if (monoid) {
     result = widened(result);
     if (empty)
       result = pool.unit(*monoid, result->type);

@@ -79,6 +79,21 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
   return std::bit_floor(uint64_t(std::min(blocks / 4, programsEach * machine.cores / programs)));
 }
 
+/// Across rows, NVIDIA's assembler takes minutes over a scan of a large tile: a few rows at a time.
+static void limitScannedRows(const std::string &along, KernelShape &shape) {
+  if (shape.dims.back().name == along)
+    return;
+  int64_t elements = 1;
+  for (KernelShape::Dim &dim : shape.dims) {
+    if (dim.name == along)
+      dim.tile = std::min<int64_t>(dim.tile, 8);
+    elements *= dim.tile;
+  }
+  for (KernelShape::Dim &dim : shape.dims)
+    for (; elements > 4096 && dim.name != along && dim.tile > 1; elements /= 2)
+      dim.tile /= 2;
+}
+
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                           KernelPlan &plan) {
   std::vector<Expr> roots;
@@ -212,6 +227,11 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       addContraction(e->args[0], DimSet(e->over.begin(), e->over.end()), nullptr, true);
   });
   chooseTiles(machine, facts, shape);
+  if (machine.isGpu)
+    visitExprs(roots, [&](Expr e) {
+      if (e->kind == ExprNode::Scan)
+        limitScannedRows(e->over[0], shape);
+    });
   plan.dims.clear();
   for (const KernelShape::Dim &dim : shape.dims) {
     llvm::StringRef role = dim.role == KernelShape::Dim::Parallel ? sched::kParallel

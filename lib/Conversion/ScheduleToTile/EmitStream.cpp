@@ -178,11 +178,54 @@ Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
 }
 
 //===----------------------------------------------------------------------===//
+// Scans
+//===----------------------------------------------------------------------===//
+
+/// The axes of what a state carries from block to block.
+Order Emitter::carriedOrder(Operation &state) {
+  Order order = getOrder(state.getResult(0));
+  if (isa<sched::ScanOp>(state))
+    for (StringAttr dim : cast<sched::StreamOp>(state.getParentOp()).getOver().getAsRange<StringAttr>())
+      llvm::erase(order, dim);
+  return order;
+}
+
+ScanStep Emitter::getScanStep(sched::ScanOp op) {
+  Scope *body = findStream();
+  auto it = body->scans.find(op);
+  if (it != body->scans.end())
+    return it->second;
+  Location outerLoc = std::exchange(loc, op.getLoc());
+  ScanStep step;
+  atDepth(llvm::find(scopes, body) - scopes.begin(), [&] {
+    ReduceOp kind = op.getReduceOp();
+    auto along = llvm::cast<StringAttr>(llvm::cast<sched::StreamOp>(op->getParentOp()).getOver()[0]);
+    Order order = getOrder(op.getResult());
+    Value before = body->carried[op];
+    if (!before)
+      before = identity(kind, carriedOrder(*op), valType(op.getResult()).getElementType());
+    Value elements = emitTile(op.getValue(), order);
+    auto axis = llvm::find(order, along);
+    if (axis == order.end()) { // a block is one element long
+      step.elements = step.next = map(reduceOpCombiner(kind), {before, elements});
+      return Value();
+    }
+    auto scan = create<tile::ScanOp>(kind, elements, before, axis - order.begin());
+    step = {scan.getResult(), scan.getTotal()};
+    return Value();
+  });
+  loc = outerLoc;
+  return body->scans[op] = step;
+}
+
+//===----------------------------------------------------------------------===//
 // One block
 //===----------------------------------------------------------------------===//
 
 /// Whether the operation is a state of its stream.
-static bool isState(Operation &op) { return isa<sched::GaugeOp, sched::AccumulateOp>(op); }
+static bool isState(Operation &op) {
+  return isa<sched::GaugeOp, sched::AccumulateOp, sched::ScanOp>(op);
+}
 
 /// Writes the body for the block of the innermost scope; gives the states after it.
 Values Emitter::emitBlock(sched::StreamOp op) {
@@ -194,6 +237,8 @@ Values Emitter::emitBlock(sched::StreamOp op) {
       emitStore(store);
     } else if (auto gauge = dyn_cast<sched::GaugeOp>(member)) {
       states.push_back(getGaugeStep(gauge).next);
+    } else if (auto scan = dyn_cast<sched::ScanOp>(member)) {
+      states.push_back(getScanStep(scan).next);
     } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       Order order = getOrder(accumulate.getResult());
       Value state = top().carried[accumulate];
@@ -348,9 +393,11 @@ void Emitter::emitStream(sched::StreamOp op) {
     loc = member.getLoc();
     members.push_back(&member);
     Value result = member.getResult(0);
-    Order order = getOrder(result);
+    Order order = carriedOrder(member);
     Type element = valType(result).getElementType();
-    if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
+    if (auto scan = dyn_cast<sched::ScanOp>(member)) {
+      inits.push_back(identity(scan.getReduceOp(), order, element));
+    } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       ReduceOp kind = accumulate.getReduceOp();
       inits.push_back(
           identity(kind, order, accumulatorType(kind, accumulate.getValues(), element)));

@@ -315,7 +315,9 @@ uint64_t Emitter::getDependence(Value value) {
     if (auto reduce = dyn_cast<sched::ReduceOp>(op))
       for (StringAttr dim : reduce.getOver().getAsRange<StringAttr>())
         bits &= ~getDimBits(dim);
-    if (isa<sched::GaugeOp>(op) ||
+    if (isa<sched::ScanOp>(op))
+      bits |= getDimBits(llvm::cast<sched::ValType>(value.getType()).getDims());
+    if (isa<sched::GaugeOp, sched::ScanOp>(op) ||
         (isa<sched::MaskOp>(op) && isa<sched::StreamOp>(op->getParentOp())))
       bits |= uint64_t(1) << kStreamBit;
   }

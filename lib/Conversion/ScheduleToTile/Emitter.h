@@ -38,6 +38,11 @@ struct GaugeStep {
   mlir::Value rebase;    ///< 2^(gauge before - reference); of an indicator: whether it has stayed
 };
 
+/// A scan in one block: its elements, and the join of all so far.
+struct ScanStep {
+  mlir::Value elements, next;
+};
+
 /// One open loop, or the kernel itself.
 struct Scope {
   mlir::Block *block = nullptr;
@@ -60,6 +65,7 @@ struct Scope {
   llvm::DenseMap<std::pair<const void *, mlir::Type>, mlir::Value> iotas; ///< by start and element
   llvm::DenseMap<mlir::Operation *, mlir::Value> carried; ///< states before the block
   llvm::DenseMap<mlir::Operation *, GaugeStep> gauges;
+  llvm::DenseMap<mlir::Operation *, ScanStep> scans;
 };
 
 class Emitter {
@@ -184,6 +190,8 @@ private:
   Values emitBlock(sched::StreamOp op);
   bool isPaddedProduct(sched::StreamOp op);
   GaugeStep getGaugeStep(sched::GaugeOp op);
+  ScanStep getScanStep(sched::ScanOp op);
+  Order carriedOrder(mlir::Operation &state);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);
   mlir::Value guard(mlir::Value gauge);
   bool mayBeMinusInf(mlir::Value value, bool full);

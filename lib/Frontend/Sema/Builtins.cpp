@@ -135,10 +135,10 @@ std::vector<std::string_view> sema::methodNames() {
 
 bool sema::isLaterOperation(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "cumsum",     "cumprod",  "scatter", "sort",        "argsort",    "topk",
-      "conv1d",     "conv2d",   "conv3d",  "max_pool",    "avg_pool",   "fft",
-      "ifft",       "rfft",     "all_reduce", "all_gather", "reduce_scatter", "nonzero",
-      "unique",     "grad",     "value_and_grad", "kernel"};
+      "scatter",    "sort",     "argsort", "topk",        "conv1d",     "conv2d",
+      "conv3d",     "max_pool", "avg_pool", "fft",        "ifft",       "rfft",
+      "all_reduce", "all_gather", "reduce_scatter", "nonzero", "unique", "grad",
+      "value_and_grad", "kernel"};
   return llvm::is_contained(names, name);
 }
 

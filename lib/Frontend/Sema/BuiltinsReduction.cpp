@@ -96,6 +96,27 @@ static Value sum(Args &args) {
   return reduce(args.emit(), op, *r);
 }
 
+/// cumsum and cumprod: types as for sum and prod.
+static Value cumulative(Args &args) {
+  std::optional<Value> x = args.tensor(0);
+  std::optional<int64_t> dim = x ? args.dim(1, x->rank(), true) : std::nullopt;
+  if (!dim)
+    return Value::error();
+  DType own = Emitter::dtype(*x);
+  std::optional<DType> type = args.dtype(2, Emitter::isFloat(own) ? own : DType::Int64);
+  if (!type)
+    return Value::error();
+  Value converted = args.emit().cast(*x, *type, false);
+  if (x->rank() == 0)
+    return converted;
+  tessera::ReduceOp op = args.builtin.reduce;
+  if (*type == DType::Bool)
+    op = op == tessera::ReduceOp::Sum ? tessera::ReduceOp::Any : tessera::ReduceOp::All;
+  Emitter &emit = args.emit();
+  return Value::ofTensor(
+      gir::ScanOp::create(emit.builder, emit.loc(), op, converted.tensor, *dim).getResult());
+}
+
 static Value extreme(Args &args) {
   std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r || !checkNotEmpty(args, *r))
@@ -274,6 +295,9 @@ std::vector<Builtin> sema::reductionBuiltins() {
   return {
       entry("sum", "x, dim=None, keepdim=False, *, dtype=None", sum, "sum of elements", R::Sum),
       entry("prod", "x, dim=None, keepdim=False, *, dtype=None", sum, "product of elements",
+            R::Prod),
+      entry("cumsum", "x, dim, *, dtype=None", cumulative, "sums of all elements up to each", R::Sum),
+      entry("cumprod", "x, dim, *, dtype=None", cumulative, "products of all elements up to each",
             R::Prod),
       entry("amax", "x, dim=None, keepdim=False", extreme, "largest element", R::Max),
       entry("amin", "x, dim=None, keepdim=False", extreme, "smallest element", R::Min),

@@ -135,3 +135,10 @@ func.func @joined(%x: !gir.tensor<S, f32>, %y: !gir.tensor<T, f32>, %e: !gir.ten
   %2 = gir.reduce sum %x dims [] : !gir.tensor<S, f32> -> !gir.tensor<S, f32>
   return %0, %1, %2 : !gir.tensor<"S + T", f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>
 }
+
+// CHECK-LABEL: func @scan_of_one
+// CHECK-NEXT: return %arg0
+func.func @scan_of_one(%x: !gir.tensor<B, 1, f32>) -> !gir.tensor<B, 1, f32> {
+  %0 = gir.scan sum %x dim 1 : !gir.tensor<B, 1, f32>
+  return %0 : !gir.tensor<B, 1, f32>
+}

@@ -460,3 +460,43 @@ func.func @f(%x: !gir.tensor<V, D, i1>, %s: !gir.tensor<S, D, i1>, %i: !gir.tens
   %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, i1>, !gir.tensor<S, D, i1>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, i1>
   return %0 : !gir.tensor<V, D, i1>
 }
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected sum, prod, max, min, any or all, got 'mean'}}
+  %0 = gir.scan mean %x dim 0 : !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{expected an operand of bools for any, got 'f32'}}
+  %0 = gir.scan any %x dim 0 : !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, i1>) {
+  // expected-error @below {{expected an operand of numbers for sum, got 'i1'}}
+  %0 = gir.scan sum %x dim 0 : !gir.tensor<B, i1>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, f32>) {
+  // expected-error @below {{dimension}}
+  %0 = gir.scan sum %x dim 1 : !gir.tensor<B, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, i32>) {
+  // expected-error @below {{expected operands of type i64 of philox, got 'i32'}}
+  %0 = gir.map philox(%x, %x, %x) : (!gir.tensor<B, i32>, !gir.tensor<B, i32>, !gir.tensor<B, i32>) -> !gir.tensor<B, i32>
+  return
+}

@@ -125,3 +125,21 @@ func.func @sums(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir
   %0 = gir.scatter_add %x, %s(%i) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
   return %0 : !gir.tensor<V, D, f32>
 }
+
+// CHECK-LABEL: func @scans
+func.func @scans(%x: !gir.tensor<B, S, f32>, %m: !gir.tensor<S, i1>) -> !gir.tensor<B, S, f32> {
+  // CHECK: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, S, f32>
+  %0 = gir.scan sum %x dim 1 : !gir.tensor<B, S, f32>
+  // CHECK: gir.scan prod %{{.*}} dim 0 : !gir.tensor<B, S, f32>
+  %1 = gir.scan prod %0 dim 0 : !gir.tensor<B, S, f32>
+  // CHECK: gir.scan any %{{.*}} dim 0 : !gir.tensor<S, i1>
+  %2 = gir.scan any %m dim 0 : !gir.tensor<S, i1>
+  return %1 : !gir.tensor<B, S, f32>
+}
+
+// CHECK-LABEL: func @random
+func.func @random(%n: !gir.tensor<S, i64>) -> !gir.tensor<S, i64> {
+  // CHECK: gir.map philox(
+  %0 = gir.map philox(%n, %n, %n) : (!gir.tensor<S, i64>, !gir.tensor<S, i64>, !gir.tensor<S, i64>) -> !gir.tensor<S, i64>
+  return %0 : !gir.tensor<S, i64>
+}

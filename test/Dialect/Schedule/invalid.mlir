@@ -326,3 +326,40 @@ func.func @sum(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
   }
   return %r : !gir.tensor<S, f32>
 }
+
+// -----
+
+func.func @scan_outside(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
+    // expected-error @+1 {{expected to stand inside a sched.stream}}
+    %g = sched.scan sum(%1) : !sched.val<[i], f32> -> !sched.val<[i], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @scan_loses_stream(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 8] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      // expected-error @+1 {{expected a result over [n], got []}}
+      %g = sched.scan sum(%1) : !sched.val<[n], f32> -> !sched.val<[], f32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @scan_of_two(%x: !gir.tensor<S, T, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, T, f32>) -> () dims [stream m = S tile 8, stream n = T tile 8] order [] {
+    sched.stream over [m, n] live ["0", "T"] full ["0", "T"] lag 0.0 {
+      %1 = sched.load %a["m", "n"] : !gir.tensor<S, T, f32> -> !sched.val<[m, n], f32>
+      // expected-error @+1 {{expected a stream over one dimension, got 2}}
+      %g = sched.scan sum(%1) : !sched.val<[m, n], f32> -> !sched.val<[m, n], f32>
+    }
+  }
+  return
+}

@@ -139,3 +139,18 @@ func.func @sums(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, D, f32>) -> !gir.ten
   }
   return %r : !gir.tensor<V, D, f32>
 }
+
+// CHECK-LABEL: func.func @scan
+func.func @scan(%x: !gir.tensor<M, S, f32>) -> !gir.tensor<M, S, f32> {
+  %r = sched.kernel @k(%a = %x : !gir.tensor<M, S, f32>) -> (%o : !gir.tensor<M, S, f32>)
+      dims [parallel i = M tile 4, stream n = S tile 64] order [i] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %0 = sched.load %a["i", "n"] : !gir.tensor<M, S, f32> -> !sched.val<[i, n], f32>
+      // CHECK: %[[Y:.*]] = sched.scan sum(%{{.*}}) : <[i, n], f32> -> <[i, n], f32>
+      %1 = sched.scan sum(%0) : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
+      // CHECK: sched.store %[[Y]]
+      sched.store %1, %o["i", "n"] : !sched.val<[i, n], f32>, !gir.tensor<M, S, f32>
+    }
+  }
+  return %r : !gir.tensor<M, S, f32>
+}

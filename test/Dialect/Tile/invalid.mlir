@@ -448,3 +448,27 @@ tile.kernel @flags(%x: !tile.view<?xi1, strides = [1]>, %c: index) grid 1 {
   tile.scatter %1, %x[] at (%0) dims [-1] : tensor<4xi1>, !tile.view<?xi1, strides = [1]>, tensor<4xi64>
   tile.return
 }
+
+// -----
+
+func.func @scan_shape(%x: tensor<4x8xf32>, %c: tensor<8xf32>) {
+  // expected-error @+1 {{initial tile}}
+  %y, %t = tile.scan sum %x from %c dim 1 : tensor<4x8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @scan_dim(%x: tensor<4x8xf32>, %c: tensor<4xf32>) {
+  // expected-error @+1 {{expected a dimension below 2, got 2}}
+  %y, %t = tile.scan sum %x from %c dim 2 : tensor<4x8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_half(%x: tensor<4x8xf16>, %c: tensor<4xf16>) {
+  // expected-error @+1 {{expected floats of type f32 or f64, got 'f16'}}
+  %y, %t = tile.scan sum %x from %c dim 1 : tensor<4x8xf16>, tensor<4xf16>
+  return
+}

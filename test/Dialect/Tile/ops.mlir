@@ -120,3 +120,13 @@ tile.kernel @sums(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: inde
     : tensor<4x8xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
   tile.return
 }
+
+// CHECK-LABEL: func.func @scan
+func.func @scan(%x: tensor<4x8xf32>, %c: tensor<4xf32>) -> tensor<4x8xf32> {
+  // CHECK: tile.scan sum %{{.*}} from %{{.*}} dim 1 : tensor<4x8xf32>, tensor<4xf32>
+  %y, %t = tile.scan sum %x from %c dim 1 : tensor<4x8xf32>, tensor<4xf32>
+  // CHECK: tile.scan max %{{.*}} from %{{.*}} dim 0 : tensor<4xf32>, tensor<f32>
+  %s = tile.constant 0.0 : f32 : tensor<f32>
+  %z, %u = tile.scan max %t from %s dim 0 : tensor<4xf32>, tensor<f32>
+  return %y : tensor<4x8xf32>
+}

@@ -30,3 +30,13 @@ def documents(x, ids):
     """Attention of what has the same id."""
     scores = tsr.where(ids[:, None] == ids[None, :], x @ x.mT * 0.125, -tsr.inf)
     return tsr.softmax(scores, dim=-1) @ x
+
+
+@tsr.function
+def noise(x: Tensor["N"]):
+    return x + tsr.rand(x.shape, seed=5), tsr.dropout(x, 0.25, seed=6)
+
+
+@tsr.function
+def running(x: Tensor["N", "D"]):
+    return tsr.cumsum(tsr.exp(x), dim=1) * 2.0, tsr.cumprod(x, dim=0)

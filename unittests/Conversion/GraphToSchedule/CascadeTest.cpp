@@ -91,6 +91,8 @@ public:
         result = join(e->monoid, result, eval(e->args[0], i));
       return levels[e] = result;
     }
+    case ExprNode::Scan:
+      break;
     case ExprNode::State:
       return states[e->state];
     }
@@ -444,6 +446,8 @@ std::string text(Expr e) {
     return std::string(scalarOpInfo(e->op).name) + "(" + args + ")";
   case ExprNode::Reduce:
     return std::string(reduceOpName(e->monoid)) + "[" + args + "]";
+  case ExprNode::Scan:
+    return "running " + std::string(reduceOpName(e->monoid)) + "[" + args + "]";
   case ExprNode::State:
     return "state" + std::to_string(e->state);
   }

@@ -329,6 +329,10 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+OpFoldResult ScanOp::fold(FoldAdaptor) {
+  return tensorType(getInput()).getDim(getDim()).isConstant(1) ? getInput() : OpFoldResult();
+}
+
 OpFoldResult gir::ReduceOp::fold(FoldAdaptor) {
   return getDims().empty() && getInput().getType() == getResult().getType() ? getInput()
                                                                             : OpFoldResult();

@@ -182,6 +182,12 @@ Index gir::ReduceOp::getOperandIndex(unsigned) {
   return index;
 }
 
+Index ScanOp::getIterationSizes() { return shapeOf(getResult()); }
+std::optional<unsigned> ScanOp::getScannedDim() { return getDim(); }
+std::optional<tessera::ReduceOp> ScanOp::getReduction() { return getReduceOp(); }
+ScalarBody ScanOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
+Index ScanOp::getOperandIndex(unsigned) { return identityIndex(tensorType(getResult()).getRank()); }
+
 Index ContractOp::getIterationSizes() {
   Index sizes = shapeOf(getResult());
   for (int64_t dim : getLhsContract())

@@ -157,6 +157,11 @@ void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::Re
   build(builder, state, type.withShape(shape), toStringRef(reduceOpName(op)), input, dims);
 }
 
+void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
+                   int64_t dim) {
+  build(builder, state, input.getType(), toStringRef(reduceOpName(op)), input, dim);
+}
+
 void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs,
                        ArrayRef<int64_t> lhsBatch, ArrayRef<int64_t> rhsBatch,
                        ArrayRef<int64_t> lhsContract, ArrayRef<int64_t> rhsContract) {

@@ -347,6 +347,18 @@ LogicalResult gir::ReduceOp::verify() {
                : expectSameElement(*this, getInput());
 }
 
+LogicalResult ScanOp::verify() {
+  std::optional<tessera::ReduceOp> op = reduceOpByName({getKind().data(), getKind().size()});
+  if (!op)
+    return emitOpError() << "expected sum, prod, max, min, any or all, got '" << getKind() << "'";
+  gir::TensorType type = tensorType(getInput());
+  bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
+  if (isLogical != type.isBool())
+    return emitOpError() << "expected an operand of " << (isLogical ? "bools" : "numbers") << " for "
+                         << getKind() << ", got " << type.getElementType();
+  return expectDim(*this, getDim(), type.getRank());
+}
+
 LogicalResult ContractOp::verify() {
   gir::TensorType lhs = tensorType(getLhs()), rhs = tensorType(getRhs()),
                   to = tensorType(getResult());

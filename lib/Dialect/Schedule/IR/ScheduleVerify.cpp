@@ -339,6 +339,26 @@ LogicalResult AccumulateOp::verify() {
   return success();
 }
 
+LogicalResult ScanOp::verify() {
+  FailureOr<StreamOp> stream = expectStream(*this);
+  if (failed(stream) ||
+      failed(verifyJoin(*this, getKind(), getValue(), valType(getResult()).getElementType())))
+    return failure();
+  if (stream->getOver().size() != 1)
+    return emitOpError() << "expected a stream over one dimension, got " << stream->getOver().size();
+  auto kernel = cast<KernelOp>((*stream)->getParentOp());
+  auto along = cast<StringAttr>(stream->getOver()[0]);
+  SmallVector<StringAttr> dims;
+  for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
+    if (dim.getName() == along || valType(getValue()).hasDim(dim.getName()))
+      dims.push_back(dim.getName());
+  if (valType(getResult()).getDims() != ArrayRef(dims))
+    return emitOpError() << "expected a result over " << listText(dims) << ", got "
+                         << listText(valType(getResult()).getDims());
+  return expectElement(*this, "a result", valType(getValue()).getElementType(),
+                       valType(getResult()).getElementType());
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//

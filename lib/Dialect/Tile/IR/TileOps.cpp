@@ -178,6 +178,12 @@ void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
   build(builder, state, tileType(input).clone(shape), input);
 }
 
+void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
+                   Value init, int64_t dim) {
+  build(builder, state, input.getType(), init.getType(), toStringRef(reduceOpName(op)), input, init,
+        dim);
+}
+
 void tile::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,
                            Value input, ArrayRef<int64_t> dims, bool skipNan) {
   SmallVector<int64_t> shape;

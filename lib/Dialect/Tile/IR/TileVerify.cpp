@@ -389,6 +389,28 @@ LogicalResult tile::ReduceOp::verify() {
   return expectShape(*this, "a result", shape, result.getShape());
 }
 
+LogicalResult ScanOp::verify() {
+  RankedTensorType input = tileType(getInput()), init = tileType(getInit());
+  std::optional<tessera::ReduceOp> op = reduceOpByName({getKind().data(), getKind().size()});
+  if (!op)
+    return emitOpError() << "expected one of sum prod max min any all, got '" << getKind() << "'";
+  Type element = input.getElementType();
+  bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
+  if (isLogical != element.isInteger(1))
+    return emitOpError() << "expected " << (isLogical ? "bools" : "numbers") << " for '" << getKind()
+                         << "', got " << element;
+  if (isa<FloatType>(element) && !element.isF32() && !element.isF64())
+    return emitOpError() << "expected floats of type f32 or f64, got " << element;
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= input.getRank())
+    return emitOpError() << "expected a dimension below " << input.getRank() << ", got " << dim;
+  SmallVector<int64_t> shape(input.getShape());
+  shape.erase(shape.begin() + dim);
+  if (failed(expectElement(*this, "an initial tile", element, init.getElementType())))
+    return failure();
+  return expectShape(*this, "an initial tile", shape, init.getShape());
+}
+
 LogicalResult MmaOp::verify() {
   RankedTensorType lhs = tileType(getLhs()), rhs = tileType(getRhs()), acc = tileType(getAcc());
   if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)

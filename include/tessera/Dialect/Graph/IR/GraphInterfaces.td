@@ -26,7 +26,10 @@ def GraphOpInterface : OpInterface<"GraphOpInterface"> {
       "::llvm::SmallVector<::tessera::SymExpr>", "getOperandIndex", (ins "unsigned":$operand)>,
     InterfaceMethod<"What is computed at a point from the operands' elements.",
       "::tessera::gir::ScalarBody", "getScalarBody">,
-    InterfaceMethod<"The monoid of the reduced dimensions.", "std::optional<::tessera::ReduceOp>",
+    InterfaceMethod<[{The parallel dimension along which elements are joined in order, if there is one: an element of the
+      result is the join of what is computed at its point and at all points before it along that dimension.}],
+      "std::optional<unsigned>", "getScannedDim", (ins), [{}], [{ return std::nullopt; }]>,
+    InterfaceMethod<"The monoid of the reduced dimensions, or of the scanned one.", "std::optional<::tessera::ReduceOp>",
       "getReduction", (ins), [{}], [{ return std::nullopt; }]>,
   ];
 }

@@ -338,6 +338,31 @@ def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
   }];
 }
 
+def Graph_ScanOp : Graph_Op<"scan", [AllTypesMatch<["input", "result"]>,
+    DeclareOpInterfaceMethods<GraphOpInterface, ["getScannedDim", "getReduction"]>]> {
+  let summary = "running join along a dimension";
+  let description = [{
+    Element `n` along `dim` joins the elements 0 to `n` with the monoid `kind`: sum prod max min any all. 16-bit floating
+    point numbers are joined in f32.
+
+    ```mlir
+    %1 = gir.scan sum %0 dim 1 : !gir.tensor<B, S, f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Graph_TensorType:$input, I64Attr:$dim);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($kind) $input `dim` custom<PlainInt>($dim) attr-dict `:` custom<FullType>(type($result))
+  }];
+  let builders = [
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "int64_t":$dim)>
+  ];
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
 def Graph_ContractOp : Graph_ReductionOp<"contract"> {
   let summary = "sum of products over shared dimensions";
   let description = [{

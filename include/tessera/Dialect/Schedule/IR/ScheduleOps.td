@@ -188,6 +188,26 @@ def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegme
   }];
 }
 
+def Schedule_ScanOp : Schedule_PureOp<"scan"> {
+  let summary = "joins values in order along the stream, the blocks before included";
+  let description = [{
+    Stands in a stream over one dimension. An element is the join, with the monoid `kind`, of all elements of `value` up
+    to its own index along the stream; what earlier blocks have brought is carried by the stream without being named.
+
+    ```mlir
+    %y = sched.scan sum(%x) : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Schedule_ValType:$value);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($kind) `(` $value `)` attr-dict `:` type($value) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//

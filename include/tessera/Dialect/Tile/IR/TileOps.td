@@ -393,6 +393,30 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
   let hasCanonicalizeMethod = 1;
 }
 
+def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTypesMatch<["init", "total"]>]> {
+  let summary = "running join along a dimension with a monoid: sum prod max min any all";
+  let description = [{
+    Element `n` of the result along `dim` joins `init` and elements 0 to `n` of the input; `total` joins `init` and all of
+    them. `init` and `total` lack the dimension. The order in which elements are joined is left to the target, as long as
+    it depends on nothing but the tile's shape. Floats are f32 or f64.
+
+    ```mlir
+    %y, %c1 = tile.scan sum %x from %c0 dim 1 : tensor<8x128xf32>, tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, Tile_TileType:$init, I64Attr:$dim);
+  let results = (outs Tile_TileType:$result, Tile_TileType:$total);
+  let assemblyFormat = [{
+    custom<Keyword>($kind) $input `from` $init `dim` custom<PlainInt>($dim) attr-dict `:` type($input) `,` type($init)
+  }];
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+  let builders = [
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::mlir::Value":$init, "int64_t":$dim)>
+  ];
+}
+
 def Tile_MmaOp : Tile_PureOp<"mma"> {
   let summary = "acc + lhs · rhs on matrices";
   let description = [{
