@@ -96,6 +96,12 @@ def test_random_numbers(dtype: str, tmp_path: Path) -> None:
     assemble(tmp_path, texts, {"x": f"{dtype}[40,300]", "s": "7"}, "sm_90")
 
 
+@pytest.mark.parametrize("dtype", TYPES[:4] + TYPES[6:])
+def test_sorts(dtype: str, tmp_path: Path) -> None:
+    texts = ["tsr.sort(x, 1)[0]", "tsr.argsort(x, 0)", "tsr.topk(x, 5)[0]"]
+    assemble(tmp_path, texts, {"x": f"{dtype}[8,50]"}, "sm_90")
+
+
 @pytest.mark.parametrize("dtype", TYPES[:-1])
 def test_products(dtype: str, tmp_path: Path) -> None:
     assemble(tmp_path, ["x @ y"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, "sm_90")
@@ -151,7 +157,7 @@ def test_other_chips(chip: str, tmp_path: Path) -> None:
     both = {"x": "fp32[8,16]", "y": "fp32[8,16]"}
     assemble(tmp_path, ["tsr.erf(x) + tsr.sin(y)", "x // y", "tsr.pow(x, y)", "tsr.softmax(x, dim=-1)"], both, chip)
     assemble(tmp_path, [f"x.to(tsr.{to})" for to in TYPES if to != "fp32"], {"x": "fp32[8,16]"}, chip)
-    assemble(tmp_path, ["tsr.cumsum(x, 1)", "tsr.randn_like(x, 5)"], both, chip)
+    assemble(tmp_path, ["tsr.cumsum(x, 1)", "tsr.randn_like(x, 5)", "tsr.sort(x, 0)[1]"], both, chip)
     for dtype in ("fp8_e4m3", "fp8_e5m2"):
         assemble(tmp_path, ["x @ y", "tsr.gelu(x).sum(dim=-1)"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, chip)
     assemble(tmp_path, PLACES, {"x": "fp32[16,32]", "i": "int64[7]", "j": "int32[16,32]"}, chip)

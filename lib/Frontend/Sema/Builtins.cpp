@@ -81,6 +81,7 @@ struct Registry {
     add("tessera.", gatherBuiltins());
     add("tessera.", creationBuiltins());
     add("tessera.", randomBuiltins());
+    add("tessera.", sortBuiltins());
     add("tessera.", linearBuiltins());
     add("tessera.", normBuiltins());
     add("tessera.", lossBuiltins());
@@ -135,10 +136,9 @@ std::vector<std::string_view> sema::methodNames() {
 
 bool sema::isLaterOperation(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "scatter",    "sort",     "argsort", "topk",        "conv1d",     "conv2d",
-      "conv3d",     "max_pool", "avg_pool", "fft",        "ifft",       "rfft",
-      "all_reduce", "all_gather", "reduce_scatter", "nonzero", "unique", "grad",
-      "value_and_grad", "kernel"};
+      "scatter",  "conv1d",     "conv2d",     "conv3d",         "max_pool", "avg_pool", "fft",
+      "ifft",     "rfft",       "all_reduce", "all_gather",     "reduce_scatter", "nonzero",
+      "unique",   "grad",       "value_and_grad", "kernel"};
   return llvm::is_contained(names, name);
 }
 

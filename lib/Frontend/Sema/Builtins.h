@@ -100,6 +100,7 @@ std::vector<Builtin> partBuiltins();
 std::vector<Builtin> gatherBuiltins();
 std::vector<Builtin> creationBuiltins();
 std::vector<Builtin> randomBuiltins();
+std::vector<Builtin> sortBuiltins();
 std::vector<Builtin> linearBuiltins();
 std::vector<Builtin> normBuiltins();
 std::vector<Builtin> lossBuiltins();

@@ -1,0 +1,164 @@
+//===- BuiltinsSort.cpp - Sorting along a dimension -------------------------------------------===//
+//
+// An element's place is the number of elements that come before it: smaller ones, and equal ones with
+// a smaller index, so that sorting is stable. nan is larger than every number, as in PyTorch. Places
+// are a reduction over pairs of elements, and the element at a place is a reduction over all of them
+// with one that counts; both are scheduled and fused like any other, on every target. A row of n
+// elements takes n² comparisons.
+//
+//===------------------------------------------------------------------------------------------===//
+#include "Builtins.h"
+
+#include <limits>
+
+using namespace tessera;
+using namespace tessera::sema;
+
+namespace {
+
+/// A tensor with the sorted dimension moved to the end.
+struct Rows {
+  Value x;
+  DType dtype; ///< of the operand; bools are sorted as numbers
+  int64_t dim;
+  SymExpr length;
+};
+
+} // namespace
+
+/// The order of dimensions that moves `dim` to the end, or, `back`, from there to its place.
+static llvm::SmallVector<int64_t> moved(int64_t rank, int64_t dim, bool back) {
+  llvm::SmallVector<int64_t> order = allDims(rank);
+  if (back)
+    std::rotate(order.begin() + dim, order.end() - 1, order.end());
+  else
+    std::rotate(order.begin() + dim, order.begin() + dim + 1, order.end());
+  return order;
+}
+
+static Rows rowsOf(Emitter &emit, const Value &x, int64_t dim) {
+  Rows rows{x, Emitter::dtype(x), dim, x.shape()[dim]};
+  if (rows.dtype == DType::Bool)
+    rows.x = emit.cast(x, DType::UInt8, false);
+  rows.x = Value::ofTensor(emit.transpose(rows.x.tensor, moved(x.rank(), dim, false)));
+  return rows;
+}
+
+static Value reduceLast(Emitter &emit, tessera::ReduceOp op, const Value &x) {
+  llvm::SmallVector<int64_t, 1> last{int64_t(x.rank()) - 1};
+  return Value::ofTensor(
+      gir::ReduceOp::create(emit.builder, emit.loc(), op, x.tensor, last).getResult());
+}
+
+/// The place of every element in its sorted row, as int32.
+static Value placesOf(Emitter &emit, const Rows &rows, bool descending) {
+  int64_t rank = rows.x.rank();
+  Value mine = Value::ofTensor(emit.unsqueeze(rows.x.tensor, {rank}));
+  Value other = Value::ofTensor(emit.unsqueeze(rows.x.tensor, {rank - 1}));
+  Shape pair{rows.length, rows.length};
+  Value row = emit.iota(pair, 0, DType::Int64), column = emit.iota(pair, 1, DType::Int64);
+  Value isEarlier = emit.map(ScalarOp::Lt, {column, row});
+  Value isLater = emit.map(ScalarOp::Gt, {column, row});
+  // Whether x comes behind y, or is equal to it.
+  const Value &low = descending ? other : mine, &high = descending ? mine : other;
+  Value behind = emit.map(ScalarOp::Ge, {low, high});
+  Value before = emit.map(ScalarOp::Not, {emit.map(ScalarOp::Ge, {high, low})});
+  if (Emitter::isFloat(Emitter::dtype(rows.x))) {
+    behind = emit.map(ScalarOp::Or, {emit.map(ScalarOp::IsNan, {low}), behind});
+    Value isNumber = emit.map(ScalarOp::Not, {emit.map(ScalarOp::IsNan, {high})});
+    before = emit.map(ScalarOp::And, {isNumber, before});
+  }
+  // An element does not meet itself: whatever its error, that says nothing of its place.
+  before = emit.map(ScalarOp::Where, {isLater, before, Value::ofBool(false)});
+  Value counts = emit.map(ScalarOp::Where, {isEarlier, behind, before});
+  return reduceLast(emit, tessera::ReduceOp::Sum, emit.cast(counts, DType::Int32, false));
+}
+
+static Value lowest(DType dtype) {
+  switch (dtype) {
+  case DType::Int64:
+    return Value::ofInt(SymExpr(std::numeric_limits<int64_t>::min()));
+  case DType::Int32:
+    return Value::ofInt(SymExpr(std::numeric_limits<int32_t>::min()));
+  case DType::Int16:
+    return Value::ofInt(SymExpr(std::numeric_limits<int16_t>::min()));
+  case DType::Int8:
+    return Value::ofInt(SymExpr(std::numeric_limits<int8_t>::min()));
+  case DType::UInt8:
+    return Value::ofInt(SymExpr(0));
+  default:
+    return Value::ofFloat(-std::numeric_limits<double>::infinity());
+  }
+}
+
+/// The first `count` elements of the sorted rows and their indices, the dimension back in its place.
+static std::pair<Value, Value> firstOf(Emitter &emit, const Rows &rows, const Value &places,
+                                       SymExpr count) {
+  int64_t rank = rows.x.rank();
+  Shape pair{count, rows.length};
+  Value slot = emit.iota(pair, 0, DType::Int32), index = emit.iota(pair, 1, DType::Int64);
+  Value place = Value::ofTensor(emit.unsqueeze(places.tensor, {rank - 1}));
+  Value isThere = emit.map(ScalarOp::Eq, {place, slot});
+  Value other = Value::ofTensor(emit.unsqueeze(rows.x.tensor, {rank - 1}));
+  DType dtype = Emitter::dtype(rows.x);
+  Value values = reduceLast(emit, tessera::ReduceOp::Max,
+                            emit.map(ScalarOp::Where, {isThere, other, lowest(dtype)}));
+  Value indices =
+      reduceLast(emit, tessera::ReduceOp::Sum,
+                 emit.map(ScalarOp::Where, {isThere, index, Value::ofInt(SymExpr(0))}));
+  auto back = [&](const Value &x) {
+    return Value::ofTensor(emit.transpose(x.tensor, moved(rank, rows.dim, true)));
+  };
+  return {emit.cast(back(values), rows.dtype, false), back(indices)};
+}
+
+/// sort, argsort and topk: values and indices.
+static Value sortBy(Args &args, const Value &x, int64_t dim, bool descending,
+                    std::optional<SymExpr> count) {
+  Emitter &emit = args.emit();
+  bool onlyIndices = args.builtin.name == "argsort";
+  if (x.rank() == 0) {
+    Value zero = emit.constant(DType::Int64, {}, Value::ofInt(SymExpr(0)));
+    return onlyIndices ? zero : Value::ofTuple({x, zero});
+  }
+  Rows rows = rowsOf(emit, x, dim);
+  Value places = placesOf(emit, rows, descending);
+  auto [values, indices] = firstOf(emit, rows, places, count.value_or(rows.length));
+  return onlyIndices ? indices : Value::ofTuple({values, indices});
+}
+
+static Value sort(Args &args) {
+  std::optional<Value> x = args.tensor(0);
+  std::optional<int64_t> dim = x ? args.dim(1, x->rank(), true) : std::nullopt;
+  std::optional<bool> descending = dim ? args.boolean(2) : std::nullopt;
+  if (!descending || !args.boolean(3))
+    return Value::error();
+  return sortBy(args, *x, *dim, *descending, std::nullopt);
+}
+
+static Value topk(Args &args) {
+  std::optional<Value> x = args.tensor(0);
+  std::optional<SymExpr> count =
+      x ? args.in.toSize(args[1], args.ranges[1], "'k' of 'topk'") : std::nullopt;
+  std::optional<int64_t> dim = count ? args.dim(2, x->rank(), true) : std::nullopt;
+  std::optional<bool> largest = dim ? args.boolean(3) : std::nullopt;
+  if (!largest || !args.boolean(4) || !args.checkSizes(1, {*count}))
+    return Value::error();
+  SymExpr length = x->rank() ? x->shape()[*dim] : SymExpr(1);
+  if (args.in.sizes.nonNegative(length - *count, args.ranges[1]) == false)
+    return args.error(1, "expected at most " + length.str() + " for 'k' of 'topk', found " +
+                             count->str());
+  return sortBy(args, *x, *dim, *largest, count);
+}
+
+std::vector<Builtin> sema::sortBuiltins() {
+  constexpr uint8_t both = Builtin::Function | Builtin::Method;
+  return {
+      {"sort", "x, dim=-1, descending=False, stable=False", both, sort,
+       "values in order and their indices; equal elements keep their order, nan is the largest"},
+      {"argsort", "x, dim=-1, descending=False, stable=False", both, sort,
+       "the indices that sort the elements"},
+      {"topk", "x, k, dim=-1, largest=True, sorted=True", both, topk,
+       "the k largest (or smallest) elements in order, and their indices"},
+  };
+}
