@@ -147,6 +147,9 @@ class Tensor:
     def argmin(self, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """index of the smallest element"""
 
+    def argsort(self, dim: Dims = ..., descending: _bool = ..., stable: _bool = ..., *, axis: Dims | None = ...) -> Tensor:
+        """the indices that sort the elements"""
+
     def asin(self) -> Tensor:
         """inverse sine"""
 
@@ -212,6 +215,12 @@ class Tensor:
 
     def cosh(self) -> Tensor:
         """hyperbolic cosine"""
+
+    def cumprod(self, dim: Dims = ..., *, dtype: DType | None = ..., axis: Dims | None = ...) -> Tensor:
+        """products of all elements up to each"""
+
+    def cumsum(self, dim: Dims = ..., *, dtype: DType | None = ..., axis: Dims | None = ...) -> Tensor:
+        """sums of all elements up to each"""
 
     def detach(self) -> Tensor:
         """x itself: there are no gradients"""
@@ -508,6 +517,9 @@ class Tensor:
     def softplus(self, beta: _float = ..., threshold: _float = ...) -> Tensor:
         """log(1 + exp(beta * x)) / beta, linear above a threshold"""
 
+    def sort(self, dim: Dims = ..., descending: _bool = ..., stable: _bool = ..., *, axis: Dims | None = ...) -> Any:
+        """values in order and their indices; equal elements keep their order, nan is the largest"""
+
     def split(self, sizes: Sizes, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
         """parts of a size, or of the sizes given"""
 
@@ -549,6 +561,9 @@ class Tensor:
 
     def to(self, dtype: DType) -> Tensor:
         """x converted to another element type, rounded"""
+
+    def topk(self, k: _int, dim: Dims = ..., largest: _bool = ..., sorted: _bool = ..., *, axis: Dims | None = ...) -> Any:
+        """the k largest (or smallest) elements in order, and their indices"""
 
     def transpose(self, dim0: _int | None = ..., dim1: _int | None = ...) -> Tensor:
         """two dimensions swapped"""
@@ -644,6 +659,9 @@ def argmax(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Di
 def argmin(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """index of the smallest element"""
 
+def argsort(x: Operand, dim: Dims = ..., descending: _bool = ..., stable: _bool = ..., *, axis: Dims | None = ...) -> Tensor:
+    """the indices that sort the elements"""
+
 def asin(x: Operand) -> Tensor:
     """inverse sine"""
 
@@ -710,6 +728,12 @@ def cosh(x: Operand) -> Tensor:
 def cross_entropy(x: Operand, target: Operand, weight: Operand | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ...) -> Tensor:
     """-log(softmax(x)[class]) along dimension 1; targets are class indices or probabilities"""
 
+def cumprod(x: Operand, dim: Dims = ..., *, dtype: DType | None = ..., axis: Dims | None = ...) -> Tensor:
+    """products of all elements up to each"""
+
+def cumsum(x: Operand, dim: Dims = ..., *, dtype: DType | None = ..., axis: Dims | None = ...) -> Tensor:
+    """sums of all elements up to each"""
+
 def div(x: Operand, y: Operand, *, rounding_mode: str | None = ...) -> Tensor:
     """x / y; integers are divided in fp32"""
 
@@ -718,6 +742,9 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = ...) -> Tensor
 
 def dot(x: Operand, y: Operand) -> Tensor:
     """inner product of vectors"""
+
+def dropout(x: Operand, p: _float = ..., training: _bool = ..., *, seed: _int) -> Tensor:
+    """x / (1 - p) with probability 1 - p, else 0; the same elements for the same seed"""
 
 def einsum(equation: str, *operands: Operand) -> Tensor:
     """sums of products by the names of dimensions: 'bik,bkj->bij'"""
@@ -947,6 +974,18 @@ def pow(x: Operand, y: Operand) -> Tensor:
 def prod(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """product of elements"""
 
+def rand(shape: Sizes, seed: _int, dtype: DType | None = ...) -> Tensor:
+    """uniform random numbers in [0, 1): element n is the same function of n and seed everywhere"""
+
+def rand_like(x: Operand, seed: _int, dtype: DType | None = ...) -> Tensor:
+    """uniform random numbers in the shape and type of x"""
+
+def randn(shape: Sizes, seed: _int, dtype: DType | None = ...) -> Tensor:
+    """normal random numbers with mean 0 and variance 1"""
+
+def randn_like(x: Operand, seed: _int, dtype: DType | None = ...) -> Tensor:
+    """normal random numbers in the shape and type of x"""
+
 def reciprocal(x: Operand) -> Tensor:
     """1 / x"""
 
@@ -1001,6 +1040,9 @@ def softmax(x: Operand, dim: Dims = ..., safe: _bool = ..., dtype: DType | None 
 def softplus(x: Operand, beta: _float = ..., threshold: _float = ...) -> Tensor:
     """log(1 + exp(beta * x)) / beta, linear above a threshold"""
 
+def sort(x: Operand, dim: Dims = ..., descending: _bool = ..., stable: _bool = ..., *, axis: Dims | None = ...) -> Any:
+    """values in order and their indices; equal elements keep their order, nan is the largest"""
+
 def split(x: Operand, sizes: Sizes, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
     """parts of a size, or of the sizes given"""
 
@@ -1042,6 +1084,9 @@ def tan(x: Operand) -> Tensor:
 
 def tanh(x: Operand) -> Tensor:
     """hyperbolic tangent"""
+
+def topk(x: Operand, k: _int, dim: Dims = ..., largest: _bool = ..., sorted: _bool = ..., *, axis: Dims | None = ...) -> Any:
+    """the k largest (or smallest) elements in order, and their indices"""
 
 def transpose(x: Operand, dim0: _int | None = ..., dim1: _int | None = ...) -> Tensor:
     """two dimensions swapped"""
