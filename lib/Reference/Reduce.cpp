@@ -271,10 +271,13 @@ TensorRef reference::addAtPlaces(const Tensor &input, const Tensor &sources,
         terms.uncertain[i] = source.uncertain[at];
       }
     }
-    if (input.isFloat())
-      result->set(to, sumRow(terms, 0, terms.size(), roundingOf(input.dtype)));
-    else
-      reduceIntegerRow(ReduceOp::Sum, terms, 0, terms.size(), *result, to);
+    int64_t length = terms.size();
+    walkRows(
+        ReduceOp::Sum, input.dtype, terms, 1, length, 1, [](int64_t) { return 0; },
+        [&, to = to](int64_t, int64_t i, int64_t, const auto &running) {
+          if (i + 1 == length)
+            storeRunning(running, *result, to);
+        });
   }
   for (int64_t row : unknown)
     for (int64_t i = 0; i < sizes[dim]; ++i) {
