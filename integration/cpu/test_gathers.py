@@ -154,3 +154,12 @@ def test_deterministic():
     first = f(x, i, s)
     for _ in range(5):
         np.testing.assert_array_equal(f(x, i, s), first)
+
+
+def test_sources_that_go_where_the_index_does_not_look_at_them():
+    """The index is computed and the same for all sources along the dimension."""
+    function = define("""def f(x):
+    i = tsr.iota(x.shape, dim=0)
+    j = tsr.full(x.shape, 2, dtype=tsr.int64)
+    return tsr.scatter_add(x, 1, i, x), tsr.scatter_add(x, 1, j, tsr.ones(x.shape))""")
+    check(function, random((5, 7, 3)))

@@ -243,11 +243,15 @@ private:
       if (reduces)
         return Cut{value, "it is sent to computed places", true};
     }
+    // What is the same for all sources along the dimension would be sent once; from memory it is read for each.
+    SymExpr along = index[root.dim];
+    if (along.isSymbol() && !place->dims.count(along.symbolName()))
+      return Cut{root.indices, "it says for each element where it is sent", true};
     SymExpr size = tensorType(root.stored).getDim(root.dim);
     output.isSum = true;
     output.index[root.dim] = kernel.pool->placeSymbol(place, size);
-    if (index[root.dim].isSymbol())
-      kernel.plan.stream = {index[root.dim].symbolName()};
+    if (along.isSymbol())
+      kernel.plan.stream = {along.symbolName()};
     return std::nullopt;
   }
 
