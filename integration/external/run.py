@@ -107,19 +107,19 @@ def run(wanted: list[str], report: Path, jobs: int, limit: int, keep: bool, agai
     build = fingerprint(limit)
     results = {} if again else read(report, build, keep)
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
-    todo = [task for task in wanted if task not in results]
-    for task in todo:
+    pending = [task for task in wanted if task not in results]
+    for task in pending:
         left.put(task)
     report.parent.mkdir(parents=True, exist_ok=True)
     lock, started, shown = threading.Lock(), time.monotonic(), [0.0]
 
     def progress() -> None:
-        done = len(todo) - left.qsize()
-        if sys.stderr.isatty() or time.monotonic() - shown[0] > 30 or done == len(todo):
+        done = len(pending) - left.qsize()
+        if sys.stderr.isatty() or time.monotonic() - shown[0] > 30 or done == len(pending):
             shown[0] = time.monotonic()
             counts = total(results.values())
             end = "\r" if sys.stderr.isatty() else "\n"
-            print(f"{done}/{len(todo)} tasks, {counts['passed']} samples passed, {counts['failed']} failed, "
+            print(f"{done}/{len(pending)} tasks, {counts['passed']} samples passed, {counts['failed']} failed, "
                   f"{time.monotonic() - started:.0f} s ", end=end, file=sys.stderr, flush=True)
 
     def work(scratch: str) -> None:
@@ -137,7 +137,7 @@ def run(wanted: list[str], report: Path, jobs: int, limit: int, keep: bool, agai
         worker.close()
 
     with tempfile.TemporaryDirectory(prefix="tessera-external-") as scratch:
-        threads = [threading.Thread(target=work, args=(scratch,)) for _ in range(min(jobs, len(todo)))]
+        threads = [threading.Thread(target=work, args=(scratch,)) for _ in range(min(jobs, len(pending)))]
         for thread in threads:
             thread.start()
         for thread in threads:

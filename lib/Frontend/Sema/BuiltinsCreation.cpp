@@ -104,6 +104,14 @@ static Value arange(Args &args) {
     if (*by == 0 || !(number >= 0) || number > 1e15)
       return in.error(args.range, "'arange' needs a step that leads from start to end");
     count = SymExpr(int64_t(number));
+    // Elements that are integers come from the integers in start and step, as in PyTorch.
+    if (!Emitter::isFloat(*dtype)) {
+      if (!(std::abs(*from) < 0x1p63 && std::abs(*by) < 0x1p63))
+        return in.error(args.range, "expected a start and a step that int64 holds for 'arange' of integers");
+      start = Value::ofInt(SymExpr(int64_t(*from)));
+      step = Value::ofInt(SymExpr(int64_t(*by)));
+      isFloat = false;
+    }
   } else {
     std::optional<SymExpr> from = in.toSize(start, args.ranges[0], "'start'");
     std::optional<SymExpr> to = from ? in.toSize(end, args.ranges[1], "'end'") : std::nullopt;
@@ -122,12 +130,7 @@ static Value arange(Args &args) {
                                       to->str());
     count = length.ceilDiv(SymExpr(*by > 0 ? *by : -*by));
   }
-  // Computed in int64 or fp64 and rounded once. Of integers, start and step are integers.
-  if (isFloat && !Emitter::isFloat(*dtype)) {
-    start = Value::ofInt(SymExpr(int64_t(*in.toDouble(start, args.ranges[0], "'start'"))));
-    step = Value::ofInt(SymExpr(int64_t(*in.toDouble(step, args.ranges[2], "'step'"))));
-    isFloat = false;
-  }
+  // Computed in int64 or fp64 and rounded once.
   Value result = emit.cast(emit.iota({count}, 0, DType::Int64),
                            isFloat ? DType::FP64 : DType::Int64, false);
   if (!(step.isStaticNumber() && step.asDouble() == 1))
