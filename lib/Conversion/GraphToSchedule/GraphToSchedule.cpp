@@ -238,9 +238,11 @@ private:
     if (puller.cut)
       return puller.cut;
     for (auto [value, e] : {std::pair(root.source, output.expr), std::pair(root.indices, place)}) {
-      bool reduces = false;
-      visitExprs({e}, [&](Expr part) { reduces |= part->kind == ExprNode::Reduce; });
-      if (reduces)
+      bool streams = false; // the sources' own walk is the kernel's only stream
+      visitExprs({e}, [&](Expr part) {
+        streams |= part->kind == ExprNode::Reduce || part->kind == ExprNode::Scan;
+      });
+      if (streams)
         return Cut{value, "it is sent to computed places", true};
     }
     // What is the same for all sources along the dimension would be sent once; from memory it is read for each.

@@ -31,3 +31,25 @@ func.func @sources(%x: !gir.tensor<V, f32>, %s: !gir.tensor<S, T, f32>, %i: !gir
   %4 = gir.scatter_add %x, %3(%i) dim 0 : (!gir.tensor<V, f32>, !gir.tensor<S, f32>, !gir.tensor<S, i64>) -> !gir.tensor<V, f32>
   return %1, %4 : !gir.tensor<V, f32>, !gir.tensor<V, f32>
 }
+
+// A kernel has one stream, the sources': running joins along another dimension are stored first, whether they are added or
+// say where.
+// CHECK-LABEL: func.func @running
+// CHECK: sched.kernel @running_0
+// CHECK-NEXT: {{.*}}it is sent to computed places
+// CHECK: sched.stream over [d]
+// CHECK-NEXT: sched.load
+// CHECK-NEXT: sched.scan prod
+// CHECK-NOT: sched.kernel
+// CHECK: sched.store {{.*}}"s", "d"
+// CHECK: sched.stream over [d]
+// CHECK: sched.scan sum
+// CHECK: sched.stream over [s]
+// CHECK-NOT: sched.scan
+// CHECK: sched.store {{.*}} sum
+func.func @running(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32> {
+  %0 = gir.scan prod %s dim 1 : !gir.tensor<S, D, f32>
+  %1 = gir.scan sum %i dim 1 : !gir.tensor<S, D, i64>
+  %2 = gir.scatter_add %x, %0(%1) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
+  return %2 : !gir.tensor<V, D, f32>
+}
