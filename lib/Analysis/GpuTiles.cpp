@@ -70,7 +70,7 @@ private:
       return;
     // Neighbours of a wave share rows and columns in the cache. Programs that walk the grid have no gaps between them;
     // several accumulators leave no registers for that.
-    hint("group", 8);
+    hint("group", 16);
     if (products == 1 && programs() > 2 * machine.cores)
       hint("persistent", machine.cores);
   }
@@ -131,8 +131,9 @@ private:
       last.tile = bounded(last, streams ? 1024 : elements);
     // Operands of all rows are worth two rows at a time, and so is what is narrow; rows that begin anywhere are read
     // piece by piece, one by one.
-    bool isDouble = (isRow && shape.rowOperands) || (!streams && last.tile < 1024);
-    int64_t wanted = isRow && !isAligned ? last.tile : isDouble ? 2 * elements : elements, filled = last.tile;
+    bool isDouble = (isRow && shape.rowOperands) || ((isRow || !streams) && last.tile < 1024);
+    bool isLoose = !isAligned && (isRow || last.tile >= 1024);
+    int64_t wanted = isLoose ? last.tile : isDouble ? 2 * elements : elements, filled = last.tile;
     if (streams && !isRow)
       wanted = 4 * elements;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {
@@ -147,10 +148,10 @@ private:
     }
     if (!isRow && !streams)
       spread(&last, 64);
-    // As many bytes under way as the memory needs: many blocks while a row is short, more warps for one that is long.
+    // As many bytes under way as the memory needs: many blocks while a row is short.
     // Short rows come together by the copy engine, others straight into registers.
     bool isLong = isRow && last.tile > elements;
-    hint("warps", isLong ? 8 : 4);
+    hint("warps", 4);
     if (isLong)
       hint("residents", std::max<int64_t>(1, 8 * elements / last.tile));
     else
@@ -158,7 +159,9 @@ private:
     // Operands of all rows stay with programs that walk the grid, and the next rows come while these are worked on.
     if (isRow && isAligned && !isLong && shape.rowOperands && programs() > 16 * machine.cores)
       hint("persistent", machine.cores * (isDouble && filled > elements ? 4 : 8));
-    if (last.tile >= 1024 && !isLong && isAligned && !isDouble && (isRow || !streams))
+    // The copy engine takes no rows that begin anywhere.
+    if (!isLong && (isRow ? !isAligned || (last.tile >= 1024 && !isDouble)
+                          : last.tile >= 1024 && isAligned && !isDouble && !streams))
       hint("bulk", 0);
   }
 };

@@ -107,10 +107,10 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   tile::TileExpandMathOptions expand;
   for (StringRef native : cudatile::nativeOperations())
     expand.native.push_back(native.str());
+  manager.addPass(tile::createTileRelaxMath());
   manager.addPass(tile::createTileExpandMath(expand));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.addPass(tile::createTileRelaxMath());
   if (failed(manager.run(module)))
     return failure();
 

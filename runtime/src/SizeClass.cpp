@@ -10,7 +10,7 @@
 #include <iterator>
 
 namespace {
-constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 8192, 16384, 0};
+constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 0};
 
 /// Rows of a multiple of 8 elements of 16 bits begin where copy engines can take them from; short
 /// ones have no need of that.

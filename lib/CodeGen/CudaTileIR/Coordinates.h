@@ -17,6 +17,8 @@ class Coordinates {
 public:
   explicit Coordinates(tile::KernelOp kernel);
 
+  /// An index value as an expression over sizes, if it is one.
+  std::optional<SymExpr> expression(mlir::Value value) const;
   /// The size of dimension `dim` of a view argument.
   SymExpr size(mlir::Value view, unsigned dim) const;
   /// What is known to divide a stride of a view argument, in elements.
@@ -25,10 +27,9 @@ public:
   /// What is known to divide the address of a view argument, in bytes, when `base` divides that of
   /// the memory it lies in.
   int64_t addressDivisor(mlir::Value view, int64_t base) const;
-  /// Whether it is known not to be negative: all but the strides of arguments that come as they
-  /// are.
   /// Whether the program itself walks the dimension backward.
   bool isBackward(mlir::Value view, unsigned dim) const;
+  /// Whether the stride is known not to be negative: all but the strides of arguments that come as they are.
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
@@ -36,7 +37,6 @@ public:
   bool touches(mlir::Value coordinate, mlir::Value view, unsigned dim, int64_t tileSize) const;
 
 private:
-  std::optional<SymExpr> expression(mlir::Value value) const;
   bool isNonNegative(mlir::Value value, unsigned depth = 0) const;
   /// Whether value <= bound.
   bool isAtMost(mlir::Value value, SymExpr bound, unsigned depth = 0) const;

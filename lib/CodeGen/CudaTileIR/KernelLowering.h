@@ -68,12 +68,14 @@ private:
   mlir::LogicalResult lowerGather(tile::GatherOp gather);
   mlir::LogicalResult lowerStore(tile::StoreOp store);
   struct Access;
+  std::optional<int64_t> alignedDim(const Access &access) const;
+  bool mayEndInChunk(const Access &access) const;
+  bool isLooseRow(const Access &access) const;
+  bool usesView(const Access &access) const;
   Value partitionFor(const Access &access);
   Values indicesFor(const Access &access);
-  Values positionsFor(const Access &access);
-  /// Which of a tile's elements lie in the tensor, and their addresses.
-  Value maskFor(const Access &access, const Values &positions);
-  Value pointersFor(const Access &access, const Values &positions);
+  Value maskFor(const Access &access);
+  Value pointersFor(const Access &access);
   std::optional<Padding> viewPadding(const Access &access);
   /// What is read beyond the tensor.
   Value paddingFor(const Access &access, mlir::Attribute pad);
@@ -85,6 +87,8 @@ private:
   Value roundEven(Value x);
   Value scaleB(Value x, Value exponent);
   Value overOnePlusExp(Value numerator, Value argument);
+  Value quickExp2(Value x);
+  Value quickOverOnePlusExp(Value numerator, Value argument);
   Value shift(ScalarOp op, Value x, Value y, Signedness sign);
   mlir::LogicalResult lowerMap(tile::MapOp map);
   mlir::LogicalResult lowerCast(tile::CastOp cast);
@@ -103,10 +107,10 @@ private:
   /// Bools are bytes in memory.
   static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind::I8 : kind; }
   TypeKind kindOf(mlir::Type type) const;
-  std::optional<int64_t> hint(llvm::StringRef name) {
-    return getHint(kernel.getHintsAttr(), name);
+  std::optional<int64_t> hint(llvm::StringRef name) const {
+    return getHint(tile::KernelOp(kernel).getHintsAttr(), name);
   }
-  AccessHints accessHints() { return {.allowTma = hint("bulk").value_or(1) != 0}; }
+  AccessHints accessHints() const { return {.allowTma = hint("bulk").value_or(1) != 0}; }
   TypeKind indexKind() const { return options.wideIndices ? TypeKind::I64 : TypeKind::I32; }
   Value index(int64_t value) { return b.constantInt(b.tile(indexKind(), {}), value); }
   /// A tile of the type of `like` with one value everywhere.
@@ -123,6 +127,7 @@ private:
   Coordinates coordinates;
   llvm::DenseMap<mlir::Value, Value> values;
   llvm::MapVector<mlir::Value, Tensor> tensors;
+  std::map<SymExpr, Value> sizes; // of tensors, and index arguments
   /// Partition views by tensor and type.
   std::map<std::pair<uint32_t, uint32_t>, Value> partitions;
   /// What these have beyond the tensor.

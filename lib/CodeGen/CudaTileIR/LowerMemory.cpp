@@ -21,6 +21,7 @@ struct KernelLowering::Access {
   std::optional<Padding> padding = {};
   /// The padding is none that views know.
   bool hasOtherPadding = false;
+  bool isStore = false;
 
   explicit Access(tile::LoadOp load);
   explicit Access(tile::GatherOp gather)
@@ -28,7 +29,7 @@ struct KernelLowering::Access {
         shape(shapeOf(gather.getType())), isChecked(gather.getPad().has_value()) {}
   explicit Access(tile::StoreOp store)
       : view(store.getView()), coords(store.getCoords()), dims(store.getDims()),
-        shape(shapeOf(store.getValue().getType())), isChecked(store.getBounded()) {}
+        shape(shapeOf(store.getValue().getType())), isChecked(store.getBounded()), isStore(true) {}
 
   tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
 
@@ -43,10 +44,10 @@ struct KernelLowering::Access {
     return order;
   }
 
-  int64_t tileSize(int64_t dim) const {
-    const auto *found = llvm::find(dims, dim);
-    return found == dims.end() ? 1 : shape[found - dims.begin()];
-  }
+  /// Where a dimension of the tensor stands in the tile.
+  int64_t placeOf(int64_t dim) const { return llvm::find(dims, dim) - dims.begin(); }
+
+  int64_t tileSize(int64_t dim) const { return llvm::is_contained(dims, dim) ? shape[placeOf(dim)] : 1; }
 
   Builder::Shape partitionShape() const {
     Builder::Shape sizes(type().getRank() - dims.size(), 1);
@@ -93,6 +94,9 @@ KernelLowering::Access::Access(tile::LoadOp load)
 //===----------------------------------------------------------------------===//
 
 void KernelLowering::declareTensors() {
+  for (mlir::Value argument : kernel.getArguments())
+    if (argument.getType().isIndex())
+      sizes.try_emplace(*coordinates.expression(argument), get(argument));
   for (auto &[argument, tensor] : tensors) {
     auto type = cast<tile::ViewType>(argument.getType());
     for (unsigned dim = 0; dim < type.getRank(); ++dim) {
@@ -101,6 +105,7 @@ void KernelLowering::declareTensors() {
         size = b.assumeDivisible(b.assumeBounded(size, 0), type.getDivisor(dim));
       else
         size = index(type.getShape()[dim]);
+      sizes.try_emplace(coordinates.size(argument, dim), size);
       int64_t step = type.getStrides()[dim];
       if (!mlir::ShapedType::isDynamic(step)) {
         stride = index(step);
@@ -146,7 +151,7 @@ void KernelLowering::declareAccesses() {
       return;
     Access access = load ? Access(load) : Access(store);
     ++(load ? reads : writes)[access.view];
-    if (!access.throughView(coordinates, options.anyStrides))
+    if (!usesView(access))
       return;
     if (access.padding)
       paddings.try_emplace(access.view, access.type().getElementType().isF64() ? Padding::Zero : *access.padding);
@@ -185,53 +190,108 @@ Builder::Values KernelLowering::indicesFor(const Access &access) {
 }
 
 //===----------------------------------------------------------------------===//
+// What TMA can do
+//===----------------------------------------------------------------------===//
+
+/// TMA moves chunks of 16 bytes.
+static constexpr int64_t kChunk = 16;
+
+/// The dimension whose elements lie beside each other, if all rows along it begin with a whole chunk.
+std::optional<int64_t> KernelLowering::alignedDim(const Access &access) const {
+  tile::ViewType type = access.type();
+  int64_t bytes = typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8;
+  if (coordinates.addressDivisor(access.view, options.addressAlignment) % kChunk)
+    return std::nullopt;
+  std::optional<int64_t> inner;
+  for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {
+    int64_t stride = type.getStrides()[dim];
+    if (stride == 1)
+      inner = dim;
+    else if ((mlir::ShapedType::isDynamic(stride) ? coordinates.strideDivisor(access.view, dim) : stride) * bytes %
+             kChunk)
+      return std::nullopt;
+  }
+  return inner;
+}
+
+/// Whether aligned rows may end within a chunk. A store by TMA writes it whole, beyond the end of the row too.
+bool KernelLowering::mayEndInChunk(const Access &access) const {
+  std::optional<int64_t> inner = alignedDim(access);
+  if (!inner)
+    return false;
+  tile::ViewType type = access.type();
+  int64_t size = type.isDynamic(*inner) ? type.getDivisor(*inner) : type.getShape()[*inner];
+  return size * typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8 % kChunk;
+}
+
+/// Whether the access is to a part of one row where neither TMA nor wide instructions can help. Through a view each element would be compared
+/// with the sizes of all dimensions; through pointers only with that of the row.
+bool KernelLowering::isLooseRow(const Access &access) const {
+  auto isLong = [](int64_t size) { return size > 1; };
+  if (options.wideIndices || llvm::count_if(access.shape, isLong) != 1)
+    return false;
+  bool mayHelp = mayEndInChunk(access) ? !access.isStore && accessHints().allowTma : alignedDim(access).has_value();
+  if (mayHelp)
+    return false;
+  int64_t dim = access.dims[llvm::find_if(access.shape, isLong) - access.shape.begin()];
+  return access.type().getStrides()[dim] == 1;
+}
+
+bool KernelLowering::usesView(const Access &access) const {
+  return access.throughView(coordinates, options.anyStrides) && !isLooseRow(access);
+}
+
+//===----------------------------------------------------------------------===//
 // Through pointers
 //===----------------------------------------------------------------------===//
 
-/// Positions of the tile's elements along each dimension of the tensor, in 64 bits: a coordinate far
-/// outside must stay outside.
-Builder::Values KernelLowering::positionsFor(const Access &access) {
-  Values positions;
-  for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
-    Value position = b.convert(get(access.coords[dim]), TypeKind::I64);
-    const auto *found = llvm::find(access.dims, dim);
-    if (found == access.dims.end()) {
-      positions.push_back(splat(position, access.shape));
-      continue;
-    }
-    int64_t place = found - access.dims.begin(), size = access.shape[place];
-    Value first = b.mul(position, b.i64(size));
-    Value along = b.add(b.iota(TypeKind::I64, size), splat(first, {size}));
-    positions.push_back(b.broadcastInDims(along, access.shape, {place}));
-  }
-  return positions;
-}
-
-Value KernelLowering::maskFor(const Access &access, const Values &positions) {
+/// Which of a tile's elements lie in the tensor. Positions have 64 bits unless the tile is known to touch the tensor:
+/// a coordinate far outside must stay outside. None: all of them.
+Value KernelLowering::maskFor(const Access &access) {
   Value mask;
-  for (auto [position, size] : llvm::zip(positions, tensors[access.view].sizes)) {
-    Value end = splat(b.convert(size, TypeKind::I64), access.shape);
+  for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
+    int64_t size = access.tileSize(dim);
+    bool touches = coordinates.touches(access.coords[dim], access.view, dim, size);
+    if (touches && size == 1)
+      continue;
+    TypeKind kind = touches ? indexKind() : TypeKind::I64;
+    // Equal sizes by one name make equal masks one mask.
+    Value end = b.convert(sizes.at(coordinates.size(access.view, dim)), kind);
+    Value position = b.mul(b.convert(get(access.coords[dim]), kind), b.constantInt(b.tile(kind, {}), size));
+    if (size > 1) {
+      position = b.add(b.iota(kind, size), splat(position, {size}));
+      end = splat(end, {size});
+    }
     // As an unsigned number a negative position is beyond every size.
-    Value inside =
-        b.compare(Predicate::Less, position, end, Ordering::Ordered, Signedness::Unsigned);
+    Value inside = b.compare(Predicate::Less, position, end, Ordering::Ordered,
+                             touches ? Signedness::Signed : Signedness::Unsigned);
+    inside = size > 1 ? b.broadcastInDims(inside, access.shape, {access.placeOf(dim)}) : splat(inside, access.shape);
     mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
   }
   return mask;
 }
 
-Value KernelLowering::pointersFor(const Access &access, const Values &positions) {
+/// The addresses of a tile's elements: that of the first one, and distances from it.
+Value KernelLowering::pointersFor(const Access &access) {
   const Tensor &tensor = tensors[access.view];
-  Value offsets;
-  for (auto [dim, position] : llvm::enumerate(positions)) {
-    Value step = position;
-    if (access.type().getStrides()[dim] != 1) {
-      Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
-      step = b.mul(step, splat(stride, access.shape));
-    }
-    offsets = offsets ? b.add(offsets, step) : step;
+  Value first, distances;
+  for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
+    int64_t size = access.tileSize(dim);
+    bool isDense = access.type().getStrides()[dim] == 1;
+    Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
+    Value start = b.mul(b.convert(get(access.coords[dim]), TypeKind::I64), b.i64(size));
+    start = isDense ? start : b.mul(start, stride);
+    first = first ? b.add(first, start) : start;
+    if (size == 1)
+      continue;
+    Value along = b.iota(TypeKind::I64, size);
+    along = isDense ? along : b.mul(along, splat(stride, {size}));
+    along = b.broadcastInDims(along, access.shape, {access.placeOf(dim)});
+    distances = distances ? b.add(distances, along) : along;
   }
-  Value pointers = splat(tensor.pointer, access.shape);
-  return offsets ? b.offset(pointers, offsets) : pointers;
+  Value pointer = first ? b.offset(tensor.pointer, first) : tensor.pointer;
+  Value pointers = splat(pointer, access.shape);
+  return distances ? b.offset(pointers, distances) : pointers;
 }
 
 Value KernelLowering::paddingFor(const Access &access, mlir::Attribute pad) {
@@ -250,7 +310,7 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
   auto ordered = tokens.find(access.view);
   Value after = ordered == tokens.end() ? Value() : ordered->second;
   Value tile, done;
-  if (access.throughView(coordinates, options.anyStrides)) {
+  if (usesView(access)) {
     AccessHints hints = accessHints();
     if (std::optional<int64_t> ahead = hint("ahead"); ahead && isa<mlir::scf::ForOp>(load->getParentOp()))
       hints.latency = *ahead;
@@ -258,13 +318,12 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
     tile = b.reshape(loaded.tile, access.shape);
     done = loaded.token;
     if (viewPadding(access) != access.padding)
-      tile = b.select(maskFor(access, positionsFor(access)), tile,
-                      paddingFor(access, *load.getPad()));
+      if (Value mask = maskFor(access))
+        tile = b.select(mask, tile, paddingFor(access, *load.getPad()));
   } else {
-    Values positions = positionsFor(access);
-    Value mask = access.isChecked ? maskFor(access, positions) : Value();
-    Value pointers = pointersFor(access, positions), padding = mask ? paddingFor(access, *load.getPad()) : Value();
-    auto loaded = b.loadPointers(pointers, mask, padding, after);
+    Value mask = access.isChecked ? maskFor(access) : Value();
+    Value padding = mask ? paddingFor(access, *load.getPad()) : Value();
+    auto loaded = b.loadPointers(pointersFor(access), mask, padding, after);
     tile = loaded.tile;
     done = loaded.token;
   }
@@ -280,8 +339,7 @@ LogicalResult KernelLowering::lowerGather(tile::GatherOp gather) {
   auto ordered = tokens.find(access.view);
   Value after = ordered == tokens.end() ? Value() : ordered->second;
   TypeKind kind = kindOf(gather.getType().getElementType());
-  Values positions = positionsFor(access);
-  Value pointers = pointersFor(access, positions), mask = access.isChecked ? maskFor(access, positions) : Value();
+  Value pointers = pointersFor(access), mask = access.isChecked ? maskFor(access) : Value();
   for (auto [i, tile] : llvm::enumerate(gather.getPlaces())) {
     unsigned dim = access.coords.size() + i;
     Value place = b.convert(get(tile), TypeKind::I64);
@@ -310,13 +368,13 @@ LogicalResult KernelLowering::lowerStore(tile::StoreOp store) {
   if (b.elementKindOf(tile) == TypeKind::I1)
     tile = b.convert(tile, TypeKind::I8);
   Value done;
-  if (access.throughView(coordinates, options.anyStrides)) {
+  if (usesView(access)) {
     Value whole = b.reshape(tile, access.partitionShape());
-    done = b.store(whole, partitionFor(access), indicesFor(access), after, accessHints());
+    AccessHints hints = accessHints();
+    hints.allowTma &= !access.isChecked || !mayEndInChunk(access);
+    done = b.store(whole, partitionFor(access), indicesFor(access), after, hints);
   } else {
-    Values positions = positionsFor(access);
-    Value mask = access.isChecked ? maskFor(access, positions) : Value();
-    done = b.storePointers(pointersFor(access, positions), tile, mask, after);
+    done = b.storePointers(pointersFor(access), tile, access.isChecked ? maskFor(access) : Value(), after);
   }
   if (ordered != tokens.end())
     ordered->second = done;

@@ -80,6 +80,16 @@ Value KernelLowering::shift(ScalarOp op, Value x, Value y, Signedness sign) {
   return sign == Signedness::Signed ? shifted : b.select(tooFar, zero, shifted);
 }
 
+Value KernelLowering::quickExp2(Value x) {
+  return b.elementwise(Opcode::Exp2, {x}, {{"flush_to_zero", Attribute::integer(1)}});
+}
+
+/// numerator / (1 + exp(-argument)) of f32, without the care for numbers near the ends of the range.
+Value KernelLowering::quickOverOnePlusExp(Value numerator, Value argument) {
+  Value power = quickExp2(b.mul(argument, fill(argument, -M_LOG2E)));
+  return b.div(numerator, b.add(power, fill(power, 1)), Rounding::Approx);
+}
+
 /// numerator / (1 + exp(argument))
 Value KernelLowering::overOnePlusExp(Value numerator, Value argument) {
   Value power = b.elementwise(Opcode::Exp, {argument});
@@ -195,7 +205,11 @@ Value KernelLowering::scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type el
 Value KernelLowering::quick(ScalarOp op, llvm::ArrayRef<Value> x) {
   switch (op) {
   case ScalarOp::Exp2:
-    return b.elementwise(Opcode::Exp2, {x[0]}, {{"flush_to_zero", Attribute::integer(1)}});
+    return quickExp2(x[0]);
+  case ScalarOp::Sigmoid:
+    return quickOverOnePlusExp(fill(x[0], 1), x[0]);
+  case ScalarOp::Silu:
+    return quickOverOnePlusExp(x[0], x[0]);
   case ScalarOp::Div:
     return b.div(x[0], x[1], Rounding::Full);
   case ScalarOp::Tanh:

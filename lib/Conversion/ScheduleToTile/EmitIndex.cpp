@@ -212,7 +212,8 @@ Value Emitter::emitEdge(ArrayRef<StringAttr> dims, const Order &order) {
       auto type = tileType({dim}, builder.getI32Type());
       Value size = emitScalar(kernel.getDim(dim).getSize());
       Value inside = fold<arith::SubIOp>(size, getStart(dim));
-      inside = fold<arith::MinSIOp>(inside, getConstant(tileOf(dim)));
+      if (!fits(kernel.getDim(dim)))
+        inside = fold<arith::MinSIOp>(inside, getConstant(tileOf(dim)));
       Value index = create<tile::IotaOp>(type, getConstant(0));
       return top().edges[dim] = map(ScalarOp::Lt, {index, fold<tile::SplatOp>(type, inside)});
     });

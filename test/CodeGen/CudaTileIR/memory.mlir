@@ -6,8 +6,8 @@
 // CHECK-NOT: make_tensor_view
 // CHECK: [[AT:%[0-9]+]] = addi {{.*}} : tile<64xi64>
 // CHECK: [[IN:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {less_than, unsigned}
-// CHECK: [[P:%[0-9]+]] = offset {{%[0-9]+}}, [[AT]] : tile<64xptr<f32>>
 // CHECK: [[PAD:%[0-9]+]] = constant 1 : tile<64xf32>
+// CHECK: [[P:%[0-9]+]] = offset {{%[0-9]+}}, {{%[0-9]+}} : tile<64xptr<f32>>
 // CHECK: load_ptr_tko source [[P]] mask [[IN]] padding_value [[PAD]] {weak}
 // CHECK: store_ptr_tko {{.*}} mask
 !v = !tile.view<?xf32, strides = [1]>
@@ -102,7 +102,7 @@ tile.kernel @shifted(%x: !v, %y: !v) grid 1 {
 // CHECK-NOT: padding=neg_inf
 // CHECK: [[X:%[0-9]+]], {{%[0-9]+}} = load_view_tko
 // CHECK: [[Y:%[0-9]+]], {{%[0-9]+}} = load_view_tko
-// CHECK: [[IN:%[0-9]+]] = cmpi {{.*}} {less_than, unsigned}
+// CHECK: [[IN:%[0-9]+]] = cmpi {{.*}} {less_than, signed}
 // CHECK: [[INF:%[0-9]+]] = constant -inf : tile<64xf32>
 // CHECK: select [[IN]], [[Y]], [[INF]]
 !v = !tile.view<?xf32, strides = [1]>
@@ -112,6 +112,51 @@ tile.kernel @two_paddings(%x: !v, %y: !v, %z: !v) grid 1 {
   %b = tile.load %x[%c0] dims [0] pad 0xFF800000 : f32 : !v -> tensor<64xf32>
   tile.store %a, %y[%c0] dims [0] bounded : tensor<64xf32>, !v
   tile.store %b, %z[%c0] dims [0] bounded : tensor<64xf32>, !v
+  tile.return
+}
+
+// -----
+
+// TMA writes chunks of 16 bytes: what may end within one is written without it.
+// CHECK-LABEL: entry @ragged
+// CHECK: store_ptr_tko
+// CHECK: store_view_tko {{.*}}allow_tma = false
+// CHECK: store_view_tko {{.*}} {weak} : token
+!v = !tile.view<?xf32, strides = [1]>
+!m = !tile.view<64x61xf32, strides = [64, 1]>
+!w = !tile.view<60xf32, strides = [1]>
+tile.kernel @ragged(%x: !v, %y: !m, %z: !w) grid 1 {
+  %c0 = arith.constant 0 : index
+  %a = tile.constant 1.0 : f32 : tensor<64xf32>
+  %b = tile.constant 1.0 : f32 : tensor<64x64xf32>
+  tile.store %a, %x[%c0] dims [0] bounded : tensor<64xf32>, !v
+  tile.store %b, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !m
+  tile.store %a, %z[%c0] dims [0] bounded : tensor<64xf32>, !w
+  tile.return
+}
+
+// -----
+
+// A row that begins anywhere goes through pointers, and its place is compared with the size of the row alone.
+// CHECK-LABEL: entry @loose_row
+// CHECK-COUNT-1: cmpi
+// CHECK: load_ptr_tko
+// CHECK-COUNT-1: cmpi
+// CHECK: store_ptr_tko
+func.func @loose(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16> {
+  %0 = tile.empty : !gir.tensor<M, N, bf16>
+  tile.launch @loose_row grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  return %0 : !gir.tensor<M, N, bf16>
+}
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @loose_row(%x: !v, %y: !v) grid 1 {
+  %i = tile.program_id 0
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+  tile.store %t, %y[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
   tile.return
 }
 

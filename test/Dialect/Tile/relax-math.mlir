@@ -1,10 +1,16 @@
 // RUN: %tessera_opt %s -tile-relax-math | FileCheck %s
+// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,tanh | FileCheck %s --check-prefix=EXPAND
 
 // CHECK-LABEL: tile.kernel @narrow
 // CHECK: tile.map tanh(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
+// CHECK: tile.map gelu_erf(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
+// EXPAND-LABEL: tile.kernel @narrow
+// EXPAND: tile.map tanh(%{{.*}}) fast
+// EXPAND: tile.map exp2(%{{.*}}) fast
 tile.kernel @narrow(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
   %0 = tile.constant 0.5 : f32 : tensor<64xf32>
   %1 = tile.map tanh(%0) : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = tile.map gelu_erf(%1) : (tensor<64xf32>) -> tensor<64xf32>
   tile.return
 }
 

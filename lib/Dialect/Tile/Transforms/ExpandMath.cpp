@@ -223,7 +223,9 @@ static void expandMap(MapOp map, const TargetMath &target) {
   SmallVector<Term> inputs;
   for (Value input : map.getInputs())
     inputs.push_back(Term(builder, input).cast(computed));
-  Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front())
+  bool isQuick = map.getFast() && op == ScalarOp::GeluErf && computed.isF32() && target.isNative(ScalarOp::Exp2);
+  Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
+                : isQuick                  ? expandQuickGeluErf(inputs[0])
                 : isa<FloatType>(computed) ? expandFloat(op, inputs)
                                            : expandInteger(op, inputs);
   Type resultElement = map.getType().getElementType();

@@ -48,3 +48,10 @@ Term tile::expandGeluErf(Term x) {
   // x (1 + erf(x / sqrt 2)) / 2: accurate relative to |x|.
   return fma(half, erfAbsolute(y), half);
 }
+
+Term tile::expandQuickGeluErf(Term x) {
+  // The part of |x| that the normal distribution cuts off; beyond the bound it is below 1e-7.
+  Term a = atMost(abs(x), 5.5f);
+  Term tail = horner<float>(a, kNormalTailBF16).map(ScalarOp::Exp2, {}, /*fast=*/true);
+  return fma(-a, tail, maximum(x, x.number(0)));
+}

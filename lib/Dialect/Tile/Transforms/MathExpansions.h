@@ -46,6 +46,8 @@ Term expandAtan2(Term y, Term x);
 Term expandErf(Term x);
 Term expandErfc(Term x);
 Term expandGeluErf(Term x);
+/// In f32, with the digits that bf16 keeps, on targets that have exp2.
+Term expandQuickGeluErf(Term x);
 
 // MathBasic.cpp: also on integers where the vocabulary has them there.
 Term expandSign(Term x);

@@ -122,6 +122,11 @@ inline constexpr double kErfSmallF64[] = {
 inline constexpr float kErfTailF32[] = {0x1.e6fbap-9f,  0x1.9cd41cp+0f,  0x1.e3199p-1f,
                                         0x1.06d05ap-3f, -0x1.5fc708p-6f, 0x1.b8300ap-10f};
 
+// log2 of the normal distribution at -x, x in [0, 5.5]
+// bf16: 2^-15.1
+inline constexpr float kNormalTailBF16[] = {-0x1.00025ep+0f, -0x1.268cacp+0f,  -0x1.d7609cp-2f, -0x1.a9bdd6p-5f,
+                                            0x1.eac0fcp-8f,  -0x1.5a8b64p-11f, 0x1.b6c97ep-16f};
+
 // (1 + 2 x) exp(x^2) erfc(x) in (x - 4) / (x + 4), up to where erfc is 0
 // F32: 2^-25.1
 inline constexpr float kErfcxF32[] = {0x1.3ba592p+0f,  -0x1.1df1bp-3f,   0x1.f7e644p-7f,

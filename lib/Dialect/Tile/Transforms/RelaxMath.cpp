@@ -13,6 +13,19 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static bool hasQuickForm(ScalarOp op) {
+  switch (op) {
+  case ScalarOp::Div:
+  case ScalarOp::Tanh:
+  case ScalarOp::Sigmoid:
+  case ScalarOp::Silu:
+  case ScalarOp::GeluErf:
+    return true;
+  default:
+    return false;
+  }
+}
+
 namespace {
 struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
   void runOnOperation() override {
@@ -23,7 +36,7 @@ struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
           kernel.walk([](MapOp map) {
-            if (map.getScalarOp() == ScalarOp::Tanh || map.getScalarOp() == ScalarOp::Div)
+            if (hasQuickForm(map.getScalarOp()))
               map.setFast(true);
           });
       });

@@ -272,7 +272,7 @@ def Tile_MapOp : Tile_PureOp<"map"> {
     Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. Operations on
     constants, neutral operands and constant conditions fold where no bit of the result depends on the target.
     With `fast` a target may take its quick form: results below the range of normal numbers may be zero, and the last two
-    bits (of `tanh`: all that bf16 does not keep) may differ.
+    bits (of `tanh` and `gelu_erf`: all that bf16 does not keep) may differ.
 
     ```mlir
     %2 = tile.map mul(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
