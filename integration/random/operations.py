@@ -104,6 +104,17 @@ UNARY = {  # name: (largest magnitude of the operand, range of the result)
     "square": (20.0, lambda r: Interval(0, r.magnitude**2)),
     "atan": (300.0, lambda r: Interval(-2, 2)),
     "negate": (300.0, lambda r: -r),
+    "tan": (1.2, lambda r: Interval(-3, 3)),
+    "sinh": (4.0, lambda r: Interval(-math.cosh(r.magnitude), math.cosh(r.magnitude))),
+    "cosh": (4.0, lambda r: Interval(1, math.cosh(r.magnitude))),
+    "erfc": (4.0, lambda r: Interval(0, 2)),
+    "leaky_relu": (300.0, lambda r: Interval(r.lo, max(r.hi, 0))),
+    "elu": (50.0, lambda r: Interval(-1, max(r.hi, 0))),
+    "selu": (50.0, lambda r: Interval(-2, 1.1 * max(r.hi, 0))),
+    "mish": (50.0, lambda r: Interval(-0.4, max(r.hi, 0))),
+    "softplus": (50.0, lambda r: Interval(0, max(r.hi, 0) + 1)),
+    "hardswish": (50.0, lambda r: Interval(-0.4, max(r.hi, 0))),
+    "hardsigmoid": (300.0, lambda r: Interval(0, 1)),
 }
 
 
@@ -118,6 +129,32 @@ def _unary(name: str) -> None:
 
 for _name in UNARY:
     _unary(_name)
+
+
+@operation("formed", 1.0)
+def formed(b: Builder) -> None:
+    """Functions in a form of their own: with an argument, or of what their domain has."""
+    x = floating(b, limit=15.0)
+    m = x.range.magnitude
+    name, text, interval = b.rng.choice([
+        ("asin", f"tsr.asin(0.9 * tsr.sin({x.name}))", Interval(-1.6, 1.6)),
+        ("acos", f"tsr.acos(tsr.tanh({x.name}) * 0.9)", Interval(0, 3.2)),
+        ("gelu", f"tsr.gelu({x.name}, approximate='tanh')", Interval(-0.2, max(x.range.hi, 0))),
+        ("leaky_relu", f"tsr.leaky_relu({x.name}, 0.2)", x.range),
+        ("softplus", f"tsr.softplus({x.name}, beta=2.0)", Interval(0, m + 1)),
+        ("pow", f"{x.name} ** 2", Interval(0, m**2)),
+        ("pow", f"tsr.pow(abs({x.name}) + 0.5, 1.5)", Interval(0, (m + 0.5) ** 1.5)),
+        ("pow", f"2.0 ** {x.name}" if m <= 6 else f"abs({x.name}) ** 0.5", Interval(0, 64)),
+        ("round", f"tsr.round({x.name}, decimals=1)", x.range),
+    ])
+    b.emit(name, text, [x], x.dims, x.dtype, interval)
+
+
+@operation("classify", 0.3)
+def classify(b: Builder) -> None:
+    x = floating(b)
+    name = b.rng.choice(("isnan", "isinf", "isfinite"))
+    b.emit(name, f"tsr.{name}({x.name})", [x], x.dims, "bool", Interval(0, 1))
 
 
 @operation("positive", 2.0)
@@ -157,6 +194,25 @@ def div(b: Builder) -> None:
     y = partner(b, x, limit=100.0)
     b.emit("div", f"{x.name} / (abs({y.name}) + 1.0)", [x, y], broadcast(x.dims, y.dims),
            promote(x, y), x.range.hull(Interval(0, 0)))
+
+
+@operation("quotient", 1.0)
+def quotient(b: Builder) -> None:
+    """Functions of two operands that jump or have poles, kept away from the poles."""
+    x = floating(b, limit=50.0)
+    y = partner(b, x, limit=50.0)
+    positive, m = f"(abs({y.name}) + 1.0)", x.range.magnitude
+    name, text, interval = b.rng.choice([
+        ("fmod", f"tsr.fmod({x.name}, {positive})", Interval(-m, m)),
+        ("remainder", f"{x.name} % {positive}", Interval(0, y.range.magnitude + 1)),
+        ("floordiv", f"{x.name} // {positive}", Interval(-m - 1, m + 1)),
+        ("atan2", f"tsr.atan2({x.name}, {positive})", Interval(-1.6, 1.6)),
+        ("lerp", f"tsr.lerp({x.name}, {y.name}, 0.25)", x.range.hull(y.range)),
+        ("pow", f"(tsr.sigmoid({x.name}) + 0.5) ** tsr.tanh({y.name})", Interval(0, 2)),
+    ])
+    if name == "lerp" and x.dtype != y.dtype:
+        return
+    b.emit(name, text, [x, y], broadcast(x.dims, y.dims), promote(x, y), interval)
 
 
 @operation("scalar", 2.0)
@@ -211,10 +267,13 @@ def logical(b: Builder) -> None:
         return compare(b)
     y = b.pick(lambda v: v.dtype == "bool" and broadcast(v.dims, x.dims) is not None) or x
     if b.rng.random() < 0.25:
-        b.emit("logical", f"~{x.name}", [x], x.dims, "bool", Interval(0, 1))
+        text = b.rng.choice((f"~{x.name}", f"tsr.logical_not({x.name})"))
+        b.emit("logical", text, [x], x.dims, "bool", Interval(0, 1))
     else:
-        b.emit("logical", f"{x.name} {b.rng.choice('&|^')} {y.name}", [x, y], broadcast(x.dims, y.dims),
-               "bool", Interval(0, 1))
+        text = f"{x.name} {b.rng.choice('&|^')} {y.name}"
+        if b.rng.random() < 0.3:
+            text = f"tsr.logical_{b.rng.choice(('and', 'or', 'xor'))}({x.name}, {y.name})"
+        b.emit("logical", text, [x, y], broadcast(x.dims, y.dims), "bool", Interval(0, 1))
 
 
 @operation("integer", 1.5)
@@ -226,16 +285,22 @@ def integer(b: Builder) -> None:
     signed = x.dtype != "uint8" and y.dtype != "uint8"
     choices = [
         ("add", f"{x.name} + {y.name}", x.range + y.range),
-        ("bitwise", f"{x.name} {b.rng.choice('&|')} {y.name}", Interval(-128, 127)),
+        ("bitwise", f"{x.name} {b.rng.choice('&|^')} {y.name}", Interval(-128, 127)),
         ("mod", f"{x.name} % 3", Interval(0, 3)),
         ("floordiv", f"{x.name} // 2", Interval(min(x.range.lo, 0), max(x.range.hi, 0))),
+        ("shift", f"{x.name} >> 1", Interval(min(x.range.lo, 0), max(x.range.hi, 0))),
+        ("maximum", f"tsr.maximum({x.name}, {y.name})", x.range.hull(y.range)),
+        ("minimum", f"tsr.minimum({x.name}, {y.name})", x.range.hull(y.range)),
+        ("clamp", f"tsr.clamp({x.name}, 1, 5)", Interval(1, 5)),
     ]
+    if x.range.magnitude < 50:
+        choices.append(("shift", f"{x.name} << 1", x.range.scaled(2)))
     if signed:
         choices.append(("sub", f"{x.name} - {y.name}", x.range + -y.range))
         if (x.range * y.range).magnitude < 100:
             choices.append(("mul", f"{x.name} * {y.name}", x.range * y.range))
     name, text, interval = b.rng.choice(choices)
-    inputs = [x] if name in ("mod", "floordiv") else [x, y]
+    inputs = [x] if name in ("mod", "floordiv", "shift", "clamp") else [x, y]
     dims = x.dims if len(inputs) == 1 else broadcast(x.dims, y.dims)
     dtype = x.dtype if len(inputs) == 1 else promote(x, y)
     b.emit(name, text, inputs, dims, dtype, interval)
@@ -320,6 +385,8 @@ def random_numbers(b: Builder) -> None:
     seed = b.rng.choice((0, 1, 77, 2**35 + 1))
     name, text, interval = b.rng.choice([
         ("rand", f"tsr.rand_like({x.name}, seed={seed})", Interval(0, 1)),
+        ("rand", f"tsr.rand({x.name}.shape, seed={seed}, dtype={x.dtype})", Interval(0, 1)),
+        ("randn", f"tsr.randn_like({x.name}, seed={seed})", Interval(-9, 9)),
         ("randn", f"tsr.randn({x.name}.shape, seed={seed}, dtype={x.dtype})", Interval(-9, 9)),
         ("dropout", f"tsr.dropout({x.name}, 0.25, seed={seed})", x.range.scaled(4 / 3).hull(x.range)),
     ])
@@ -377,97 +444,43 @@ def matmul(b: Builder) -> None:
     y = tame(b, y, 4.0)
     dims = (*broadcast(x.dims[:-2], y.dims[:-2]), x.dims[-2], y.dims[-1])
     b.contractions.append((*dims, inner))
-    text = f"{x.name} @ {y.name}" if b.rng.random() < 0.5 else f"tsr.matmul({x.name}, {y.name})"
+    name = "mm" if x.rank == 2 == y.rank and b.rng.random() < 0.5 else "matmul"
+    text = f"{x.name} @ {y.name}" if b.rng.random() < 0.5 else f"tsr.{name}({x.name}, {y.name})"
     product = b.emit("matmul", text, [x, y], dims, x.dtype, (x.range * y.range).scaled(b.most(inner)))
     if product.range.magnitude > 100:
         b.emit("mul", f"{product.name} * 0.05", [product], dims, x.dtype, product.range.scaled(0.05))
 
 
-# --- views --------------------------------------------------------------------------------------
-
-
-@operation("permute", 1.0)
-def permute(b: Builder) -> None:
-    x = floating(b, least_rank=2)
-    if b.rng.random() < 0.5:
-        i, j = b.rng.sample(range(x.rank), 2)
-        order = list(range(x.rank))
-        order[i], order[j] = order[j], order[i]
-        text = f"{x.name}.transpose({i}, {j})"
+@operation("product", 1.0, heavy=True)
+def product(b: Builder) -> None:
+    """Contractions under names of their own."""
+    x = floating(b, least_rank=1, limit=4.0)
+    inner, x = x.dims[-1], widened(b, x, 20 * b.most(x.dims[-1]))
+    terms = b.most(inner)
+    if x.rank == 1:
+        y = b.pick(lambda v: v.rank == 1 and v.dtype == x.dtype) or x
+        y = tame(b, y, 4.0)
+        if y.dims == x.dims and b.rng.random() < 0.5:
+            b.emit("dot", f"tsr.dot({x.name}, {y.name})", [x, y], (), x.dtype, (x.range * y.range).scaled(terms))
+        else:
+            b.emit("outer", f"tsr.outer({x.name}, {y.name})", [x, y], (*x.dims, *y.dims), x.dtype, x.range * y.range)
+        return
+    if not inner.isalnum():
+        return
+    outer = b.symbol(beside=(inner,))
+    b.contractions.append((*x.dims, outer))
+    dims, interval = (*x.dims[:-1], outer), (x.range * Interval(-4, 4)).scaled(terms) + Interval(-4, 4)
+    if x.rank == 3 and x.dims[0].isalnum() and b.rng.random() < 0.5:
+        y = b.parameter((x.dims[0], inner, outer), x.dtype)
+        result = b.emit("bmm", f"tsr.bmm({x.name}, {y.name})", [x, y], dims, x.dtype, interval)
     else:
-        order = b.rng.sample(range(x.rank), x.rank)
-        text = f"tsr.permute({x.name}, {tuple(order)})"
-    b.emit("permute", text, [x], tuple(x.dims[i] for i in order), x.dtype, x.range)
+        weight, bias = b.parameter((outer, inner), x.dtype), b.parameter((outer,), x.dtype)
+        result = b.emit("linear", f"tsr.linear({x.name}, {weight.name}, {bias.name})", [x, weight, bias], dims, x.dtype,
+                        interval)
+    b.emit("mul", f"{result.name} * 0.05", [result], dims, x.dtype, interval.scaled(0.05))
 
 
-@operation("unsqueeze", 0.7)
-def unsqueeze(b: Builder) -> None:
-    x = b.pick(lambda v: v.is_float and v.rank < 4)
-    if x is not None:
-        dim = b.rng.randint(0, x.rank)
-        b.emit("unsqueeze", f"{x.name}.unsqueeze({dim})", [x], (*x.dims[:dim], "1", *x.dims[dim:]), x.dtype, x.range)
-
-
-@operation("reshape", 1.0)
-def reshape(b: Builder) -> None:
-    x = b.pick(lambda v: v.is_float and v.rank >= 2 and not any("*" in d or "/" in d for d in v.dims))
-    if x is None:
-        return
-    d = b.rng.randrange(x.rank - 1)
-    merged = "*".join(sorted((x.dims[d], x.dims[d + 1])))
-    sizes = [f"{x.name}.shape[{i}]" for i in range(x.rank)]
-    sizes[d : d + 2] = [f"{sizes[d]} * {sizes[d + 1]}"]
-    flat = b.emit("reshape", f"{x.name}.reshape({', '.join(sizes)})", [x],
-                  (*x.dims[:d], merged, *x.dims[d + 2 :]), x.dtype, x.range)
-    if b.rng.random() < 0.5:
-        back = [f"{x.name}.shape[{i}]" for i in range(x.rank)]
-        work = b.emit("mul", f"{flat.name} * 0.5", [flat], flat.dims, x.dtype, x.range.scaled(0.5))
-        b.emit("reshape", f"{work.name}.reshape({', '.join(back)})", [work], x.dims, x.dtype, work.range)
-
-
-@operation("slice", 1.0)
-def slice_(b: Builder) -> None:
-    x = b.pick(lambda v: v.is_float and v.rank >= 1 and "/" not in "".join(v.dims))
-    if x is None:
-        return
-    d = b.rng.randrange(x.rank)
-    before = ":, " * d
-    size = x.dims[d]
-    if size == "1" or b.rng.random() < 0.3:
-        at = b.rng.choice((0, -1))
-        b.nonempty.add(size)
-        b.emit("slice", f"{x.name}[{before}{at}]", [x], (*x.dims[:d], *x.dims[d + 1 :]), x.dtype, x.range)
-        return
-    half = f"({size} + 1)//2"
-    text = b.rng.choice((f"{x.name}[{before}:({x.name}.shape[{d}] + 1) // 2]", f"{x.name}[{before}::2]"))
-    b.emit("slice", text, [x], (*x.dims[:d], half, *x.dims[d + 1 :]), x.dtype, x.range)
-
-
-@operation("concat", 0.8)
-def concat(b: Builder) -> None:
-    x = floating(b, least_rank=1)
-    y = b.pick(lambda v: v.dtype == x.dtype and v.dims == x.dims and v is not x) or x
-    d = b.rng.randrange(x.rank)
-    if "+" in x.dims[d] or "*" in x.dims[d]:
-        return
-    doubled = f"{x.dims[d]} + {x.dims[d]}"
-    b.emit("concat", f"tsr.concat(({x.name}, {y.name}), dim={d})", [x, y],
-           (*x.dims[:d], doubled, *x.dims[d + 1 :]), x.dtype, x.range.hull(y.range))
-
-
-@operation("create", 0.5)
-def create(b: Builder) -> None:
-    x = floating(b, least_rank=1)
-    dim = b.rng.randrange(x.rank)
-    shape = f"({x.name}.shape[{dim}],)"
-    text, dtype, interval = b.rng.choice([
-        (f"tsr.full({shape}, 1.5, dtype={x.dtype})", x.dtype, Interval(1.5, 1.5)),
-        (f"tsr.ones({shape}, dtype={x.dtype})", x.dtype, Interval(1, 1)),
-        (f"tsr.zeros({shape}, dtype={x.dtype})", x.dtype, Interval(0, 0)),
-        (f"tsr.arange({x.name}.shape[{dim}]).to({x.dtype})", x.dtype, Interval(0, b.most(x.dims[dim]))),
-    ])
-    b.emit("create", text, [x], (x.dims[dim],), dtype, interval)
-
-
-import composites  # noqa: E402, F401 (its operations are registered too)
+import composites  # noqa: E402, F401 (their operations are registered too)
+import choices  # noqa: E402, F401
 import places  # noqa: E402, F401
+import shapes  # noqa: E402, F401

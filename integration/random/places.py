@@ -40,6 +40,10 @@ def gather(b: Builder) -> None:
                (*x.dims[:d], *i.dims, *x.dims[d + 2 :]), x.dtype, x.range)
         return
     text = f"tsr.take({x.name}, {i.name}, dim={d})" if form > 0.8 else f"{x.name}[{':, ' * d}{i.name}]"
+    if i.rank == 1 and form > 0.9:
+        text = f"tsr.index_select({x.name}, {d}, {i.name})"
+    if x.rank == 2 and d == 0 and b.rng.random() < 0.5:
+        text = f"tsr.embedding({i.name}, {x.name})"
     b.emit("gather", text, [x, i], (*x.dims[:d], *i.dims, *x.dims[d + 1 :]), x.dtype, x.range)
 
 

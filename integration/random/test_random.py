@@ -4,8 +4,11 @@
 """
 
 import os
+import re
 import sys
 from pathlib import Path
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -28,6 +31,21 @@ def test_half_have_two_reductions():
     assert sum(p.heavy >= 2 for p in programs) >= 250
     assert all(5 <= len(p.operations) <= 45 for p in programs)
     assert any(len(p.source.rsplit("return", 1)[1].split(",")) > 2 for p in programs)
+
+
+#: Operations that are spelled as operators, and other names of what programs have.
+SPELLED_OTHERWISE = frozenset("""
+add sub mul div floor_divide remainder neg eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_not
+bitwise_left_shift bitwise_right_shift cat ger vector_norm
+""".split())
+
+
+def test_every_operation_is_generated():
+    entries = pytest.importorskip("tessera.entries").ENTRIES
+    text = "".join(run.generate(seed).source for seed in range(1500))
+    names = set(re.findall(r"(?:\.|\b)(\w+)\(", text)) | SPELLED_OTHERWISE
+    meanings = {meaning for name, (_, meaning) in entries.items() if name in names}
+    assert [name for name, (_, meaning) in entries.items() if meaning not in meanings] == []
 
 
 def test_some_sizes_are_long_and_some_zero():
