@@ -13,12 +13,14 @@ using namespace tessera;
 //===----------------------------------------------------------------------===//
 
 /// The quotient rounded down, found from the exact remainder, so that it is right where x / y
-/// rounds up to an integer.
+/// rounds up to an integer. An infinite x has no remainder, as in PyTorch.
 static double floorDivide(double x, double y) {
-  if (y == 0 || !std::isfinite(x))
+  if (y == 0)
     return x / y;
   double remainder = std::fmod(x, y);
   double quotient = (x - remainder) / y;
+  if (std::isnan(quotient))
+    return quotient;
   if (remainder != 0 && (y < 0) != (remainder < 0))
     quotient -= 1;
   return quotient == 0 ? std::copysign(0.0, x / y) : std::rint(quotient);

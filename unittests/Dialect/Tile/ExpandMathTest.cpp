@@ -106,8 +106,10 @@ template <typename W> W exactValue(ScalarOp op, const W *x) {
   }
   case ScalarOp::FloorDiv: {
     // From the remainder: x / y may round up to an integer.
-    if (x[1] == 0 || !std::isfinite(x[0]))
-      return std::floor(x[0] / x[1]);
+    if (x[1] == 0)
+      return x[0] / x[1];
+    if (std::isinf(x[0]))
+      return std::numeric_limits<W>::quiet_NaN();
     W r = std::fmod(x[0], x[1]);
     W q = std::nearbyint((x[0] - r) / x[1]);
     return r != 0 && (r < 0) != (x[1] < 0) ? q - 1 : q;

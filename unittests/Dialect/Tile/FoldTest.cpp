@@ -79,6 +79,14 @@ TEST_F(TileFold, FoldsToWhatIsEvaluated) {
   }
 }
 
+TEST_F(TileFold, SignsHaveOneZero) {
+  Lanes x;
+  x.f32 = {0.0f, -0.0f};
+  Lanes result = ExpandedMap(context, ScalarOp::Sign, Float32Type::get(&context)).run(x, 2);
+  for (int i : {0, 1})
+    EXPECT_TRUE(result.f32[i] == 0 && !std::signbit(result.f32[i]));
+}
+
 TEST_F(TileFold, OddFunctionsKeepTheSignOfZero) {
   ScalarOp odd[] = {ScalarOp::Expm1, ScalarOp::Log1p, ScalarOp::Sin,  ScalarOp::Tan, ScalarOp::Asin,
                     ScalarOp::Atan,  ScalarOp::Sinh,  ScalarOp::Tanh, ScalarOp::Erf};

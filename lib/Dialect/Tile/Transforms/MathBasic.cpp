@@ -16,7 +16,7 @@ Term tile::expandSign(Term x) {
     Term positive = where(x > x.integer(0), x.integer(1), x.integer(0));
     return where(x < x.integer(0), x.integer(-1), positive);
   }
-  return where(x > 0.0, x.number(1), where(x < 0.0, x.number(-1), x));
+  return where(x > 0.0, x.number(1), where(x < 0.0, x.number(-1), x - x)); // nan, and one zero
 }
 
 /// x - trunc(x / y) y. A rounded quotient is right but for its last bit, and subtracting it with
@@ -45,7 +45,9 @@ Term tile::expandFloorDiv(Term x, Term y) {
   Term q = floor(x / y);
   Term r = where(abs(y) == std::numeric_limits<double>::infinity(), x, fma(-q, y, x));
   Term tooLarge = where(y<0.0, r> 0.0, r < 0.0);
-  return where(tooLarge, q - 1.0, q);
+  q = where(tooLarge, q - 1.0, q);
+  // An infinite x has no remainder, as in PyTorch, unless nothing divides it.
+  return where(y == 0.0, q, q - (x - x));
 }
 
 /// Repeated squaring over all bits of the exponent. A negative exponent gives the reciprocal

@@ -52,7 +52,7 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     | pow | 0.9 | 0.9 | 67; 123 | small constant exponents: products, at most 4 |
     | rsqrt, reciprocal | 1.5, 0.5 | 1.5, 0.5 | 2, 1 | |
     | fmod, remainder | 0, 0.5 | 0, 0.5 | 20, 27 | for quotients up to 2^44 (f32), 2^100 (f64) |
-    | floor_divide | 0.5 | 0.5 | 13 | |
+    | floor_divide | 0.5 | 0.5 | 17 | |
   }];
   let options = [
     ListOption<"native", "native", "std::string", "operations that the target computes itself and that are kept">
