@@ -266,6 +266,10 @@ WRONG_CALLS = {
     ),
     "out-number": (lambda: affine(X, X[0], out=3), "out: expected an array, found int"),
     "out-many": (lambda: affine(X, X[0], out=(X + 1, X + 1)), "out: expected 1 array, found 2"),
+    "out-repeated": (
+        lambda: affine(X, X[0], out=np.lib.stride_tricks.as_strided(X.copy(), (4, 8), (0, 4))),
+        "out: expected memory for each element, found an array that repeats elements",
+    ),
     "out-overlap": (lambda: affine(X, X[0], out=X[::-1]), "out: it overlaps an argument partly"),
 }
 

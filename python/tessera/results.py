@@ -69,6 +69,10 @@ class Destination:
         if (specification[1], tuple(specification[2])) != (code, shape):
             found = f"{DTYPES[specification[1]].name}{list(specification[2])}"
             raise ArgumentError(f"{name}: expected {dtype.name}{list(shape)}, found {found}")
+        if any(size > 1 and not stride for size, stride in zip(*specification[2:4])):
+            raise ArgumentError(
+                f"{name}: expected memory for each element, found an array that repeats elements"
+            )
         direct = (
             is_dense(specification)
             and owner is target
