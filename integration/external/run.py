@@ -30,6 +30,10 @@ from exclusions import EXCLUSIONS
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
+sys.path.append(str(TOP / "integration/random"))
+
+import reports  # noqa: E402
+
 TIME_LIMIT = 900  # seconds for one task
 SHARE = 0.02  # of samples that may be excluded
 TYPES = ("float64", "float32", "bfloat16", "float16", "int64", "int32", "int16", "int8", "uint8", "bool", "errors")
@@ -90,16 +94,11 @@ def tasks() -> list[str]:
 def read(report: Path, build: str, keep: bool) -> dict[str, dict]:
     """What the report has for this build; with `keep`, also what passed with another one."""
     results: dict[str, dict] = {}
-    if report.exists():
-        for text in report.read_text().splitlines():
-            try:
-                line = json.loads(text)
-            except ValueError:
-                continue  # cut off when its process was ended
-            if line["build"] == build or (keep and not line.get("failed")):
-                results[line["task"]] = line
-            else:
-                results.pop(line["task"], None)
+    for line in reports.lines(report):
+        if line["build"] == build or (keep and not line.get("failed")):
+            results[line["task"]] = line
+        else:
+            results.pop(line["task"], None)
     return results
 
 

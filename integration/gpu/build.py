@@ -196,7 +196,7 @@ def copy_scripts(out: Path) -> None:
         shutil.copy2(file, package / file.name)
     scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "replay", "ranges")]
     scripts += [BENCH / f"{name}.py" for name in ("rows", "peers", "timing", "exact", "bench")]
-    programs = ("run", "worker")  # all but what runs and tests them
+    programs = ("run", "worker", "reports")  # all but what runs and tests them
     scripts += [
         file
         for file in (TOP / "integration/random").glob("*.py")

@@ -26,6 +26,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
+import reports
 from generate import generate
 from operations import HEAVY
 
@@ -41,17 +42,12 @@ def read_report(path: Path) -> tuple[dict[int, dict], int | None]:
     """The results by seed, and the seed that was started last without one."""
     results: dict[int, dict] = {}
     started = None
-    if path.exists():
-        for text in path.read_text().splitlines():
-            try:
-                line = json.loads(text)
-            except ValueError:
-                continue  # cut off when its process was ended
-            if "start" in line:
-                started = line["start"]
-            else:
-                results[line["seed"]] = line
-                started = None
+    for line in reports.lines(path):
+        if "start" in line:
+            started = line["start"]
+        else:
+            results[line["seed"]] = line
+            started = None
     return results, started
 
 
