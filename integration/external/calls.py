@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import entries
@@ -37,6 +37,7 @@ class Call:
 
     text: str
     tensors: list[torch.Tensor]
+    results: dict[str, torch.Tensor] = field(default_factory=dict)  # out=, where a sample has it
 
     def function(self) -> Any:
         if self.text not in _functions:
@@ -96,6 +97,7 @@ def write(op: Any, args: list, kwargs: dict, form: str, name: str) -> Call:
     if op.name in entries.ARRANGED and not (op.name == "where" and form == "method"):
         args, kwargs = entries.ARRANGED[op.name](list(args), dict(kwargs))
     kwargs = {key: value for key, value in kwargs.items() if key not in entries.STORAGE}
+    results = {"out": kwargs.pop("out")} if "out" in kwargs else {}
     template = entries.REFLECTED.get(op.name) or (entries.OPERATORS[op.name] if form == "operator" else "")
     if template:
         parts = {symbol: writer.write(value) for symbol, value in zip("ab", args)}
@@ -118,4 +120,4 @@ def write(op: Any, args: list, kwargs: dict, form: str, name: str) -> Call:
         else:
             expression = f"tsr.{name}({', '.join(texts)})"
     parameters = ", ".join(f"t{i}" for i in range(len(writer.tensors)))
-    return Call(f"@tsr.function\ndef f({parameters}):\n    return {expression}\n", writer.tensors)
+    return Call(f"@tsr.function\ndef f({parameters}):\n    return {expression}\n", writer.tensors, results)

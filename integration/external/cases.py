@@ -48,6 +48,11 @@ CASES = [
     Case("tsr.iota((3, 4), dim=-1, dtype=tsr.fp32)", lambda: _iota((3, 4), 1).astype("f4")),
     Case("tsr.iota(x.shape, dim=1)", lambda x: _iota(x.shape, 1), (X,)),
     Case("tsr.arange(x.shape[0], x.shape[0] + 9, 2)", lambda x: np.arange(5, 14, 2), (X,)),
+    Case("tsr.iota((0, 3), dim=1), tsr.iota((2, 3, 4), dim=-2, dtype=tsr.int16)",
+         lambda: (_iota((0, 3), 1), _iota((2, 3, 4), 1).astype("i2"))),
+    # random bits: the vector that Random123 publishes for philox4x32 with ten rounds, key and counter 0, as a fraction
+    Case("tsr.rand((1,), seed=0, dtype=tsr.fp64), tsr.rand(1, seed=0)",
+         lambda: ([0xE169C58D6627E8D5 >> 11] * np.exp2([-53.0]), np.exp2([-24.0], dtype="f4") * (0xE169C58D6627E8D5 >> 40))),
     Case("tsr.zeros((x.shape[1], 2), dtype=tsr.int32)", lambda x: np.zeros((7, 2), "i4"), (X,)),
     # operators as Python writes them
     Case("-x + 2 * y - x / y", lambda x, y: -x + 2 * y - x / y, (X, Y)),
@@ -78,8 +83,8 @@ CASES = [
     Case("x + 1, x.reshape(1, 1), x.sum(), tsr.stack([x, x])", lambda x: (x + 1, x.reshape(1, 1), x.sum(), np.stack([x, x])),
          (SCALAR,)),
     # NumPy's words
-    Case("tsr.concatenate([x, y], axis=1), tsr.stack([x, y], axis=2)",
-         lambda x, y: (np.concatenate([x, y], 1), np.stack([x, y], 2)), (X, Y)),
+    Case("tsr.concatenate([x, y], axis=1), tsr.concat([x, y]), tsr.stack([x, y], axis=2), tsr.ger(x[0], y[1])",
+         lambda x, y: (np.concatenate([x, y], 1), np.concatenate([x, y]), np.stack([x, y], 2), np.outer(x[0], y[1])), (X, Y)),
     Case("tsr.amax(x, axis=0), x.mean(axis=1, keepdims=True)",
          lambda x: (x.max(axis=0), x.mean(axis=1, keepdims=True)), (X,)),
     Case("tsr.var(x, axis=0, correction=0), tsr.std(x, axis=0, correction=1)",

@@ -19,12 +19,9 @@ relu leaky_relu elu selu sigmoid silu gelu mish softplus hardswish hardsigmoid
 sum mean prod max min amax amin argmax argmin any all var std norm linalg.vector_norm logsumexp softmax log_softmax cumsum
 cumprod mm bmm einsum outer dot linear layer_norm rms_norm group_norm batch_norm cross_entropy mse_loss
 reshape view flatten transpose permute T mT squeeze unsqueeze expand expand_as broadcast_to repeat flip roll cat stack
-split chunk pad tril triu gather take index_select scatter_add embedding one_hot sort topk
-arange full full_like zeros ones zeros_like ones_like eye randn dropout to
+split chunk pad tril triu gather take index_select scatter_add embedding one_hot sort argsort topk
+arange full full_like zeros ones zeros_like ones_like eye rand_like randn randn_like dropout to
 """.split())
-
-#: Entries whose samples need hardware or types that are no part of the language.
-VARIANTS_LEFT_OUT = {("nn.functional.silu", "complex"), ("nn.functional.batch_norm", "without_cudnn")}
 
 #: The database's operator variants as Python writes them, with a and b for the operands.
 OPERATORS = {
@@ -43,9 +40,9 @@ ATTRIBUTES = {"T", "mT"}
 STORAGE = {"device", "layout", "requires_grad", "pin_memory", "memory_format", "non_blocking", "copy", "inplace"}
 
 #: Results that depend on a generator are checked by what they must fulfil (judge.py).
-RANDOM = {"randn", "dropout"}
-#: (values, indices) where equal values may come in any order.
-UNORDERED = {"sort", "topk"}
+RANDOM = {"rand_like", "randn", "randn_like", "dropout"}
+#: The result with the indices, where equal values may come in any order.
+UNORDERED = {"sort": 1, "topk": 1, "argsort": 0}
 
 
 def spelling(name: str) -> str:
@@ -84,5 +81,5 @@ def _seeded(args: list, kwargs: dict) -> tuple[list, dict]:
 #: How a sample's arguments are arranged for the call in the language.
 ARRANGED: dict[str, Callable[[list, dict], tuple[list, dict]]] = {
     "where": _where, "einsum": _einsum, "to": _to, "nn.functional.embedding": _embedding,
-    "randn": _seeded, "nn.functional.dropout": _seeded,
+    "rand_like": _seeded, "randn": _seeded, "randn_like": _seeded, "nn.functional.dropout": _seeded,
 }

@@ -16,6 +16,7 @@ EXCLUSIONS = {
     "sizes from values": "a result's size that depends on elements (one_hot without num_classes, indexing by a mask)",
     "errors from values": "PyTorch's error for an index among the elements that is out of range: kernels raise nothing",
     "changed arguments": "embedding(max_norm=…) rescales its weight in place: functions have no side effects",
+    "results in place": "PyTorch's error for cat's out= that is one of the tensors: the language computes in place",
 }
 
 #: Operations of two operands, for which the database has error inputs with numbers.
@@ -24,7 +25,6 @@ add sub mul div true_divide floor_divide remainder fmod pow atan2 max min maximu
 bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor
 __radd__ __rsub__ __rmul__ __rdiv__ __rmod__ __rpow__ __rand__ __ror__ __rxor__
 """.split())
-
 
 
 def _flat(value: Any) -> list:
@@ -36,9 +36,15 @@ def _kind(value: Any) -> str:
     return str(getattr(value, "dtype", "")).removeprefix("torch.")
 
 
-def _reaches_out(x: Any, dim: int, index: Any) -> bool:
+def _reaches_out(x: Any, dim: int, index: Any, *sources: Any) -> bool:
     """Whether indices along a dimension are out of range, where all else is right."""
-    return x.ndim == index.ndim and bool((index >= x.shape[dim]).any()) and index.shape <= x.shape
+    fits = all(one.ndim == index.ndim and one.dtype == x.dtype for one in (x, *sources)) and index.shape <= x.shape
+    return fits and bool((index >= x.shape[dim]).any())
+
+
+def _is_in_place(tensors: Any, out: Any) -> bool:
+    """Whether a concatenation, right but for that, would replace one of its parts."""
+    return out is not None and any(one is out for one in tensors) and sum(one.numel() for one in tensors) == out.numel()
 
 
 def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None:
@@ -51,8 +57,10 @@ def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None
         return "sizes from values"
     if name.endswith("embedding") and kwargs.get("max_norm") is not None:
         return "changed arguments"
-    if is_error and name in ("gather", "scatter_add") and _reaches_out(*args[:3]):
+    if is_error and name in ("gather", "scatter_add") and _reaches_out(*args):
         return "errors from values"
+    if is_error and name == "cat" and _is_in_place(args[0], kwargs.get("out")):
+        return "results in place"
     if is_error and name in ELEMENTWISE and any(type(value) in (int, float, bool) for value in args):
         return "numbers as operands"
     return None

@@ -3,9 +3,13 @@
 import re
 from pathlib import Path
 
+import accuracy
+import entries
 import pytest
 from cases import CASES, check
 from exclusions import EXCLUSIONS, behaviour
+
+from tessera.entries import ENTRIES
 
 HERE = Path(__file__).resolve().parent
 
@@ -13,6 +17,27 @@ HERE = Path(__file__).resolve().parent
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text[:40])
 def test_numpy(case):
     assert check(case) == ""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", accuracy.functions())
+def test_validation_sets(name, dtype):
+    assert accuracy.check(name, dtype)[1] == ""
+
+
+def test_special_values():
+    pytest.importorskip("torch")
+    import special
+
+    assert special.main() == 0
+
+
+def test_every_operation_has_a_judge():
+    """The database, or a case; another name of a judged operation has its meaning."""
+    judged = {entries.spelling(name) for name in entries.NAMES}
+    judged |= {name for case in CASES for name in re.findall(r"tsr\.(\w+)\(", case.text)}
+    meanings = {meaning for name, (_, meaning) in ENTRIES.items() if name in judged}
+    assert [name for name, (_, meaning) in ENTRIES.items() if meaning not in meanings] == []
 
 
 def test_table():
@@ -32,6 +57,17 @@ def test_exclusions():
     assert behaviour("add", [2, 3], {}, is_error=False) is None
 
 
+def test_exclusions_of_errors():
+    torch = pytest.importorskip("torch")
+    x, index = torch.ones(2, 3), torch.full((2, 3), 7)
+    assert behaviour("scatter_add", [x, 0, index, x], {}, is_error=True) == "errors from values"
+    assert behaviour("scatter_add", [x, 0, index, x.double()], {}, is_error=True) is None
+    assert behaviour("gather", [x, 0, index[0]], {}, is_error=True) is None
+    assert behaviour("cat", [(x[:0], x)], {"out": x}, is_error=True) == "results in place"
+    assert behaviour("cat", [[x, x]], {"out": x}, is_error=True) is None
+    assert behaviour("cat", [[None]], {}, is_error=True) is None
+
+
 def test_programs():
     torch = pytest.importorskip("torch")
     import calls
@@ -41,5 +77,6 @@ def test_programs():
 
     call = calls.write(Entry, [torch.ones(2), None, float("inf")], {"dtype": torch.float16}, "function", "clamp")
     assert call.text.endswith("return tsr.clamp(t0, None, tsr.inf, dtype=tsr.fp16)\n")
+    assert calls.write(Entry, [torch.ones(2)], {"out": torch.ones(2)}, "function", "clamp").results.keys() == {"out"}
     with pytest.raises(calls.NotInLanguage, match="complex"):
         calls.write(Entry, [torch.ones(2), 1j], {}, "function", "clamp")
