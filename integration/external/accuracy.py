@@ -22,9 +22,6 @@ PREFIX = "umath-validation-set-"
 #: of the pass that expands them (tile-expand-math).
 FLOAT64_UNITS = 3
 
-#: Functions of float64 that reduce their argument by multiples of pi/2, and the size from which they are nan (same table).
-ANGLES, LARGEST_ANGLE = frozenset(("sin", "cos", "tan")), 2.0**45
-
 
 def functions() -> list[str]:
     """Those with a set that the language has, by NumPy's names."""
@@ -45,10 +42,6 @@ def check(name: str, dtype: str) -> tuple[int, str]:
     x, expected, units = read(name, dtype)
     if dtype == "float64":
         units = max(units, FLOAT64_UNITS)
-        keep = np.isinf(x) | ~(abs(x) >= LARGEST_ANGLE) if name in ANGLES else np.full(x.shape, True)
-        x, expected = x[keep], expected[keep]
-    if not x.size:
-        return 0, ""
     result = cases.define(f"tsr.{name}(x)", 1)(x)
     with np.errstate(all="ignore"):
         near = abs(result - expected) <= units * np.spacing(abs(expected))

@@ -7,13 +7,14 @@
 // of constants (2^26q · 2/pi mod 4, q = 0…3, in pieces of 28, 28 and 53 bits) is selected by |x|,
 // and the products with the first two pieces are exact.
 //
-// f64: pi/2 in three doubles, the subtractions exact or compensated, for |x| < 2^45. Beyond, the
-// result is nan: the bits of pi that it would take are not worth their time.
+// f64: pi/2 in three doubles, the subtractions exact or compensated, for |x| < 2^45. Beyond, digits of
+// 2/pi are selected by |x| as for f32, but there are many, so that they are moved to the front step by step.
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
 #include "MathTables.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace tessera;
@@ -50,9 +51,65 @@ static Reduced reduceF32(Term x) {
   return {(n1 + n2 + n3).cast(x.types().getI32Type()), r, r};
 }
 
+/// a + b as the rounded sum and what it lacks.
+static std::pair<Term, Term> twoSum(Term a, Term b) {
+  Term sum = a + b, part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+
+/// 2/pi, 53 bits a digit behind the point, after what is before it.
+static constexpr double kTwoOverPi[] = {
+    0, 0x1.45f306dc9c882p-1, 0x1.4a7f09d5f47d4p-1, 0x1.a6ee06db14accp-1, 0x1.3c439041fe516p-1,
+    0x1.d5ef5de2b0db8p-3, 0x1.2371d2126e97p-2, 0x1.924bba82746p-8, 0x1.21cfe1deb1cb1p-1,
+    0x1.4d39f74411af8p-3, 0x1.4baed1213a671p-1, 0x1.8135a2fbf209cp-1, 0x1.91d639835339fp-1,
+    0x1.272117e2ef7e4p-2, 0x1.41d8ffc4bffeep-2, 0x1.02cc07f79788cp-1, 0x1.6b414da3eda6cp-2,
+    0x1.fb3c9f2c26dd2p-2, 0x1.d18fd9a797fa8p-1, 0x1.6ba93dd63f5f2p-1, 0x1.f17b3d0739f78p-1,
+    0x1.4a525d4d7f6bfp-1, 0x1.88fc6ae842bp-2};
+
+/// For |x| >= 2^45; n is a number here. With x = 2^53q y and y in [2^12, 2^65), products with digits before
+/// the q-th are multiples of 4, and four digits are enough: the angle's error is 2^-92.
+static Reduced reduceLargeF64(Term x) {
+  llvm::SmallVector<Term> digits;
+  for (double digit : kTwoOverPi)
+    digits.push_back(x.number(digit));
+  for (int step = 16; step; step /= 2) {
+    Term isFurther = abs(x) >= std::ldexp(1.0, 53 * step + 12);
+    x = where(isFurther, x * std::ldexp(1.0, -53 * step), x);
+    for (size_t i = 0, end = std::min(digits.size(), size_t(2 * step + 3)); i + step < end; ++i)
+      digits[i] = where(isFurther, digits[i + step], digits[i]);
+  }
+  // Products and what their rounding lost, largest first. The first product is a multiple of 4 itself.
+  llvm::SmallVector<Term> parts;
+  for (int i = 0; i < 4; ++i) {
+    Term scaled = x * std::ldexp(1.0, 53 * (1 - i)), product = scaled * digits[i];
+    if (i > 0)
+      parts.push_back(product);
+    if (i < 3)
+      parts.push_back(fma(scaled, digits[i], -product));
+  }
+  for (int i = 0; i < 2; ++i)
+    parts[i] = fma(round(parts[i] * 0.25), -4.0, parts[i]);
+  // The sum of the fractions; the last two parts are small.
+  Term n = round(parts[0]), sum = parts[0] - n, rest = parts[4] + parts[5];
+  for (int i = 1; i < 4; ++i) {
+    Term whole = round(parts[i]);
+    n = n + whole;
+    auto [next, lost] = twoSum(sum, parts[i] - whole);
+    sum = next;
+    rest = rest + lost;
+  }
+  Term whole = round(sum);
+  auto [fraction, low] = twoSum(sum - whole, rest);
+  Term r = fraction * 0x1.921fb54442d18p+0;
+  Term rLow = fma(fraction, 0x1.921fb54442d18p+0, -r) +
+              fma(fraction, 0x1.1a62633145c07p-54, low * 0x1.921fb54442d18p+0);
+  Term high = r + rLow;
+  return {n + whole, high, (r - high) + rLow};
+}
+
 static Reduced reduceF64(Term x) {
-  // Outside the supported range (infinity included) nan takes over.
-  x = where(abs(x) < 0x1p45, x, std::numeric_limits<double>::quiet_NaN());
+  Term isLarge = abs(x) >= 0x1p45;
+  Reduced large = reduceLargeF64(x);
   Term n = round(x * 0x1.45f306dc9c883p-1);
   Term r = fma(n, -0x1.921fb54442d18p+0, x);
   Term t = n * 0x1.1a62633145c07p-54, tLow = fma(n, 0x1.1a62633145c07p-54, -t);
@@ -60,7 +117,8 @@ static Reduced reduceF64(Term x) {
   Term low = ((r - high) - t) - tLow;
   low = fma(n, 0x1.f1976b7ed8fbcp-110, low);
   Term sum = high + low;
-  return {(n + 0x1.8p52).bits(), sum, (high - sum) + low};
+  return {(where(isLarge, large.n, n) + 0x1.8p52).bits(), where(isLarge, large.r, sum),
+          where(isLarge, large.rLow, (high - sum) + low)};
 }
 
 static Reduced reduce(Term x) { return x.isF64() ? reduceF64(x) : reduceF32(x); }
