@@ -158,3 +158,12 @@ def test_tests_of_integers_are_zero_or_one(dtype):
     """An implicit conversion to bool is no rounding that may be left out."""
     f = define("def f(x):\n    return tsr.logical_not(x).to(tsr.int32), tsr.all(x, dim=0), tsr.all(x[0]), tsr.any(x[0] * 1)\n")
     check(f, np.array([5, 0, 3], dtype))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 512), (300, 300), (513, 7), (3, 0)])
+def test_masks_between_reduced_dimensions(shape):
+    f = define("""def f(x):
+    band = tsr.triu(tsr.tril(x, 2), -1)
+    return tsr.sum(tsr.tril(x)), tsr.logsumexp(tsr.where(band != 0, x, -tsr.inf), dim=(0, 1)), tsr.sum(band * x, dim=(1, 0))
+""")
+    check(f, random(shape))

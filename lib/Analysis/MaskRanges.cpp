@@ -6,8 +6,8 @@ using namespace tessera;
 namespace {
 class Solver {
 public:
-  Solver(const ExprPool &pool, const std::string &stream, SymExpr size)
-      : pool(pool), stream(stream), size(size) {}
+  Solver(const ExprPool &pool, const std::string &stream, SymExpr size, const DimSet &parallel)
+      : pool(pool), stream(stream), size(size), parallel(parallel) {}
 
   MaskRange unknown() const { return {{SymExpr(0), size}, std::nullopt}; }
 
@@ -80,7 +80,7 @@ private:
     return slope.constantValue();
   }
 
-  /// The largest (or smallest) value over the tile of an expression in the parallel dimensions.
+  /// The largest (or smallest) value over the tile of an expression, if it is one in the parallel dimensions.
   std::optional<SymExpr> extreme(SymExpr e, bool largest) {
     std::set<std::string> names;
     e.collectSymbols(names);
@@ -89,7 +89,7 @@ private:
         continue;
       SymExpr rest;
       auto slope = coefficient(e, name, rest);
-      if (!slope)
+      if (!slope || !parallel.count(name))
         return std::nullopt;
       bool high = (*slope > 0) == largest;
       e = rest + SymExpr::symbol(name + (high ? ".hi" : ".lo")) * SymExpr(*slope);
@@ -138,6 +138,7 @@ private:
   const ExprPool &pool;
   const std::string &stream;
   SymExpr size;
+  const DimSet &parallel;
 };
 } // namespace
 
@@ -151,6 +152,6 @@ MaskRange tessera::intersect(const MaskRange &a, const MaskRange &b) {
 }
 
 MaskRange tessera::maskRange(const ExprPool &pool, Expr condition, const std::string &stream,
-                             SymExpr size) {
-  return Solver(pool, stream, size).solve(condition, false);
+                             SymExpr size, const DimSet &parallel) {
+  return Solver(pool, stream, size, parallel).solve(condition, false);
 }

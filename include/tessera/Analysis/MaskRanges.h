@@ -23,8 +23,10 @@ struct MaskRange {
   std::optional<Interval> full; ///< nothing: no block is known to be full
 };
 
-/// The ranges of `condition` along dimension `stream` of size `size`.
-MaskRange maskRange(const ExprPool &pool, Expr condition, const std::string &stream, SymExpr size);
+/// The ranges of `condition` along dimension `stream` of size `size`. They may depend on the `parallel` dimensions, whose
+/// part of the work is known before the stream.
+MaskRange maskRange(const ExprPool &pool, Expr condition, const std::string &stream, SymExpr size,
+                    const DimSet &parallel);
 
 MaskRange intersect(const MaskRange &a, const MaskRange &b);
 

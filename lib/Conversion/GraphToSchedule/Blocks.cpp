@@ -8,6 +8,7 @@
 #include "Blocks.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "tessera/Dialect/Schedule/IR/Schedule.h"
 
 #include <limits>
 
@@ -97,6 +98,10 @@ bool isTestable(Expr e) {
 Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned pass) {
   const std::string &n = plan.stream.back();
   SymExpr size = pool.dimSize(n);
+  DimSet parallel;
+  for (const KernelDim &dim : plan.dims)
+    if (dim.role == sched::kParallel)
+      parallel.insert(dim.name);
   MaskRange everything{{SymExpr(0), size}, Interval{SymExpr(0), size}};
   std::optional<Interval> live;
   MaskRange full = everything;
@@ -108,7 +113,7 @@ Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned p
     std::vector<Expr> conditions;
     bool decidedByData = false;
     for (auto &[where, condition] : found.conditionOf) {
-      MaskRange range = maskRange(pool, condition, n, size);
+      MaskRange range = maskRange(pool, condition, n, size, parallel);
       mine.live = intersect(mine, range).live;
       if (range.full && !readsData(condition)) {
         solved.insert(where);

@@ -29,3 +29,22 @@ func.func @attention(%q: !gir.tensor<B, H, S, 64, f32> {gir.contiguous}, %k: !gi
   %o = gir.contract %p, %v batch [0, 1] x [0, 1] over [3] x [2] : (!gir.tensor<B, H, S, T, f32>, !gir.tensor<B, H, T, 64, f32>) -> !gir.tensor<B, H, S, 64, f32>
   return %o : !gir.tensor<B, H, S, 64, f32>
 }
+
+// A sum over both dimensions of a triangle: bounds of the inner one would depend on the outer one, which is part of the
+// stream and not known before it, so each block is tested.
+
+// CHECK-LABEL: func.func @triangle
+// CHECK: sched.stream over [s, t] live ["0", "T"] full ["0", "T"]
+// CHECK: sched.bound min %{{.*}} over [t]
+// CHECK: sched.bound max %{{.*}} over [s]
+// CHECK: sched.visit
+// CHECK: sched.mask
+func.func @triangle(%x: !gir.tensor<S, T, f32>) -> !gir.tensor<f32> {
+  %i = gir.iota 0 : !gir.tensor<S, T, i64>
+  %j = gir.iota 1 : !gir.tensor<S, T, i64>
+  %le = gir.map le(%j, %i) : (!gir.tensor<S, T, i64>, !gir.tensor<S, T, i64>) -> !gir.tensor<S, T, i1>
+  %zero = gir.constant 0.0 : f32 : !gir.tensor<S, T, f32>
+  %u = gir.map where(%le, %x, %zero) : (!gir.tensor<S, T, i1>, !gir.tensor<S, T, f32>, !gir.tensor<S, T, f32>) -> !gir.tensor<S, T, f32>
+  %r = gir.reduce sum %u dims [0, 1] : !gir.tensor<S, T, f32> -> !gir.tensor<f32>
+  return %r : !gir.tensor<f32>
+}
