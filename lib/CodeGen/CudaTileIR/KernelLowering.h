@@ -12,7 +12,7 @@
 #ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
 #define TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
 
-#include "Coordinates.h"
+#include "tessera/Analysis/Coordinates.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"

@@ -187,6 +187,10 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
+OpFoldResult ConvertOp::fold(FoldAdaptor) {
+  return getInput().getType() == getType() ? OpFoldResult(getInput()) : OpFoldResult();
+}
+
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   if (adaptor.getInput())
     return adaptor.getInput();

@@ -1,6 +1,6 @@
 //===- TileTypes.cpp - Views and how launches present tensors -------------===//
 //
-// Textual form and invariants of `!tile.view` and `#tile.operand`.
+// Textual form and invariants of `!tile.view`, `#tile.operand` and `#tile.layout`.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/ScalarTypes.h"
@@ -182,4 +182,47 @@ void OperandViewAttr::print(AsmPrinter &printer) const {
   printExpressionList(printer, "sizes", getSizes());
   printExpressionList(printer, "strides", getStrides());
   printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  std::string text;
+  llvm::SMLoc place = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseString(&text) || parser.parseGreater())
+    return {};
+  std::optional<Layout> layout = Layout::parse(text);
+  if (!layout) {
+    parser.emitError(place) << "expected a layout such as 'register[d0:1] lane[d0:2] -> d0:4', got '" << text << "'";
+    return {};
+  }
+  return get(parser.getContext(), *layout);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const { printer << "<\"" << getValue().str() << "\">"; }
+
+Space tile::spaceOf(ArrayRef<int64_t> shape) {
+  return Space::tensor(SmallVector<unsigned>(shape.begin(), shape.end()));
+}
+
+LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                         function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() > maxRank || !llvm::all_of(shape, [](int64_t size) { return llvm::isPowerOf2_64(size); }))
+    return emitError() << "expected sizes that are powers of two of at most " << maxRank
+                       << " dimensions for a tile with a layout";
+  if (getValue().out() != spaceOf(shape) || !getValue().isSurjective())
+    return emitError() << "expected a layout that holds each element of the tile, got " << *this;
+  return success();
+}
+
+std::optional<Layout> tile::layoutOf(Value tile) {
+  auto attribute = dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding());
+  return attribute ? std::optional(attribute.getValue()) : std::nullopt;
+}
+
+RankedTensorType tile::withLayout(Type tile, const Layout &layout) {
+  auto type = cast<RankedTensorType>(tile);
+  return RankedTensorType::get(type.getShape(), type.getElementType(), LayoutAttr::get(type.getContext(), layout));
 }

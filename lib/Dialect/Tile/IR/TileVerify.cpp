@@ -327,6 +327,17 @@ LogicalResult BitcastOp::verify() {
   return expectShape(*this, "a result", input.getShape(), result.getShape());
 }
 
+LogicalResult ConvertOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())) ||
+      failed(expectShape(*this, "a result", input.getShape(), result.getShape())))
+    return failure();
+  for (Value value : {Value(getInput()), Value(getResult())})
+    if (!layoutOf(value))
+      return emitOpError() << "expected tiles with layouts, got " << value.getType();
+  return success();
+}
+
 LogicalResult BroadcastOp::verify() {
   RankedTensorType input = tileType(getInput()), result = tileType(getResult());
   if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))

@@ -15,12 +15,20 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Layout/Layout.h"
 #include "tessera/Support/ScalarOps.h"
 #include "tessera/Support/SymExpr.h"
+
+namespace tessera {
+inline llvm::hash_code hash_value(const Layout &layout) {
+  return llvm::hash_combine_range(layout.columns().begin(), layout.columns().end());
+}
+} // namespace tessera
 
 namespace tessera::tile {
 
@@ -54,5 +62,16 @@ inline constexpr llvm::StringLiteral kNameAttr = "tile.name";
 
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Tile/IR/TileOps.h.inc"
+
+namespace tessera::tile {
+
+/// The layout of a placed tile.
+std::optional<Layout> layoutOf(mlir::Value tile);
+/// The tile's type with another layout.
+mlir::RankedTensorType withLayout(mlir::Type tile, const Layout &layout);
+/// The elements of a tile as the outputs of layouts.
+Space spaceOf(llvm::ArrayRef<int64_t> shape);
+
+} // namespace tessera::tile
 
 #endif

@@ -4,6 +4,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
@@ -13,7 +14,8 @@ def Tile_Dialect : Dialect {
     A `tile.kernel` is what one program of a grid does. Its arguments are views of tensors in memory (run-time sizes
     and strides) and run-time sizes. Tiles are values: builtin tensors of static shape. Loops are `scf.for` carrying tiles,
     coordinates are `index` arithmetic, elementwise work is `tile.map` with the scalar vocabulary of ScalarOps.def.
-    Nothing here says where a tile lives or which thread holds what: that is a later level.
+    Nothing of this says where a tile lives or which thread holds what. That is a second level: in *placed* programs each
+    tile has a `#tile.layout`, and `tile.convert` moves elements between threads.
 
     The host side is a `func.func` on graph tensors made of `tile.empty` and `tile.launch`.
   }];
@@ -68,6 +70,21 @@ def Tile_OperandViewAttr : AttrDef<Tile_Dialect, "OperandView"> {
   let parameters = (ins "::tessera::SymExpr":$offset, ArrayRefParameter<"::tessera::SymExpr">:$sizes,
                         ArrayRefParameter<"::tessera::SymExpr">:$strides);
   let hasCustomAssemblyFormat = 1;
+}
+
+def Tile_LayoutParameter : AttrOrTypeParameter<"::tessera::Layout", "which element each place holds">;
+
+def Tile_LayoutAttr : AttrDef<Tile_Dialect, "Layout", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "layout";
+  let summary = "which registers of which threads hold a tile's elements";
+  let description = [{
+    The encoding of a placed tile: a linear map from (register, lane, warp) to the tile's elements (docs/layouts.md).
+    `tensor<16x8xf32, #tile.layout<"register[d1:1, d0:8] lane[d1:2, d1:4, d0:1, d0:2, d0:4] -> d0:16 d1:8">>` is an
+    accumulator of tensor cores, held by one warp.
+  }];
+  let parameters = (ins Tile_LayoutParameter:$value);
+  let hasCustomAssemblyFormat = 1;
+  let genMnemonicAlias = 1;
 }
 
 /// A tile: a builtin tensor of static shape and one of our element types, rank 0 included.

@@ -417,6 +417,19 @@ def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTy
   ];
 }
 
+def Tile_ConvertOp : Tile_PureOp<"convert"> {
+  let summary = "the same tile, held by other registers or threads";
+  let description = [{
+    ```mlir
+    %1 = tile.convert %0 : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$input);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
 def Tile_MmaOp : Tile_PureOp<"mma"> {
   let summary = "acc + lhs · rhs on matrices";
   let description = [{

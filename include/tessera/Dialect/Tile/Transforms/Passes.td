@@ -214,4 +214,22 @@ def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "say which registers of which threads hold each tile";
+  let description = [{
+    The first step to placed programs. Each tile gets a `#tile.layout` over the registers, lanes and warps of a block, and
+    `tile.convert` stands where an operation needs an operand otherwise than it is. Layouts are asked for from the end
+    backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
+    is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
+    as tensor cores have them. Constants are made where they are wanted.
+
+    ```mlir
+    %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>
+    %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
+    ```
+  }];
+  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 #endif

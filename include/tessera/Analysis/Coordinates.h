@@ -5,13 +5,13 @@
 // under which only what follows inside it can be shown.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_COORDINATES_H
-#define TESSERA_LIB_CODEGEN_CUDATILEIR_COORDINATES_H
+#ifndef TESSERA_ANALYSIS_COORDINATES_H
+#define TESSERA_ANALYSIS_COORDINATES_H
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include <optional>
 
-namespace tessera::cudatile {
+namespace tessera {
 
 class Coordinates {
 public:
@@ -52,6 +52,6 @@ private:
   llvm::SmallVector<SymExpr> grid;
 };
 
-} // namespace tessera::cudatile
+} // namespace tessera
 
 #endif

@@ -1,12 +1,11 @@
 //===- Coordinates.cpp - Bounds of index values ---------------------------===//
-#include "Coordinates.h"
+#include "tessera/Analysis/Coordinates.h"
 #include "tessera/Analysis/SizeFacts.h"
 #include <numeric>
 #include <string>
 
 using namespace mlir;
 using namespace tessera;
-using namespace tessera::cudatile;
 
 static SmallVector<tile::LaunchOp> launchesOf(tile::KernelOp kernel) {
   SmallVector<tile::LaunchOp> launches;

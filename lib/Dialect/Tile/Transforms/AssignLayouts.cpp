@@ -1,0 +1,326 @@
+//===- AssignLayouts.cpp - Which thread holds what ------------------------===//
+//
+// Layouts are asked for from the ends of a program backward: a store wants its tile as memory likes
+// it, an elementwise operation wants its operands as its result is, a broadcast the part of its
+// result's layout that its operand has. The first to ask decides. A reduction and a product have a
+// layout of their own, which follows from their operands, and a load refuses one that would read
+// pieces of memory's sectors. Where a value is wanted otherwise than it
+// is, it is converted; what costs nothing to make is made again instead.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Families.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEASSIGNLAYOUTS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+using Sizes = std::vector<unsigned>;
+constexpr unsigned kLanes = 32;
+
+ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
+bool isTile(Value value) { return isTileType(value.getType()); }
+
+class Assignment {
+public:
+  Assignment(KernelOp kernel, unsigned warps) : kernel(kernel), coordinates(kernel), warps(warps) {}
+
+  LogicalResult run() {
+    if (failed(checkShapes()))
+      return failure();
+    choose(kernel.getBody().front());
+    rewrite();
+    return success();
+  }
+
+private:
+  LogicalResult checkShapes();
+
+  // What is wanted
+  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
+  Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread);
+  Layout preferred(Value tile);
+  bool isCoalesced(LoadOp load, const Layout &layout);
+  Layout onAllThreads(const Layout &layout) {
+    return layout.broadcastTo(Space({{Dim::Lane, kLanes}, {Dim::Warp, warps}}));
+  }
+  /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part of.
+  Layout without(const Layout &layout, ArrayRef<int64_t> dims);
+  Layout accumulator(MmaOp mma);
+  std::optional<Layout> wantedBy(Operation *op, unsigned operand);
+
+  // Choosing, backward
+  void choose(Block &block);
+  void choose(Operation *op);
+  void chooseLoop(scf::ForOp loop);
+  const Layout &layoutFor(Value tile) { return layouts.try_emplace(tile, preferred(tile)).first->second; }
+  void ask(Value tile, const Layout &layout) { layouts.try_emplace(tile, layout); }
+
+  // Rewriting
+  void rewrite();
+  void convertOperand(OpOperand &operand, const Layout &wanted);
+
+  KernelOp kernel;
+  Coordinates coordinates;
+  unsigned warps;
+  llvm::DenseMap<Value, Layout> layouts;
+};
+} // namespace
+
+LogicalResult Assignment::checkShapes() {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    for (Value value : op->getResults())
+      if (isTile(value) && !llvm::all_of(shapeOf(value), [](int64_t size) { return llvm::isPowerOf2_64(size); })) {
+        op->emitOpError() << "expected tile sizes that are powers of two for a layout, got " << value.getType();
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// What is wanted
+//===----------------------------------------------------------------------===//
+
+/// Each thread holds `perThread` neighbours along the first dimension of `order`, lanes stand along that order, warps
+/// along the other dimensions first, so that what lies side by side stays within a warp.
+Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread) {
+  Blocked how;
+  how.order.assign(order.begin(), order.end());
+  how.perThread = how.lanes = how.warps = Sizes(shape.size(), 1);
+  if (shape.empty())
+    return onAllThreads(Layout());
+  how.perThread[order[0]] = perThread;
+  unsigned lanes = kLanes;
+  for (unsigned dim : order) {
+    how.lanes[dim] = std::min<unsigned>(lanes, shape[dim] / how.perThread[dim]);
+    lanes /= how.lanes[dim];
+  }
+  how.lanes[order.back()] *= lanes;
+  unsigned left = warps;
+  for (unsigned dim : llvm::reverse(order)) {
+    how.warps[dim] = std::clamp<unsigned>(shape[dim] / (how.perThread[dim] * how.lanes[dim]), 1, left);
+    left /= how.warps[dim];
+  }
+  how.warps[order.back()] *= left;
+  return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
+}
+
+/// As wide accesses as the addresses allow, by neighbouring lanes.
+Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
+  constexpr int64_t kBytes = 16;
+  auto type = cast<ViewType>(view.getType());
+  SmallVector<unsigned> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  auto isDense = [&](unsigned dim) { return dims[dim] >= 0 && type.hasUnitStride(dims[dim]); };
+  std::stable_partition(order.begin(), order.end(), isDense);
+  if (shape.empty() || !isDense(order[0]))
+    return spread(shape, order, 1);
+  int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
+  int64_t aligned = coordinates.addressDivisor(view, kBytes);
+  for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+    int64_t stride = type.getStrides()[dim];
+    if (stride != 1)
+      aligned = std::gcd(aligned, bytes * (ShapedType::isDynamic(stride) ? coordinates.strideDivisor(view, dim) : stride));
+  }
+  // No thread holds more while others have nothing.
+  int64_t elements = llvm::product_of(shape), threads = kLanes * warps;
+  int64_t most = std::min<int64_t>(shape[order[0]], std::max<int64_t>(1, elements / threads));
+  return spread(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most));
+}
+
+/// Whether the lanes of a warp read whole sectors of memory, of 32 bytes, by an instruction each.
+bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
+  constexpr unsigned kSector = 32, kWidest = 16;
+  unsigned bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
+  for (auto [dim, along] : llvm::enumerate(load.getDims())) {
+    if (!load.getView().getType().hasUnitStride(along))
+      continue;
+    unsigned size = load.getType().getShape()[dim], run = 1;
+    gf2::Vectors lanes = layout.columnsOf({Dim::Lane}), registers = layout.columnsOf({Dim::Register});
+    auto element = [&](unsigned step) { return layout.out().pack(Point({{tensorDim(dim), step}})); };
+    while (run < size && run * bytes < kWidest && llvm::is_contained(registers, element(run)))
+      run *= 2;
+    while (run < size && llvm::is_contained(lanes, element(run)))
+      run *= 2;
+    return run == size || run * bytes >= kSector;
+  }
+  return true;
+}
+
+Layout Assignment::preferred(Value tile) {
+  ArrayRef<int64_t> shape = shapeOf(tile);
+  if (Operation *op = tile.getDefiningOp()) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      return memoryLayout(load.getView(), load.getDims(), shape);
+    if (auto gather = dyn_cast<GatherOp>(op))
+      return memoryLayout(gather.getView(), gather.getDims(), shape);
+  }
+  SmallVector<unsigned> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  return spread(shape, order, 1);
+}
+
+Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
+  Layout result = layout;
+  for (int64_t dim : llvm::reverse(dims))
+    result = result.dropDim(dim);
+  return onAllThreads(result);
+}
+
+/// Warps stand below each other as far as there are rows, then side by side.
+Layout Assignment::accumulator(MmaOp mma) {
+  ArrayRef<int64_t> shape = shapeOf(mma.getResult());
+  unsigned down = std::clamp<unsigned>(shape[0] / 16, 1, warps), across = warps / down;
+  Layout tile = mmaAccumulator(16, 8) * Layout::strided(Dim::Warp, Dim::D0, down) *
+                Layout::strided(Dim::Warp, Dim::D1, across);
+  return onAllThreads(tile.fit(spaceOf(shape), std::array{1u, 0u}));
+}
+
+/// The layout that an operation needs an operand in, where its results have theirs; none: any.
+std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
+  Value input = op->getOperand(operand);
+  if (!isTile(input))
+    return std::nullopt;
+  return llvm::TypeSwitch<Operation *, std::optional<Layout>>(op)
+      .Case([&](StoreOp store) { return memoryLayout(store.getView(), store.getDims(), shapeOf(input)); })
+      .Case([&](ScatterOp scatter) { return layoutFor(scatter.getValue()); })
+      .Case([&](BroadcastOp broadcast) {
+        SmallVector<int64_t> added;
+        for (int64_t dim = 0; dim < broadcast.getType().getRank(); ++dim)
+          if (!llvm::is_contained(broadcast.getDims(), dim))
+            added.push_back(dim);
+        return without(layoutFor(broadcast), added);
+      })
+      .Case([&](TransposeOp transpose) {
+        SmallVector<unsigned> back(transpose.getPermutation().size());
+        for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+          back[dim] = i;
+        return layoutFor(transpose).transpose(back);
+      })
+      .Case([&](ReshapeOp reshape) { return layoutFor(reshape).reshape(spaceOf(shapeOf(input))); })
+      .Case([&](tile::ReduceOp reduce) -> std::optional<Layout> { return std::nullopt; })
+      .Case([&](ScanOp scan) {
+        return input == scan.getInit() ? without(layoutFor(scan.getResult()), {int64_t(scan.getDim())})
+                                       : layoutFor(scan.getResult());
+      })
+      .Case([&](MmaOp mma) -> std::optional<Layout> {
+        if (operand == 2)
+          return layoutFor(mma);
+        return std::nullopt;
+      })
+      .Case([&](scf::ForOp loop) { return layoutFor(loop.getResult(operand - loop.getNumControlOperands())); })
+      .Case([&](scf::YieldOp yield) { return layoutFor(op->getParentOp()->getResult(operand)); })
+      .Case<ExtractOp, ConvertOp>([](auto) { return std::nullopt; })
+      .Default([&](Operation *) { return layoutFor(op->getResult(0)); });
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+void Assignment::choose(Block &block) {
+  for (Operation &op : llvm::reverse(block))
+    choose(&op);
+}
+
+/// What a loop carries has the layout that its body gives it where that has one of its own.
+void Assignment::chooseLoop(scf::ForOp loop) {
+  choose(*loop.getBody());
+  for (auto [result, argument, yielded] :
+       llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getYieldedValues())) {
+    if (!isTile(result))
+      continue;
+    bool isOwn = isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(yielded.getDefiningOp());
+    const Layout layout = isOwn || !layouts.contains(result) ? layoutFor(yielded) : layoutFor(result);
+    layouts[result] = layouts[argument] = layout;
+  }
+}
+
+void Assignment::choose(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    chooseLoop(loop);
+  else
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        choose(block);
+  if (auto mma = dyn_cast<MmaOp>(op))
+    layouts[mma.getResult()] = accumulator(mma);
+  // A loop's results are known once its body is; until then a yield asks for nothing.
+  bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (!isOpen || layouts.contains(op->getParentOp()->getResult(i)))
+      if (std::optional<Layout> wanted = wantedBy(op, i))
+        ask(operand, *wanted);
+  for (Value result : op->getResults())
+    if (isTile(result))
+      layoutFor(result);
+  if (auto load = dyn_cast<LoadOp>(op); load && !isCoalesced(load, layoutFor(load)))
+    layouts[load.getResult()] = preferred(load);
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    layouts[reduce.getResult()] = without(layoutFor(reduce.getInput()), reduce.getDims());
+  if (auto scan = dyn_cast<ScanOp>(op))
+    layouts[scan.getTotal()] = without(layoutFor(scan.getResult()), {int64_t(scan.getDim())});
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+void Assignment::convertOperand(OpOperand &operand, const Layout &wanted) {
+  Value value = operand.get();
+  if (layouts.at(value) == wanted)
+    return;
+  OpBuilder builder(operand.getOwner());
+  RankedTensorType type = withLayout(value.getType(), wanted);
+  Operation *maker = value.getDefiningOp();
+  if (isa_and_nonnull<ConstantOp, SplatOp, IotaOp>(maker)) {
+    Operation *again = builder.clone(*maker);
+    again->getResult(0).setType(type);
+    return operand.set(again->getResult(0));
+  }
+  operand.set(ConvertOp::create(builder, operand.getOwner()->getLoc(), type, value));
+}
+
+void Assignment::rewrite() {
+  for (auto &[tile, layout] : layouts)
+    Value(tile).setType(withLayout(tile.getType(), layout));
+  kernel.walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (std::optional<Layout> wanted = wantedBy(op, operand.getOperandNumber()))
+        convertOperand(operand, *wanted);
+  });
+  // What was made again may have been made for nobody else.
+  kernel.walk([](Operation *op) {
+    if (isa<ConstantOp, SplatOp, IotaOp>(op) && op->use_empty())
+      op->erase();
+  });
+}
+
+namespace {
+struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> {
+  using TileAssignLayoutsBase::TileAssignLayoutsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      unsigned count = getHint(kernel.getHintsAttr(), "warps").value_or(warps);
+      if (failed(Assignment(kernel, count).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

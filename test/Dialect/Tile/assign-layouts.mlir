@@ -1,0 +1,76 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts | FileCheck %s
+
+// A row: four elements of 4 bytes for each thread, lanes side by side, then warps. What is left of a row after a sum
+// is with every thread, and goes back to the row without a conversion.
+// CHECK-DAG: #[[ALL:.*]] = #tile.layout<"lane[0, 0, 0, 0, 0] warp[0, 0] ->">
+// CHECK-DAG: #[[ROW:.*]] = #tile.layout<"register[d0:1, d0:2, d0:512] lane[d0:4, d0:8, d0:16, d0:32, d0:64] warp[d0:128, d0:256] -> d0:1024">
+// CHECK-LABEL: tile.kernel @row
+// CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[ROW]]>
+// CHECK: tile.reduce sum {{.*}} : tensor<1024xf32, #[[ROW]]> -> tensor<f32, #[[ALL]]>
+// CHECK: tile.broadcast {{.*}} : tensor<f32, #[[ALL]]> -> tensor<1024xf32, #[[ROW]]>
+// CHECK-NOT: tile.convert
+!v = !tile.view<?x1024xf32, strides = [1024, 1]>
+tile.kernel @row(%x: !v, %y: !v) grid 1 {
+  %i = tile.program_id 0
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %c0] dims [1] : !v -> tensor<1024xf32>
+  %s = tile.reduce sum %t dims [0] : tensor<1024xf32> -> tensor<f32>
+  %b = tile.broadcast %s dims [] : tensor<f32> -> tensor<1024xf32>
+  %d = tile.map div(%t, %b) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  tile.store %d, %y[%i, %c0] dims [1] : tensor<1024xf32>, !v
+  tile.return
+}
+
+// -----
+
+// A transposed copy: as memory likes it at both ends, and one conversion between them. A constant has the layout
+// of its use.
+// CHECK-LABEL: tile.kernel @across
+// CHECK: tile.constant {{.*}} : tensor<32x32xf32, #[[OUT:.*]]>
+// CHECK: %[[X:.*]] = tile.load {{.*}} -> tensor<32x32xf32, #[[IN:.*]]>
+// CHECK: %[[C:.*]] = tile.convert %[[X]] : tensor<32x32xf32, #[[IN]]> -> tensor<32x32xf32, #[[OUT]]>
+// CHECK: tile.map add(%[[C]], {{.*}} -> tensor<32x32xf32, #[[OUT]]>
+!v = !tile.view<32x32xf32, strides = [32, 1]>
+!t = !tile.view<32x32xf32, strides = [1, 32]>
+tile.kernel @across(%x: !v, %y: !t) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %one = tile.constant 1.0 : f32 : tensor<32x32xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<32x32xf32>
+  %b = tile.map add(%a, %one) : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32>
+  tile.store %b, %y[%c0, %c0] dims [0, 1] : tensor<32x32xf32>, !t
+  tile.return
+}
+
+// -----
+
+// A loop carries what its product gives.
+// CHECK-LABEL: tile.kernel @product
+// CHECK: scf.for {{.*}} -> (tensor<16x8xf32, #[[ACC:.*]]>)
+// CHECK: tile.mma {{.*}} -> tensor<16x8xf32, #[[ACC]]>
+// CHECK: tile.convert {{.*}} : tensor<16x8xf32, #[[ACC]]> -> tensor<16x8xf32, #{{.*}}>
+!a = !tile.view<16x?xbf16, strides = [?, 1]>
+!b = !tile.view<?x8xbf16, strides = [8, 1]>
+!c = !tile.view<16x8xf32, strides = [8, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x8xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<16x8xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] : !a -> tensor<16x16xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !b -> tensor<16x8xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<16x16xbf16>, tensor<16x8xbf16>, tensor<16x8xf32>) -> tensor<16x8xf32>
+    scf.yield %next : tensor<16x8xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<16x8xf32>, !c
+  tile.return
+}
+
+// -----
+
+tile.kernel @odd(%y: !tile.view<48xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{expected tile sizes that are powers of two for a layout, got 'tensor<48xf32>'}}
+  %one = tile.constant 1.0 : f32 : tensor<48xf32>
+  tile.store %one, %y[%c0] dims [0] : tensor<48xf32>, !tile.view<48xf32, strides = [1]>
+  tile.return
+}
