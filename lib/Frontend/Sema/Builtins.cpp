@@ -434,9 +434,10 @@ std::optional<llvm::SmallVector<int64_t>> Args::dims(size_t i, unsigned rank) {
       in.error(part(i, k), "dimension " + std::to_string(*dim) + " is named twice");
       return std::nullopt;
     }
-    if (rank)
-      dims.push_back(*dim);
+    dims.push_back(*dim);
   }
+  if (!rank)
+    dims.clear();
   llvm::sort(dims);
   return dims;
 }

@@ -13,13 +13,20 @@ using namespace tessera::sema;
 
 static Value number(double value) { return Value::ofFloat(value); }
 
+/// Whether argument `i` can be an operand; reports it if not.
+static bool isOperand(Args &args, size_t i) {
+  if (args[i].isTensor() || args[i].isNumber() || args[i].isError())
+    return true;
+  args.error(i, "expected a tensor or a number for '" + std::string(args.builtin.name) +
+                    "', found " + describe(args[i]));
+  return false;
+}
+
 /// Any operation of ScalarOps.def.
 static Value scalarOp(Args &args) {
-  for (size_t i = 0; i < args.values.size(); ++i) {
-    if (!args[i].isTensor() && !args[i].isNumber())
-      return args.error(i, "expected a tensor or a number for '" + std::string(args.builtin.name) +
-                               "', found " + describe(args[i]));
-  }
+  for (size_t i = 0; i < args.values.size(); ++i)
+    if (!isOperand(args, i))
+      return Value::error();
   if (!args.in.emitter)
     return args.in.error(args.range, "'" + std::string(args.builtin.name) +
                                          "' makes a tensor, which cannot be a constant")
@@ -127,6 +134,9 @@ static Value clamp(Args &args) {
     return Value::error();
   if (args[1].is(Value::None) && args[2].is(Value::None))
     return args.in.error(args.range, "'clamp' needs 'min' or 'max'");
+  for (size_t i : {1, 2})
+    if (!args[i].is(Value::None) && !isOperand(args, i))
+      return Value::error();
   Value result = *x;
   if (!args[1].is(Value::None))
     result =
@@ -233,6 +243,9 @@ static Value hardswish(Args &args) {
 
 static Value lerp(Args &args) {
   Emitter &emit = args.emit();
+  for (size_t i = 0; i < args.values.size(); ++i)
+    if (!isOperand(args, i))
+      return Value::error();
   Value distance = emit.map(ScalarOp::Sub, {args[1], args[0]}, {args.ranges[1], args.ranges[0]});
   if (distance.isError())
     return distance;

@@ -60,7 +60,15 @@ static Value linear(Args &args) {
   Value product = emit.matmul(*x, turned, args.ranges[0], args.ranges[1], "linear");
   if (product.isError() || args[2].is(Value::None))
     return product;
-  return emit.map(ScalarOp::Add, {product, args[2]}, {args.range, args.ranges[2]});
+  std::optional<Value> bias = args.tensor(2);
+  if (!bias)
+    return Value::error();
+  Value sum = emit.map(ScalarOp::Add, {product, args[2]}, {args.range, args.ranges[2]});
+  if (sum.isTensor() && sum.shape() != product.shape()) {
+    args.wrongShape(2, weight->shape().drop_back(weight->rank() ? 1 : 0), *bias, "a bias");
+    return Value::error();
+  }
+  return sum;
 }
 
 std::vector<Builtin> sema::linearBuiltins() {

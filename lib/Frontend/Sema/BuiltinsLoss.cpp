@@ -24,6 +24,8 @@ static Value mseLoss(Args &args) {
   std::optional<std::string> how = readHow(args, 2);
   if (!how)
     return Value::error();
+  if (!args.tensor(0) || !args.tensor(1))
+    return Value::error();
   Value difference = emit.map(ScalarOp::Sub, {args[0], args[1]}, {args.ranges[0], args.ranges[1]});
   if (difference.isError())
     return difference;

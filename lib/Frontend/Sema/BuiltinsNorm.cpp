@@ -318,9 +318,23 @@ static Value batchNorm(Args &args) {
   std::optional<double> eps = training ? args.real(7) : std::nullopt;
   if (!eps)
     return Value::error();
+  if (args[1].is(Value::None) != args[2].is(Value::None))
+    return args.error(args[1].is(Value::None) ? 2 : 1,
+                      "'batch_norm' takes 'running_mean' and 'running_var' or none of them");
   Emitter &emit = args.emit();
   Value x = emit.cast(channels->x, channels->wide, false);
   Value mean, variance;
+  if (!args[1].is(Value::None)) {
+    std::optional<Value> first = perChannel(args, 1, *channels);
+    std::optional<Value> second = first ? perChannel(args, 2, *channels) : std::nullopt;
+    if (!second)
+      return Value::error();
+    mean = *first;
+    variance = *second;
+  } else if (!*training) {
+    return args.error(1, "'batch_norm' needs 'running_mean' and 'running_var'")
+        .help("training=True takes the batch's own");
+  }
   if (*training) {
     Reduction r{x, {}, true};
     for (int64_t dim = 0; dim < int64_t(x.rank()); ++dim)
@@ -330,17 +344,6 @@ static Value batchNorm(Args &args) {
     auto op = gir::VarOp::create(emit.builder, emit.loc(), r.type(), x.tensor, r.dims,
                                  llvm::APFloat(0.0));
     variance = withKeptDims(emit, op.getResult(), r);
-  } else {
-    for (size_t i : {1, 2})
-      if (args[i].is(Value::None))
-        return args.error(i, "'batch_norm' needs 'running_mean' and 'running_var'")
-            .help("training=True takes the batch's own");
-    std::optional<Value> first = perChannel(args, 1, *channels);
-    std::optional<Value> second = first ? perChannel(args, 2, *channels) : std::nullopt;
-    if (!second)
-      return Value::error();
-    mean = *first;
-    variance = *second;
   }
   Value scale =
       emit.map(ScalarOp::Rsqrt, {emit.map(ScalarOp::Add, {variance, Value::ofFloat(*eps)})});

@@ -251,9 +251,13 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
       return operand;
   const ScalarOpInfo &info = scalarOpInfo(op);
   bool isSelect = info.rule == TypeRule::Select;
-  Common common = commonType(operands.drop_front(isSelect));
   std::string name = operatorName(op);
   auto rangeOf = [&](size_t i) { return i < ranges.size() ? ranges[i] : current; };
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!operands[i].isTensor() && !operands[i].isNumber())
+      return in->error(rangeOf(i), "expected a tensor or a number for '" + name + "', found " +
+                                       describe(operands[i]));
+  Common common = commonType(operands.drop_front(isSelect));
 
   if (isSelect) {
     Common condition = commonType(operands.take_front(1));
