@@ -6,6 +6,7 @@ recognises it in a sample before the sample runs. Together they stay below two i
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 EXCLUSIONS = {
@@ -17,6 +18,15 @@ EXCLUSIONS = {
     "errors from values": "PyTorch's error for an index among the elements that is out of range: kernels raise nothing",
     "changed arguments": "embedding(max_norm=…) rescales its weight in place: functions have no side effects",
     "results in place": "PyTorch's error for cat's out= that is one of the tensors: the language computes in place",
+    "missing kernels": "PyTorch's error that it has no code for a number of dimensions: the language has",
+    "views by strides": "PyTorch's error for a view that its strides do not allow: here a view is a value like others",
+}
+
+#: What PyTorch says when it refuses one of these.
+MESSAGES = {
+    "missing kernels": "is not supported for .* input tensor",
+    "views by strides": "view size is not compatible",
+    "errors from values": "tried to access index|index .* is out of bounds",
 }
 
 #: Operations of two operands, for which the database has error inputs with numbers.
@@ -36,8 +46,15 @@ def _kind(value: Any) -> str:
     return str(getattr(value, "dtype", "")).removeprefix("torch.")
 
 
-def _reaches_out(x: Any, dim: int, index: Any, *sources: Any) -> bool:
+def _is_operand(value: Any) -> bool:
+    """Whether the value is a tensor or a number."""
+    return bool(_kind(value)) or type(value) in (int, float, bool)
+
+
+def _reaches_out(x: Any, dim: Any, index: Any, *sources: Any) -> bool:
     """Whether indices along a dimension are out of range, where all else is right."""
+    if not all(hasattr(one, "ndim") for one in (x, index, *sources)) or dim not in range(-x.ndim, x.ndim):
+        return False
     fits = all(one.ndim == index.ndim and one.dtype == x.dtype for one in (x, *sources)) and index.shape <= x.shape
     return fits and bool((index >= x.shape[dim]).any())
 
@@ -45,6 +62,11 @@ def _reaches_out(x: Any, dim: int, index: Any, *sources: Any) -> bool:
 def _is_in_place(tensors: Any, out: Any) -> bool:
     """Whether a concatenation, right but for that, would replace one of its parts."""
     return out is not None and any(one is out for one in tensors) and sum(one.numel() for one in tensors) == out.numel()
+
+
+def refusal(message: str) -> str | None:
+    """The exclusion that a call falls under which PyTorch refuses with this message, if any."""
+    return next((name for name, text in MESSAGES.items() if re.search(text, message)), None)
 
 
 def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None:
@@ -61,6 +83,7 @@ def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None
         return "errors from values"
     if is_error and name == "cat" and _is_in_place(args[0], kwargs.get("out")):
         return "results in place"
-    if is_error and name in ELEMENTWISE and any(type(value) in (int, float, bool) for value in args):
-        return "numbers as operands"
+    if is_error and name in ELEMENTWISE and len(args) == 2 and not kwargs and all(map(_is_operand, args)):
+        is_reduction = name in ("max", "min") and _kind(args[0])  # the number is a dimension
+        return "numbers as operands" if not is_reduction and not all(map(_kind, args)) else None
     return None

@@ -176,6 +176,8 @@ def judge_error(op: Any, args: list, kwargs: dict, name: str) -> Verdict:
         call = calls.write(op, args, kwargs, "function", name)
     except calls.NotInLanguage as error:
         return Verdict("excluded", str(error))
+    except (TypeError, ValueError) as error:
+        return Verdict("refused", f"a call that cannot be written: {error}")
     try:
         result = call.function()(*call.tensors, **call.results)
     except tsr.TesseraError:

@@ -5,7 +5,7 @@
 
 Every entry of the database that is an operation of the language is called with the database's reference
 inputs (as a function) and sample inputs (as a method, an operator, under its other names), in every type that both
-have, and compared with PyTorch; error inputs must raise. Tasks that the report has for this build are not run
+have, and compared with PyTorch; error inputs, and calls made wrong that PyTorch refuses, must raise. Tasks that the report has for this build are not run
 again, so that an interrupted run goes on where it stopped. `--table` writes the committed results, unless only some
 entries or types were asked for.
 """
@@ -180,7 +180,7 @@ def table(results: dict[str, dict], version: str, limit: int) -> str:
     lines = ["# PyTorch's operator database", "",
              f"Written by `make test-external` with PyTorch {version}: {summary(results)}.", "",
              "A cell counts the samples that passed; **a/b** says that a of b did, −n that n were excluded. The last column",
-             "has the error inputs. An empty cell: PyTorch has no such samples."
+             "has the error inputs and wrong calls made of samples. An empty cell: PyTorch has no such samples."
              + (f" Of each form and type, at least {limit} samples ran, or all that there are." if limit else ""), "",
              "| entry | " + " | ".join(SHORT) + " |", "| --- |" + " ---: |" * len(SHORT)]
     for name in sorted(rows, key=str.lower):

@@ -7,7 +7,7 @@ import accuracy
 import entries
 import pytest
 from cases import CASES, check
-from exclusions import EXCLUSIONS, behaviour
+from exclusions import EXCLUSIONS, MESSAGES, behaviour, refusal
 
 from tessera.entries import ENTRIES
 
@@ -51,10 +51,14 @@ def test_table():
 
 
 def test_exclusions():
+    assert MESSAGES.keys() <= EXCLUSIONS.keys()
     assert behaviour("norm", [None, "nuc"], {}, is_error=False) == "nuclear norm"
     assert behaviour("norm", [None, 2], {}, is_error=False) is None
     assert behaviour("add", [2, 3], {}, is_error=True) == "numbers as operands"
     assert behaviour("add", [2, 3], {}, is_error=False) is None
+    assert behaviour("add", [2, 3, 7], {}, is_error=True) is None
+    assert refusal("index 7 is out of bounds for dimension 0 with size 3") == "errors from values"
+    assert refusal("Dimension out of range") is None
 
 
 def test_exclusions_of_errors():
@@ -66,6 +70,17 @@ def test_exclusions_of_errors():
     assert behaviour("cat", [(x[:0], x)], {"out": x}, is_error=True) == "results in place"
     assert behaviour("cat", [[x, x]], {"out": x}, is_error=True) is None
     assert behaviour("cat", [[None]], {}, is_error=True) is None
+
+
+def test_wrong_calls():
+    torch = pytest.importorskip("torch")
+    import wrong
+
+    found = list(wrong.calls([torch.ones(2, 3), 1], {"mode": "sum", "device": "cpu"}))
+    assert ([None, 1], {"mode": "sum"}) in found[-3:]
+    assert any(args[1] == 1 + wrong.FAR for args, _ in found)
+    assert any(kwargs["mode"] == "wrong" for _, kwargs in found)
+    assert not any("device" in kwargs for _, kwargs in found)
 
 
 def test_programs():

@@ -2,8 +2,8 @@
 
     worker.py LIMIT | --list
 
-A task is "ENTRY|VARIANT|TYPE", where the type "errors" stands for the error inputs; at most LIMIT samples of each form
-are judged, all where it is 0. Standard error is free for what libraries say.
+A task is "ENTRY|VARIANT|TYPE", where the type "errors" stands for the error inputs and for wrong calls (wrong.py); at most
+LIMIT samples of each form are judged, all where it is 0. Standard error is free for what libraries say.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from typing import Any
 
 os.environ.setdefault("TESSERA_NUM_THREADS", "1")
 
+import entries
+import exclusions
 import judge
 import numpy as np
-import entries
 import torch
+import wrong
 from torch.testing._internal.common_methods_invocations import op_db
 
 MESSAGES = 12  # kept of a task
@@ -75,6 +77,9 @@ def run(op: Any, dtype: str, limit: int) -> dict:
             for one in op.error_inputs("cpu"):
                 sample = one.sample_input
                 verdicts.append(judge.judge_error(op, [sample.input, *sample.args], sample.kwargs, name))
+        for args, kwargs, message in wrong.of(op):
+            reason = exclusions.refusal(message)
+            verdicts.append(judge.Verdict("excluded", reason) if reason else judge.judge_error(op, args, kwargs, name))
     else:
         kind = getattr(torch, dtype)
         for sample in some(op.reference_inputs("cpu", kind), limit):
