@@ -1,0 +1,110 @@
+//===- Conversion.h - From one layout to another ---------------*- C++ -*-===//
+//
+// A tile in registers under the layout `from` is wanted under the layout `to`. Which data must move
+// how far is a linear system: find for each place of `to` a place of `from` with the same element,
+// such that block, warp and lane stay. If there is none, let the lane go, then the warp, then the
+// block. The first system with a solution names the cheapest road:
+//
+//   thread    registers are renamed (or selected by lane, where a thread holds several copies)
+//   warp      shuffles, in the fewest rounds, or shared memory without a block's barrier
+//   block     shared memory: stores, a barrier, loads, in an arrangement that Swizzle.h finds
+//   cluster   the same, and loads reach into the shared memory of other blocks
+//
+// A plan says it all in layouts, so that who emits the code only evaluates linear maps.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LAYOUT_CONVERSION_H
+#define TESSERA_LAYOUT_CONVERSION_H
+
+#include "tessera/Layout/Access.h"
+
+namespace tessera {
+
+/// For each place of `to` a place of `from` that holds the same element and has the same
+/// coordinates in the dimensions `keep`; nothing if there is none for some.
+std::optional<Layout> holder(const Layout &from, const Layout &to, DimSet keep);
+
+//===----------------------------------------------------------------------===//
+// Within a warp: shuffles
+//===----------------------------------------------------------------------===//
+
+/// Rounds of one shuffle each. The registers are words of 2^packed elements: word w of the source
+/// is made of the registers source.order(w << packed | 0, 1, …), and the same for the result. In
+/// round k a thread offers the word send(k, thread), receives what lane `lane(k, thread)` offers,
+/// and takes it as word keep(k, thread) of the result; numbers from 2^(result.distinct - packed) on
+/// are dropped. All three are linear in (round, lane, warp, block).
+struct ShuffleSchedule {
+  RegisterOrder source, result; // vector = packed in both
+  Layout send, lane, keep;
+  unsigned rounds() const { return 1u << send.in().bits(Dim::Round); }
+  /// Whether every lane receives its own word in this round: a move.
+  bool isLocal(unsigned round) const;
+  /// In units of half a shuffle.
+  unsigned cost(unsigned bits) const;
+};
+std::optional<ShuffleSchedule> planShuffles(const Layout &from, const Layout &to, unsigned bits);
+
+//===----------------------------------------------------------------------===//
+// Within a block or a cluster: shared memory
+//===----------------------------------------------------------------------===//
+
+/// How the threads store to shared memory or load from it.
+///
+/// Plain: access n = 0, 1, … moves the elements n << vector | 0, 1, … of the order of registers,
+/// to or from the address of the first.
+///
+/// Matrix (ldmatrix, stmatrix; Transposed: with .trans): instruction n moves 2^matrices matrices of
+/// 8 rows of 16 bytes; matrix m of it is the 32-bit register of the elements (n << matrices | m) <<
+/// vector | 0, 1, …. The address of lane l is that of row l % 8 of matrix l / 8; lanes beyond the
+/// matrices give any address.
+struct SharedAccess {
+  enum class Kind { Plain, Matrix, Transposed };
+  Kind kind = Kind::Plain;
+  RegisterOrder registers;
+  unsigned matrices = 0;
+  /// (register: the element's number in that order, lane, warp, block) -> (block, offset), where
+  /// the offset counts elements. Linear: the address is a thread's part ^ a constant for each
+  /// access.
+  Layout address;
+  /// Bits of a packed place of the layout; threads that have one of them set do not store.
+  uint64_t idle = 0;
+  unsigned accesses = 0, wavefronts = 0; // of one warp, for the whole tile
+};
+
+struct SharedExchange {
+  Layout memory; // offset -> element, for block 0; each block has its own share so
+  SharedAccess store, load;
+  /// In units of half a wavefront, without the barrier.
+  unsigned cost() const;
+};
+
+struct SharedFeatures {
+  bool ldmatrix = false, stmatrix = false; // sm_75, sm_90 and later
+};
+/// The cheapest exchange; loads stay within the block where they can.
+std::optional<SharedExchange> planExchange(const Layout &from, const Layout &to, unsigned bits,
+                                           SharedFeatures features);
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+struct ConversionPlan {
+  enum class Kind { None, Registers, Shuffles, Shared };
+  /// How far data move: what the barrier of an exchange must cover.
+  enum class Scope { Thread, Warp, Block, Cluster };
+  Kind kind = Kind::None;
+  Scope scope = Scope::Thread;
+  /// Registers: (register, lane, warp, block) of `to` -> register of `from`.
+  Layout registers;
+  ShuffleSchedule shuffles;
+  SharedExchange exchange;
+};
+
+/// Both layouts are of the same tile; nothing if `to` has elements that `from` has not.
+std::optional<ConversionPlan> planConversion(const Layout &from, const Layout &to, unsigned bits,
+                                             SharedFeatures features);
+
+} // namespace tessera
+
+#endif

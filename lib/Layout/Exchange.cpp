@@ -1,0 +1,321 @@
+//===- Exchange.cpp - Conversions through shared memory -------------------===//
+//
+// Each side can be plain or, for elements that fill 32-bit registers, ldmatrix or stmatrix. A kind
+// fixes what lies side by side in memory: registers of one's choice for plain accesses; a register
+// and lanes 1, 2 for a matrix (a row is 16 bytes over four lanes); lanes 4, 8, 16 for a transposed
+// one. Where one side is fixed, the other takes what it can of the same vector. Every pair of kinds
+// gives an arrangement by Swizzle.h, or none; the cheapest one by exact counts is the plan.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Layout/Conversion.h"
+#include "tessera/Layout/Swizzle.h"
+
+#include <algorithm>
+#include <cassert>
+
+using namespace tessera;
+using gf2::Vectors;
+using gf2::VectorsRef;
+using Kind = SharedAccess::Kind;
+
+/// Accesses are of at most 16 bytes.
+static unsigned widest(unsigned bits) { return std::countr_zero(128 / bits); }
+/// Elements in a 32-bit register of a matrix.
+static unsigned inRegister(unsigned bits) { return std::countr_zero(32 / bits); }
+
+/// Whether a place's block is its own.
+static bool inOwnBlock(const Layout &block) {
+  for (unsigned i = 0; i < block.in().bits(); ++i)
+    if (block.columns()[i] != block.in().carry(uint64_t(1) << i, block.out()))
+      return false;
+  return true;
+}
+
+namespace {
+/// The layout of one side, as places of one block's share: what its accesses are made of. Of a
+/// store, what idle threads hold is zero.
+struct Side {
+  Layout layout;
+  Layout block; // the block whose memory a place has
+  unsigned bits;
+
+  /// The elements of registers, as far as all are in the same block's memory.
+  Vectors registers() const {
+    Vectors elements;
+    for (uint64_t number : gf2::kernel(block.columns(Dim::Register)))
+      elements.push_back(layout(number));
+    return elements;
+  }
+  VectorsRef lanes() const { return layout.columns(Dim::Lane); }
+  Vectors warps() const { return layout.columnsOf({Dim::Warp, Dim::Block}); }
+
+  SharedSide plain(VectorsRef vector) const {
+    unsigned phase = std::min<unsigned>(phaseBits(vector.size(), bits), lanes().size());
+    return {Vectors(vector.begin(), vector.end()), gf2::concat({lanes().subspan(0, phase)}),
+            gf2::concat({lanes(), warps()})};
+  }
+
+  /// `inRegister` are the elements of one register.
+  SharedSide matrix(VectorsRef inRegister) const {
+    return {gf2::concat({inRegister, lanes().subspan(0, 2)}), gf2::concat({lanes().subspan(2)}),
+            gf2::concat({lanes().subspan(2), warps(), gf2::extend(inRegister, registers())})};
+  }
+
+  SharedSide transposed(VectorsRef inRegister) const {
+    Vectors rows = gf2::concat({inRegister, lanes().subspan(0, 2)});
+    return {gf2::concat({lanes().subspan(2)}), rows,
+            gf2::concat({rows, warps(), gf2::extend(inRegister, registers())})};
+  }
+
+  /// Of `wanted`, in order, vectors that registers hold and that can stand at the beginning of the
+  /// offsets: no thread moves along them.
+  Vectors held(VectorsRef wanted, VectorsRef others, unsigned most) const {
+    gf2::Subspace inRegisters(registers());
+    Vectors vectors;
+    for (uint64_t v : wanted)
+      if (vectors.size() < most && inRegisters.contains(v) &&
+          !gf2::Subspace(gf2::concat({vectors, others})).contains(v))
+        vectors.push_back(v);
+    return vectors;
+  }
+};
+
+/// Stores and loads in search of an arrangement.
+class Search {
+public:
+  /// `holds` is the holder of `to` in `from`.
+  Search(const Layout &from, const Layout &holds, unsigned bits)
+      : from(from), store(storing(from, bits)), load(loading(from, holds, bits)), bits(bits) {
+    gf2::Vectors held = from.columnsOf(~DimSet{Dim::Block}), even;
+    for (uint64_t unit : gf2::units(from.out().bits()))
+      if (gf2::Subspace(held).contains(unit))
+        even.push_back(unit);
+    share = gf2::extend({}, gf2::concat({even, held}));
+    // A matrix instruction is for whole warps.
+    wholeWarps = !(from.freeBits() & from.in().mask({Dim::Lane}));
+    both = gf2::intersect(store.registers(), load.registers());
+    gf2::Subspace shared(both);
+    Vectors first;
+    for (uint64_t column : store.registers())
+      if (shared.contains(column))
+        first.push_back(column);
+    both = gf2::extend({}, gf2::concat({first, both}));
+  }
+
+  void plainPlain() {
+    Vectors ofStore = gf2::concat({store.lanes(), store.warps()});
+    Vectors ofLoad = gf2::concat({load.lanes(), load.warps()});
+    Vectors common = store.held(both, gf2::concat({ofStore, ofLoad}), widest(bits));
+    Vectors wideStore = store.held(gf2::concat({common, store.registers()}), ofStore, widest(bits));
+    Vectors wideLoad = load.held(gf2::concat({common, load.registers()}), ofLoad, widest(bits));
+    for (size_t n = common.size(); n <= wideStore.size(); ++n)
+      attempt(Kind::Plain, store.plain(VectorsRef(wideStore).subspan(0, n)), Kind::Plain,
+              load.plain(common));
+    for (size_t n = common.size() + 1; n <= wideLoad.size(); ++n)
+      attempt(Kind::Plain, store.plain(common), Kind::Plain,
+              load.plain(VectorsRef(wideLoad).subspan(0, n)));
+  }
+
+  /// One side by matrices, the other plain with as much of the same vector as it holds.
+  void matrixPlain(Kind kind, bool isLoad) {
+    const Side &mine = isLoad ? load : store, &other = isLoad ? store : load;
+    std::optional<SharedSide> side = sideOf(mine, kind, both);
+    if (!side || (!isLoad && !wholeWarps))
+      return;
+    gf2::Subspace held(other.registers());
+    size_t most = 0;
+    while (most < side->vector.size() && held.contains(side->vector[most]))
+      ++most;
+    for (size_t n = 0; n <= most; ++n) {
+      SharedSide plain = other.plain(VectorsRef(side->vector).subspan(0, n));
+      isLoad ? attempt(Kind::Plain, plain, kind, *side) : attempt(kind, *side, Kind::Plain, plain);
+    }
+  }
+
+  void matrixMatrix(Kind storeKind, Kind loadKind) {
+    if (!wholeWarps || store.lanes().size() != 5 || load.lanes().size() != 5)
+      return;
+    // A transposed side says which elements the other has in a register.
+    Vectors wanted = storeKind == Kind::Transposed  ? gf2::concat({store.lanes().subspan(2)})
+                     : loadKind == Kind::Transposed ? gf2::concat({load.lanes().subspan(2)})
+                                                    : both;
+    std::optional<SharedSide> a = sideOf(store, storeKind, wanted),
+                              b = sideOf(load, loadKind, wanted);
+    if (a && b)
+      attempt(storeKind, *a, loadKind, *b);
+  }
+
+  std::optional<SharedExchange> best;
+
+private:
+  /// Every block stores all that it holds, in its own memory.
+  static Side storing(const Layout &from, unsigned bits) {
+    Space blocks = from.in().only({Dim::Block});
+    Vectors own(from.in().bits()), elements(from.in().bits());
+    for (unsigned i = 0; i < own.size(); ++i) {
+      own[i] = from.in().carry(uint64_t(1) << i, blocks);
+      elements[i] = own[i] ? 0 : pinned(from).columns()[i];
+    }
+    return {Layout(from.in(), from.out(), elements), Layout(from.in(), blocks, own), bits};
+  }
+
+  /// An element is loaded where its holder stored it.
+  static Side loading(const Layout &from, const Layout &holds, unsigned bits) {
+    Layout where = holds.sublayout(allDims, ~DimSet{Dim::Block});
+    return {where.then(from), holds.sublayout(allDims, {Dim::Block}), bits};
+  }
+
+  uint64_t idleThreads() const { return from.freeBits() & from.in().mask({Dim::Lane, Dim::Warp}); }
+
+  std::optional<SharedSide> sideOf(const Side &side, Kind kind, VectorsRef wanted) const {
+    if (bits > 32 || side.lanes().size() != 5 || (kind == Kind::Transposed && bits != 16))
+      return std::nullopt;
+    Vectors inRegister = side.held(gf2::concat({wanted, side.registers()}),
+                                   gf2::concat({side.lanes(), side.warps()}), ::inRegister(bits));
+    if (inRegister.size() < ::inRegister(bits))
+      return std::nullopt;
+    return kind == Kind::Matrix ? side.matrix(inRegister) : side.transposed(inRegister);
+  }
+
+  void attempt(Kind storeKind, const SharedSide &a, Kind loadKind, const SharedSide &b) {
+    std::optional<Layout> memory = swizzle(a, b, from.out(), share, bits);
+    if (!memory)
+      return;
+    SharedExchange exchange;
+    exchange.memory = std::move(*memory);
+    std::optional<SharedAccess> stores = access(store, storeKind, a, exchange.memory);
+    std::optional<SharedAccess> loads = access(load, loadKind, b, exchange.memory);
+    if (!stores || !loads)
+      return;
+    exchange.store = std::move(*stores);
+    exchange.load = std::move(*loads);
+    exchange.store.idle = idleThreads();
+    if (!best || exchange.cost() < best->cost())
+      best = std::move(exchange);
+  }
+
+  std::optional<SharedAccess> access(const Side &side, Kind kind, const SharedSide &shape,
+                                     const Layout &memory) const {
+    Layout offsets = side.layout.then(*memory.leftInverse());
+    if (kind != Kind::Plain && !inOwnBlock(side.block)) // other blocks' memory has no matrices
+      return std::nullopt;
+    SharedAccess result;
+    result.kind = kind;
+    Layout address = beside(side.block, offsets);
+    if (kind == Kind::Plain) {
+      result.registers = vectorise(address, Dim::Offset, widest(bits));
+      if (result.registers.vector < shape.vector.size())
+        return std::nullopt;
+      result.address = inAccessOrder(address, result.registers);
+      result.accesses = 1u << (result.registers.distinct - result.registers.vector);
+      uint64_t idle = &side == &store ? idleThreads() >> from.in().shift(Dim::Lane) : 0;
+      result.wavefronts =
+          result.accesses * wavefronts(offsets, result.registers.vector, bits, idle);
+      return result;
+    }
+    return matrixAccess(result, side, shape, address) ? std::optional(result) : std::nullopt;
+  }
+
+  bool matrixAccess(SharedAccess &result, const Side &side, const SharedSide &shape,
+                    const Layout &address) const {
+    bool transposed = result.kind == Kind::Transposed;
+    unsigned e = inRegister(bits);
+    gf2::Subspace held(side.registers());
+    Vectors first;
+    for (uint64_t v : VectorsRef(transposed ? shape.phase : shape.vector).subspan(0, e))
+      first.push_back(*held.express(v));
+    Layout offsets = address.sublayout(allDims, {Dim::Offset});
+    uint64_t inRow = (uint64_t(1) << widest(bits)) - 1;
+    result.registers = registerOrder(offsets, first, transposed ? 0 : inRow);
+    result.address = inAccessOrder(address, result.registers);
+    offsets = result.address.sublayout(allDims, {Dim::Offset});
+    // Of the places, those of a row have its offsets 1, 2, 4, …; all others begin rows.
+    VectorsRef registers = offsets.columns(Dim::Register), lanes = offsets.columns(Dim::Lane);
+    Vectors row = transposed ? gf2::concat({lanes.subspan(2)})
+                             : gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)});
+    Vectors rows = transposed ? gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)})
+                              : gf2::concat({lanes.subspan(2)});
+    auto begins = [&](uint64_t offset) { return !(offset & inRow); };
+    Vectors rest = gf2::concat({registers.subspan(e, result.registers.distinct - e), rows,
+                                offsets.columnsOf({Dim::Warp, Dim::Block})});
+    if (row != gf2::units(widest(bits)) || !std::all_of(rest.begin(), rest.end(), begins))
+      return false;
+
+    // The address of a lane: rows by its low bits, matrices by its high ones.
+    unsigned matrices = std::min(2u, result.registers.distinct - e);
+    Vectors byLane = rowPointers(result.address, transposed, e, matrices);
+    Vectors columns(result.address.columns().begin(), result.address.columns().end());
+    std::copy(byLane.begin(), byLane.end(), columns.begin() + result.address.in().shift(Dim::Lane));
+    result.address = Layout(result.address.in(), result.address.out(), std::move(columns));
+    result.matrices = matrices;
+    result.accesses = 1u << (result.registers.distinct - e - matrices);
+    result.wavefronts =
+        (1u << (result.registers.distinct - e)) * phaseWavefronts(rows, widest(bits), bits);
+    return true;
+  }
+
+  /// Both answers for the same place.
+  static Layout beside(const Layout &block, const Layout &offset) {
+    Space out = offset.out();
+    out.setBits(Dim::Block, block.out().bits(Dim::Block));
+    Vectors columns;
+    for (size_t i = 0; i < block.columns().size(); ++i)
+      columns.push_back(block.out().carry(block.columns()[i], out) |
+                        offset.out().carry(offset.columns()[i], out));
+    return Layout(block.in(), out, std::move(columns));
+  }
+
+  static Vectors rowPointers(const Layout &address, bool transposed, unsigned e,
+                             unsigned matrices) {
+    VectorsRef registers = address.columns(Dim::Register), lanes = address.columns(Dim::Lane);
+    Vectors pointers = transposed ? gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)})
+                                  : gf2::concat({lanes.subspan(2)});
+    for (unsigned i = 0; i < 2; ++i)
+      pointers.push_back(i < matrices ? registers[e + i] : 0);
+    return pointers;
+  }
+
+  static Layout inAccessOrder(const Layout &address, const RegisterOrder &registers) {
+    Vectors columns;
+    for (uint64_t number : registers.order.columns())
+      columns.push_back(address(number));
+    return Layout(address.in(), address.out(),
+                  gf2::concat({columns, address.columnsOf(~DimSet{Dim::Register})}));
+  }
+
+  const Layout &from;
+  Side store, load;
+  unsigned bits;
+  Vectors share; // a basis of what a block holds
+  bool wholeWarps;
+  Vectors both; // held by registers on both sides
+};
+} // namespace
+
+unsigned SharedExchange::cost() const {
+  return 2 * (store.wavefronts + load.wavefronts) + store.accesses + load.accesses;
+}
+
+std::optional<SharedExchange> tessera::planExchange(const Layout &from, const Layout &to,
+                                                    unsigned bits, SharedFeatures features) {
+  assert(bits >= 8 && bits <= 64 && "expected elements of 1, 2, 4 or 8 bytes");
+  Layout source = from.broadcastTo(to.in().only(threadDims));
+  Layout result = to.broadcastTo(from.in().only(threadDims));
+  std::optional<Layout> holds = holder(source, result, {Dim::Block});
+  if (!holds)
+    holds = holder(source, result, {});
+  if (!holds)
+    return std::nullopt;
+  Search search(source, *holds, bits);
+  search.plainPlain();
+  for (Kind kind : {Kind::Matrix, Kind::Transposed}) {
+    if (features.ldmatrix)
+      search.matrixPlain(kind, /*isLoad=*/true);
+    if (features.stmatrix)
+      search.matrixPlain(kind, /*isLoad=*/false);
+    if (features.ldmatrix && features.stmatrix)
+      for (Kind other : {Kind::Matrix, Kind::Transposed})
+        search.matrixMatrix(kind, other);
+  }
+  return std::move(search.best);
+}

@@ -1,0 +1,257 @@
+//===- ConversionTest.cpp - Plans are proven by running them --------------===//
+#include "Executor.h"
+#include "RandomLayouts.h"
+#include "tessera/Layout/Families.h"
+
+#include <gtest/gtest.h>
+
+using namespace tessera;
+using Kind = ConversionPlan::Kind;
+using Scope = ConversionPlan::Scope;
+using Access = SharedAccess::Kind;
+
+namespace {
+
+constexpr SharedFeatures sm70{}, sm80{.ldmatrix = true}, sm90{.ldmatrix = true, .stmatrix = true};
+
+Layout parsed(const char *text) { return Layout::parse(text).value(); }
+
+/// Plans, runs, and compares the counts of the plan with those of the run.
+ConversionPlan proven(const Layout &from, const Layout &to, unsigned bits,
+                      SharedFeatures features) {
+  std::optional<ConversionPlan> plan = planConversion(from, to, bits, features);
+  EXPECT_TRUE(plan) << from.str() << "\n" << to.str();
+  if (!plan)
+    return {};
+  Executor executor(from, to, bits);
+  EXPECT_EQ(executor.run(*plan), "") << from.str() << "\n" << to.str();
+  if (plan->kind == Kind::Shared) {
+    EXPECT_EQ(plan->exchange.store.wavefronts, executor.storeWavefronts) << from.str() << "\n"
+                                                                         << to.str();
+    EXPECT_EQ(plan->exchange.load.wavefronts, executor.loadWavefronts) << from.str() << "\n"
+                                                                       << to.str();
+  }
+  return *plan;
+}
+
+TEST(Conversion, Nothing) {
+  Layout layout = mmaAccumulator(16, 64);
+  EXPECT_EQ(proven(layout, layout, 32, sm90).kind, Kind::None);
+  // An accumulator is the A operand of the next product.
+  EXPECT_EQ(proven(wgmmaAccumulator(64), wgmmaOperandA(64, 16), 16, sm90).kind, Kind::None);
+}
+
+TEST(Conversion, Registers) {
+  ConversionPlan plan =
+      proven(parsed("register[d0:1, d0:2] lane[d1:1, d1:2] -> d0:4 d1:4"),
+             parsed("register[d0:2, d0:1] lane[d1:1, d1:2] -> d0:4 d1:4"), 32, sm90);
+  EXPECT_EQ(plan.kind, Kind::Registers);
+  EXPECT_EQ(plan.registers.str(), "register[register:2, register:1] lane[0, 0] -> register:4");
+  // A thread that holds all picks its own by lane.
+  plan = proven(parsed("register[d0:1, d0:2] lane[0, 0] -> d0:4"),
+                parsed("lane[d0:1, d0:2] -> d0:4"), 32, sm90);
+  EXPECT_EQ(plan.kind, Kind::Registers);
+  EXPECT_EQ(plan.registers.str(), "lane[register:1, register:2] -> register:4");
+}
+
+TEST(Conversion, Shuffles) {
+  // A transposition of four registers with four lanes: three shuffles, one move.
+  Layout rows = parsed("register[d1:1, d1:2] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:4");
+  Layout turned = parsed("register[d0:1, d0:2] lane[d1:1, d1:2, d0:4, d0:8, d0:16] -> d0:32 d1:4");
+  ConversionPlan plan = proven(rows, turned, 32, sm90);
+  ASSERT_EQ(plan.kind, Kind::Shuffles);
+  EXPECT_EQ(plan.scope, Scope::Warp);
+  EXPECT_EQ(plan.shuffles.rounds(), 4u);
+  EXPECT_TRUE(plan.shuffles.isLocal(0));
+  EXPECT_FALSE(plan.shuffles.isLocal(1));
+  // Neighbours of 16 bits travel in pairs.
+  plan = proven(parsed("register[d1:1, d1:2] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:4"),
+                parsed("register[d1:1, d0:1] lane[d1:2, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:4"),
+                16, sm90);
+  ASSERT_EQ(plan.kind, Kind::Shuffles);
+  EXPECT_EQ(plan.shuffles.rounds(), 2u);
+  EXPECT_EQ(plan.shuffles.source.vector, 1u);
+}
+
+TEST(Conversion, ShufflesOfMoreThanIsWanted) {
+  // Every warp holds all, and wants a half: a lane has words of several others, so there are more
+  // rounds than words, and some of what arrives is dropped.
+  Layout all = parsed("register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[0] -> d0:64");
+  Layout half = parsed("lane[d0:2, d0:4, d0:8, d0:16, d0:32] warp[d0:1] -> d0:64");
+  std::optional<ShuffleSchedule> schedule = planShuffles(all, half, 32);
+  ASSERT_TRUE(schedule);
+  EXPECT_EQ(schedule->rounds(), 2u);
+  EXPECT_EQ(Executor(all, half, 32).runShuffles(*schedule), "");
+}
+
+TEST(Conversion, SharedMemory) {
+  // A blocked tile to a tensor core's operands: wide stores, ldmatrix, no conflict.
+  Layout rows = blocked(std::array{64u, 64u}, {{1, 8}, {4, 8}, {4, 1}, {1, 0}});
+  Layout operandA = (mmaOperandA(16, 64, 16) * Layout::strided(Dim::Warp, Dim::D0, 4));
+  ConversionPlan plan = proven(rows, operandA, 16, sm80);
+  ASSERT_EQ(plan.kind, Kind::Shared);
+  EXPECT_EQ(plan.exchange.store.registers.vector, 3u);
+  EXPECT_EQ(plan.exchange.store.wavefronts, 64u * 64 * 2 / 128 / 4);
+  EXPECT_EQ(plan.exchange.load.kind, Access::Matrix);
+  EXPECT_EQ(plan.exchange.load.matrices, 2u);
+  EXPECT_EQ(plan.exchange.load.wavefronts, 64u * 64 * 2 / 128 / 4);
+  // B from rows of k: transposed.
+  Layout operandB = mmaOperandB(64, 64, 16) * Layout::broadcast(Dim::Warp, 4);
+  plan = proven(rows, operandB, 16, sm80);
+  EXPECT_EQ(plan.exchange.store.registers.vector, 3u);
+  EXPECT_EQ(plan.exchange.load.kind, Access::Transposed);
+  EXPECT_EQ(plan.exchange.load.wavefronts, 64u * 64 * 2 / 128);
+  // An accumulator to rows that are stored widely, by stmatrix.
+  plan = proven(wgmmaAccumulator(64), rows, 16, {.stmatrix = true});
+  EXPECT_EQ(plan.exchange.store.kind, Access::Matrix);
+  EXPECT_EQ(plan.exchange.load.registers.vector, 3u);
+  EXPECT_EQ(plan.exchange.store.wavefronts + plan.exchange.load.wavefronts, 32u);
+  plan = proven(wgmmaAccumulator(64), rows, 16, sm70);
+  EXPECT_EQ(plan.exchange.store.kind, Access::Plain);
+  // A transposition of fp32: wide on one side, conflict-free on both.
+  Layout columns = blocked(std::array{64u, 64u}, {{4, 1}, {16, 2}, {1, 4}, {0, 1}});
+  Layout rows32 = blocked(std::array{64u, 64u}, {{1, 4}, {2, 16}, {4, 1}, {1, 0}});
+  plan = proven(rows32, columns, 32, sm70);
+  EXPECT_EQ(plan.exchange.store.wavefronts, 64u * 64 * 4 / 128 / 4);
+  EXPECT_EQ(plan.exchange.load.wavefronts, 64u * 64 * 4 / 128 / 4);
+}
+
+TEST(Conversion, Cluster) {
+  Layout halves = blocked(std::array{32u, 32u}, {{1, 4}, {4, 8}, {2, 1}, {1, 0}, {2, 1}});
+  Layout sides = blocked(std::array{32u, 32u}, {{1, 4}, {8, 4}, {2, 1}, {1, 0}, {1, 2}});
+  EXPECT_EQ(proven(halves, sides, 32, sm90).scope, Scope::Cluster);
+  EXPECT_EQ(proven(halves, halves.broadcastTo({{Dim::Warp, 8}}), 32, sm90).scope, Scope::Thread);
+}
+
+TEST(Conversion, ImpossibleWithoutAllElements) {
+  EXPECT_FALSE(
+      planConversion(parsed("lane[d0:1] -> d0:4"), parsed("lane[d0:1, d0:2] -> d0:4"), 32, sm90));
+}
+
+TEST(Conversion, AllPairsOfFamilies) {
+  // Tiles of 64 × 64 over four warps.
+  auto warps = [](const Layout &tile, unsigned down) {
+    return tile * Layout::strided(Dim::Warp, Dim::D0, down) *
+           Layout::strided(Dim::Warp, Dim::D1, 4 / down);
+  };
+  auto ofShape = [](const Layout &layout) {
+    return layout.fit(Space::tensor({64, 64}), std::array{1u, 0u});
+  };
+  std::vector<Layout> layouts = {wgmmaAccumulator(64), voltaAccumulator(64, 64),
+                                 ofShape(warps(voltaOperandA(16, 4), 4))};
+  for (unsigned down : {1u, 2u, 4u}) {
+    layouts.push_back(ofShape(warps(mmaAccumulator(16, 8), down)));
+    for (unsigned bits : {8u, 16u, 32u}) {
+      layouts.push_back(ofShape(warps(mmaOperandA(16, 256 / bits, bits), down)));
+      layouts.push_back(ofShape(warps(mmaOperandB(256 / bits, 8, bits), down)));
+    }
+  }
+  for (unsigned per : {1u, 4u, 8u}) {
+    layouts.push_back(blocked(std::array{64u, 64u}, {{1, per}, {4, 8}, {4, 1}, {1, 0}}));
+    layouts.push_back(blocked(std::array{64u, 64u}, {{per, 1}, {8, 4}, {1, 4}, {0, 1}}));
+  }
+  std::map<Access, unsigned> kinds;
+  unsigned conflicts = 0, exchanges = 0;
+  for (const Layout &from : layouts)
+    for (const Layout &to : layouts)
+      for (unsigned bits : {8u, 16u, 32u, 64u}) {
+        ConversionPlan plan = proven(from, to, bits, sm90);
+        if (plan.kind != Kind::Shared)
+          continue;
+        ++exchanges;
+        for (const SharedAccess *access : {&plan.exchange.store, &plan.exchange.load}) {
+          ++kinds[access->kind];
+          unsigned phases = access->kind != Access::Plain
+                                ? 1u << access->matrices
+                                : 32 >> phaseBits(access->registers.vector, bits);
+          conflicts += access->wavefronts > access->accesses * phases;
+        }
+      }
+  EXPECT_EQ(conflicts, 0u) << "of " << exchanges;
+  for (Access kind : {Access::Plain, Access::Matrix, Access::Transposed})
+    EXPECT_GT(kinds[kind], 50u) << int(kind);
+}
+
+/// Random pairs of layouts of one tile; a part of the columns of the one is kept in the other, so
+/// that every scope comes up.
+struct Pair {
+  Layout from, to;
+};
+
+Pair anyPair(RandomLayouts &random, unsigned lanes = 5) {
+  unsigned warps = random.upTo(2), blocks = random.upTo(3) ? 0 : 1, registers = random.upTo(4);
+  unsigned lost = random.upTo(2) ? 0 : random.upTo(3); // places beyond the tile
+  unsigned bits = registers + lanes + warps + blocks;
+  Space tile = random.tile(bits - std::min(lost, bits));
+  unsigned mixing = random.upTo(2) * 6;
+  Layout from = random.covering(random.places(registers, lanes, warps, blocks), tile, mixing);
+  Space in = random.places(registers + random.upTo(1), lanes, warps, blocks);
+  Layout to = random.covering(in, tile, mixing);
+  if (random.upTo(3)) { // a few exchanges of columns from the same start
+    gf2::Vectors columns(from.columns().begin(), from.columns().end());
+    unsigned first = random.upTo(2) ? 0 : registers + lanes,
+             last = random.upTo(1) ? registers + lanes : bits;
+    for (unsigned swaps = random.upTo(3); swaps && first < last; --swaps) {
+      unsigned a = first + random.upTo(last - first - 1), b = first + random.upTo(last - first - 1);
+      if (random.upTo(1))
+        std::swap(columns[a], columns[b]);
+      else if (a != b)
+        columns[a] ^= columns[b];
+    }
+    to = Layout(from.in(), tile, std::move(columns));
+  }
+  return {from, to};
+}
+
+TEST(Conversion, RandomPlans) {
+  RandomLayouts random(11);
+  std::map<std::pair<Kind, Scope>, unsigned> seen;
+  std::map<Access, unsigned> kinds;
+  for (unsigned trial = 0; trial < 3000 && !testing::Test::HasFailure(); ++trial) {
+    Pair pair = anyPair(random);
+    unsigned bits = 8u << random.upTo(3);
+    SharedFeatures features = random.upTo(1) ? sm90 : random.upTo(1) ? sm80 : sm70;
+    ConversionPlan plan = proven(pair.from, pair.to, bits, features);
+    ++seen[{plan.kind, plan.scope}];
+    if (plan.kind == Kind::Shared) {
+      ++kinds[plan.exchange.store.kind];
+      ++kinds[plan.exchange.load.kind];
+    }
+  }
+  for (Scope scope : {Scope::Warp, Scope::Block, Scope::Cluster})
+    EXPECT_GT((seen[{Kind::Shared, scope}]), 50u);
+  EXPECT_GT((seen[{Kind::Registers, Scope::Thread}]), 50u);
+  EXPECT_GT((seen[{Kind::Shuffles, Scope::Warp}]), 50u);
+  for (Access kind : {Access::Plain, Access::Matrix, Access::Transposed})
+    EXPECT_GT(kinds[kind], 5u) << int(kind);
+}
+
+TEST(Conversion, RandomShuffles) {
+  RandomLayouts random(12);
+  unsigned run = 0, widened = 0;
+  for (unsigned trial = 0; trial < 6000; ++trial) {
+    Pair pair = anyPair(random, random.upTo(5));
+    unsigned bits = 8u << random.upTo(3);
+    std::optional<ShuffleSchedule> schedule = planShuffles(pair.from, pair.to, bits);
+    ASSERT_EQ(schedule.has_value(),
+              holder(pair.from, pair.to, {Dim::Warp, Dim::Block}).has_value());
+    if (!schedule)
+      continue;
+    ++run;
+    unsigned words = 1u << (schedule->result.distinct - schedule->result.vector);
+    widened += schedule->rounds() > words;
+    ASSERT_EQ(Executor(pair.from, pair.to, bits).runShuffles(*schedule), "")
+        << pair.from.str() << "\n"
+        << pair.to.str();
+    // As many rounds as words where both sides' warps hold the same, and nothing twice.
+    bool lanesMatter = !(pair.from.freeBits() & pair.from.in().mask({Dim::Lane}));
+    if (lanesMatter && gf2::rank(pair.from.columnsOf({Dim::Register, Dim::Lane})) ==
+                           gf2::rank(pair.to.columnsOf({Dim::Register, Dim::Lane}))) {
+      ASSERT_EQ(schedule->rounds(), words) << pair.from.str() << "\n" << pair.to.str();
+    }
+  }
+  EXPECT_GT(run, 1000u);
+  EXPECT_GT(widened, 0u);
+}
+
+} // namespace

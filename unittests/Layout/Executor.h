@@ -1,0 +1,54 @@
+//===- Executor.h - Runs a conversion, element by element ------*- C++ -*-===//
+//
+// A machine with registers and shared memory that hold numbers of elements. It executes plans by
+// the definitions of shuffles, of vector accesses and of ldmatrix and stmatrix, and counts
+// wavefronts bank by bank.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_UNITTESTS_LAYOUT_EXECUTOR_H
+#define TESSERA_UNITTESTS_LAYOUT_EXECUTOR_H
+
+#include "tessera/Layout/Conversion.h"
+
+#include <map>
+
+namespace tessera {
+
+class Executor {
+public:
+  Executor(const Layout &from, const Layout &to, unsigned bits);
+
+  /// Empty if every place of `to` has got its element, else what went wrong.
+  std::string run(const ConversionPlan &plan);
+  std::string runShuffles(const ShuffleSchedule &schedule);
+  std::string runExchange(const SharedExchange &exchange);
+
+  /// The wavefronts of all accesses of the first warp, counted by runExchange.
+  unsigned storeWavefronts = 0, loadWavefronts = 0;
+
+private:
+  using Registers = std::vector<int64_t>; // by packed place
+  struct Access {
+    unsigned lane;
+    int64_t offset;
+  };
+  std::string compare() const;
+  /// Wavefronts of accesses of `bytes` each: those of a phase are served together.
+  unsigned count(const std::vector<Access> &accesses, unsigned elements,
+                 unsigned lanesInPhase) const;
+  std::string plainAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
+                          unsigned warp);
+  std::string matrixAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
+                           unsigned warp);
+  std::string transfer(Registers &registers, uint64_t place, Point address, bool isLoad);
+  void copyDuplicates(const SharedAccess &access, const Layout &layout);
+
+  Layout from, to;
+  unsigned bits;
+  Registers source, result;
+  std::map<std::pair<uint64_t, uint64_t>, int64_t> memory; // (block, offset) -> element
+};
+
+} // namespace tessera
+
+#endif
