@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """NumPy as the judge of what PyTorch's operator database lacks (`make test-external` runs it after run.py).
 
-A case is a text of the language, the arrays that it is called with, and the same in NumPy. Types and shapes must be
-the same (NumPy's own default types are converted to the language's first), elements within NumPy's tolerance.
+A case is a text of the language, the arrays that it is called with, and the same in NumPy; equations of einsum are
+those of NumPy's own test. Types and shapes must be the same (NumPy's own default types are converted to the language's
+first), elements within NumPy's tolerance.
 """
 
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +33,8 @@ def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> np.ndarray:
     values = rng.standard_normal(shape) * 4
     return np.asarray(values, dtype)
 
+
+NAMES = "xyzuvws"  # of arguments
 
 X, Y, SQUARE = numbers(5, 7), numbers(5, 7, seed=1), numbers(6, 6)
 INTEGERS, BYTES = numbers(5, 7, dtype="int32"), numbers(5, 7, dtype="int8")
@@ -103,9 +107,27 @@ CASES = [
 ]
 
 
+def einsums() -> list[Case]:
+    """The equations of NumPy's own test of einsum, with its sizes; none where NumPy was packed without tests."""
+    sizes = dict(zip("abcdefghij", (2, 3, 4, 5, 4, 3, 2, 6, 5, 4)))
+    path = Path(np.__file__).parent / "_core/tests/test_einsum.py"
+    text = path.read_text() if path.exists() else ""
+    found = re.findall(r"(?:optimize_compare|build_operands)\('([a-j,]+(?:->[a-j]*)?)'", text)
+    cases = []
+    for equation in dict.fromkeys(found):
+        terms = equation.split("->")[0].split(",")
+        operands = [numbers(*(sizes[letter] for letter in term), dtype="float64", seed=i) for i, term in enumerate(terms)]
+        cases.append(Case(f"tsr.einsum({equation!r}, {', '.join(NAMES[: len(terms)])})",
+                          lambda *operands, equation=equation: np.einsum(equation, *operands, optimize=True), tuple(operands)))
+    return cases
+
+
+CASES += einsums()
+
+
 def define(text: str, count: int) -> Any:
     name = f"<numpy case {abs(hash(text))}>"
-    source = f"@tsr.function\ndef f({', '.join('xy'[:count])}):\n    return {text}\n"
+    source = f"@tsr.function\ndef f({', '.join(NAMES[:count])}):\n    return {text}\n"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     scope: dict[str, Any] = {"tsr": tsr}
     exec(compile(source, name, "exec"), scope)  # noqa: S102 (the text was written right here)
