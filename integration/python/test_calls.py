@@ -194,6 +194,11 @@ def test_wrong_out(out, message):
         affine(values(10), values(10), out=out)
 
 
+def test_out_without_elements():
+    empty = np.empty((3, 0, 2), np.float32)  # the first stride is 0
+    assert affine(empty, empty, out=empty) is empty
+
+
 def test_partial_overlap_is_an_error():
     buffer = np.zeros(20, np.float32)
     with pytest.raises(tsr.ArgumentError, match="overlaps an argument partly"):

@@ -69,7 +69,8 @@ class Destination:
         if (specification[1], tuple(specification[2])) != (code, shape):
             found = f"{DTYPES[specification[1]].name}{list(specification[2])}"
             raise ArgumentError(f"{name}: expected {dtype.name}{list(shape)}, found {found}")
-        if any(size > 1 and not stride for size, stride in zip(*specification[2:4])):
+        sizes, strides = specification[2:4]
+        if 0 not in sizes and any(n > 1 and not step for n, step in zip(sizes, strides)):
             raise ArgumentError(
                 f"{name}: expected memory for each element, found an array that repeats elements"
             )
