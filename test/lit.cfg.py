@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import lit.formats
 import lit.util
@@ -48,3 +49,9 @@ else:
     config.available_features |= flags & {"avx2", "avx512f", "sve"}
     if os.path.exists("/dev/nvidiactl"):
         config.available_features.add("cuda")
+    # NVIDIA's assembler comes with the one for CUDA Tile IR (make tileiras), and with CUDA.
+    installed = [os.path.join(config.tessera_source, ".venv"), "/usr/local/cuda/bin", "/opt/cuda/bin"]
+    places = [p for root in installed for p in sorted(Path(root).rglob("ptxas"))]
+    if places or shutil.which("ptxas"):
+        config.available_features.add("ptxas")
+        config.substitutions.append(("%ptxas", str(places[0]) if places else shutil.which("ptxas")))

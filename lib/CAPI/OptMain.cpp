@@ -8,6 +8,7 @@
 #include "tessera-c/tessera.h"
 #include "tessera/CodeGen/CPU/Passes.h"
 #include "tessera/CodeGen/CudaTileIR/Passes.h"
+#include "tessera/CodeGen/PTX/Passes.h"
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
@@ -30,6 +31,7 @@ int tessera_opt_main(int argc, char **argv) {
   tessera::tile::registerTilePasses();
   tessera::cpu::registerCPUPasses();
   tessera::cudatile::registerCudaTileIRPasses();
+  tessera::ptx::registerPTXPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Tessera's optimiser driver\n", registry));
 }

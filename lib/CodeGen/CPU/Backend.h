@@ -3,6 +3,7 @@
 #define TESSERA_LIB_CODEGEN_CPU_BACKEND_H
 
 #include "tessera/CodeGen/CPU/CPU.h"
+#include "tessera/CodeGen/LLVM/MachineCode.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace llvm {
@@ -13,17 +14,13 @@ class TargetMachine;
 
 namespace tessera::cpu {
 
+using namespace codegen;
+
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(target::ModuleOp module);
 
 /// One LLVM function per kernel, not optimised.
 std::unique_ptr<llvm::Module> translateKernels(target::ModuleOp module, llvm::LLVMContext &context,
                                                llvm::TargetMachine &machine);
-
-void optimize(llvm::Module &module, llvm::TargetMachine &machine);
-
-/// An object file, or assembly text.
-mlir::LogicalResult emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
-                                    bool assembly, llvm::SmallVectorImpl<char> &out);
 
 /// Lays out the sections of an ELF object one after the other and applies the relocations between
 /// them.

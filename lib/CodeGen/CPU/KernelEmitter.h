@@ -9,15 +9,17 @@
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
 #define TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
 
-#include "Emitter.h"
 #include "Extents.h"
 #include "Plan.h"
+#include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Target/IR/Target.h"
 
 #include <map>
 
 namespace tessera::cpu {
+
+using namespace codegen;
 
 /// Where a tile is evaluated: an index per dimension, and `lanes` consecutive elements along
 /// dimension `vectorDim`

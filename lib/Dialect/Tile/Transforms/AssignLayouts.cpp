@@ -66,7 +66,11 @@ private:
   void choose(Block &block);
   void choose(Operation *op);
   void chooseLoop(scf::ForOp loop);
-  const Layout &layoutFor(Value tile) { return layouts.try_emplace(tile, preferred(tile)).first->second; }
+  const Layout &layoutFor(Value tile) {
+    if (!layouts.contains(tile))
+      layouts[tile] = preferred(tile);
+    return layouts[tile];
+  }
   void ask(Value tile, const Layout &layout) { layouts.try_emplace(tile, layout); }
 
   // Rewriting
@@ -165,6 +169,19 @@ bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
 Layout Assignment::preferred(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
   if (Operation *op = tile.getDefiningOp()) {
+    // Elementwise results are as their operands are, of which another one may have asked.
+    if (isa<MapOp, tile::CastOp, BitcastOp>(op)) {
+      Value source;
+      for (Value operand : op->getOperands()) {
+        if (auto known = layouts.find(operand); known != layouts.end())
+          return known->second;
+        Operation *maker = operand.getDefiningOp();
+        if (!source && maker && !isa<ConstantOp, SplatOp, IotaOp, BroadcastOp>(maker))
+          source = operand;
+      }
+      if (source)
+        return layoutFor(source);
+    }
     if (auto load = dyn_cast<LoadOp>(op))
       return memoryLayout(load.getView(), load.getDims(), shape);
     if (auto gather = dyn_cast<GatherOp>(op))

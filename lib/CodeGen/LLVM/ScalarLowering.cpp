@@ -6,13 +6,13 @@
 // zero nor overflows, and no remainder of floats is formed by `frem`.
 //
 //===----------------------------------------------------------------------===//
-#include "Emitter.h"
+#include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 using namespace tessera;
-using namespace tessera::cpu;
+using namespace tessera::codegen;
 using LLVM::FCmpPredicate;
 using LLVM::ICmpPredicate;
 

@@ -7,8 +7,8 @@
 // constant.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_CODEGEN_CPU_EMITTER_H
-#define TESSERA_LIB_CODEGEN_CPU_EMITTER_H
+#ifndef TESSERA_CODEGEN_LLVM_EMITTER_H
+#define TESSERA_CODEGEN_LLVM_EMITTER_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,7 +17,7 @@
 #include "tessera/Support/ScalarOps.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace tessera::cpu {
+namespace tessera::codegen {
 
 using mlir::Type;
 using mlir::Value;
@@ -153,6 +153,6 @@ private:
   llvm::SmallVector<std::pair<mlir::Operation *, Scope>> tagged;
 };
 
-} // namespace tessera::cpu
+} // namespace tessera::codegen
 
 #endif

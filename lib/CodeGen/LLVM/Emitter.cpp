@@ -1,10 +1,10 @@
 //===- Emitter.cpp - A thin builder of scf and llvm operations ------------===//
-#include "Emitter.h"
+#include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 
 using namespace mlir;
 using namespace tessera;
-using namespace tessera::cpu;
+using namespace tessera::codegen;
 
 Emitter::Emitter(OpBuilder builder, Location loc, const CpuDescription &cpu)
     : b(loc, builder), cpu(cpu) {

@@ -6,14 +6,14 @@
 // in PyTorch's float8_e4m3fn.
 //
 //===----------------------------------------------------------------------===//
-#include "Emitter.h"
+#include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace tessera;
-using namespace tessera::cpu;
+using namespace tessera::codegen;
 using LLVM::ICmpPredicate;
 
 Value Emitter::float8ToF32(Value value, Type from) {

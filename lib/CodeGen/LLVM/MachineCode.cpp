@@ -1,0 +1,131 @@
+//===- MachineCode.cpp - LLVM: a short pipeline, machine code -------------===//
+//
+// Kernels come vectorised, unrolled and blocked, so LLVM is asked only to clean up and to select
+// instructions: no loop vectoriser, no unrolling, no inlining. No library function is known to any
+// pass, so that none is ever called.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/CodeGen/LLVM/MachineCode.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// Rewrites a loop to its rotated form: a test before the first iteration and one after each.
+static void flattenFor(scf::ForOp op) {
+  Block *before = op->getBlock(), *after = before->splitBlock(op), *body = op.getBody();
+  Location loc = op.getLoc();
+  OpBuilder builder = OpBuilder::atBlockEnd(before);
+  for (Value result : op.getResults())
+    result.replaceAllUsesWith(after->addArgument(result.getType(), loc));
+  auto enter = [&](Value index, ValueRange carried) {
+    SmallVector<Value> next{index};
+    llvm::append_range(next, carried);
+    Value more =
+        LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::slt, index, op.getUpperBound());
+    LLVM::CondBrOp::create(builder, loc, more, body, next, after, carried);
+  };
+  enter(op.getLowerBound(), op.getInitArgs());
+  auto yield = cast<scf::YieldOp>(body->getTerminator());
+  builder.setInsertionPoint(yield);
+  enter(LLVM::AddOp::create(builder, loc, op.getInductionVar(), op.getStep(),
+                            LLVM::IntegerOverflowFlags::nsw),
+        yield.getOperands());
+  yield.erase();
+  before->getParent()->getBlocks().splice(after->getIterator(), op.getRegion().getBlocks());
+  op.erase();
+}
+
+static void flattenIf(scf::IfOp op) {
+  Block *before = op->getBlock(), *after = before->splitBlock(op);
+  Location loc = op.getLoc();
+  for (Value result : op.getResults())
+    result.replaceAllUsesWith(after->addArgument(result.getType(), loc));
+  Block *then = &op.getThenRegion().front(), *otherwise = after;
+  if (!op.getElseRegion().empty())
+    otherwise = &op.getElseRegion().front();
+  OpBuilder builder = OpBuilder::atBlockEnd(before);
+  LLVM::CondBrOp::create(builder, loc, op.getCondition(), then, otherwise);
+  for (Region &region : op->getRegions()) {
+    if (region.empty())
+      continue;
+    auto yield = cast<scf::YieldOp>(region.front().getTerminator());
+    builder.setInsertionPoint(yield);
+    LLVM::BrOp::create(builder, loc, yield.getOperands(), after);
+    yield.erase();
+    before->getParent()->getBlocks().splice(after->getIterator(), region.getBlocks());
+  }
+  op.erase();
+}
+
+/// Inner operations come to light as their parents are opened.
+void codegen::flatten(Region &region) {
+  for (auto block = region.begin(); block != region.end(); ++block)
+    for (Operation &op : *block) {
+      if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        flattenFor(loop);
+        break; // the rest of this block is a later one now
+      }
+      if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        flattenIf(branch);
+        break;
+      }
+    }
+}
+
+void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  if (machine.getOptLevel() == llvm::CodeGenOptLevel::None)
+    return;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder passes(&machine);
+  llvm::TargetLibraryInfoImpl library(module.getTargetTriple());
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(graph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, graph, modules);
+
+  llvm::FunctionPassManager pipeline;
+  pipeline.addPass(llvm::EarlyCSEPass());
+  pipeline.addPass(llvm::InstCombinePass());
+  pipeline.addPass(llvm::SimplifyCFGPass());
+  llvm::LICMOptions hoist;
+  pipeline.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
+  pipeline.addPass(llvm::EarlyCSEPass());
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      pipeline.run(function, functions);
+}
+
+LogicalResult codegen::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                   bool assembly, llvm::SmallVectorImpl<char> &out) {
+  llvm::raw_svector_ostream stream(out);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library(module.getTargetTriple());
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  auto kind = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, kind))
+    return failure();
+  passes.run(module);
+  return success();
+}

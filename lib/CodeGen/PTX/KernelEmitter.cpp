@@ -1,0 +1,372 @@
+//===- KernelEmitter.cpp - Control and places -----------------------------===//
+#include "KernelEmitter.h"
+
+#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+using codegen::Ix;
+using LLVM::ICmpPredicate;
+
+/// The scalar code generator's machine: one lane, fused multiply-add, conversions of halves.
+static const CpuDescription &oneLane() {
+  static const CpuDescription description = [] {
+    CpuDescription one;
+    one.vectorBytes = 8;
+    one.hasFma = one.hasHalfConversion = true;
+    return one;
+  }();
+  return description;
+}
+
+KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function, const PtxOptions &options)
+    : kernel(kernel), function(function), options(options), coordinates(kernel),
+      warps(getHint(kernel.getHintsAttr(), "warps").value_or(4)),
+      e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane()) {}
+
+Layout KernelEmitter::layoutOf(Value tile) { return *tile::layoutOf(tile); }
+unsigned KernelEmitter::countRegisters(Value tile) { return layoutOf(tile).in().size(Dim::Register); }
+Type KernelEmitter::elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// Runs of neighbouring bits that go to neighbouring bits are moved by one shift and one mask.
+Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
+  Value &part = threadParts[{layout.str(), dim}];
+  if (part)
+    return part;
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPoint(entry->getTerminator());
+  part = e.integer(0, e.i32);
+  for (Dim from : {Dim::Lane, Dim::Warp}) {
+    gf2::VectorsRef columns = layout.columns(from);
+    Value place = from == Dim::Lane ? lane : warp;
+    for (unsigned bit = 0; bit < columns.size();) {
+      uint64_t first = layout.out().unpack(columns[bit])[dim];
+      unsigned end = bit + 1;
+      while (first && end < columns.size() && layout.out().unpack(columns[end])[dim] == first << (end - bit))
+        ++end;
+      if (first && llvm::isPowerOf2_64(first)) {
+        unsigned to = llvm::Log2_64(first);
+        Value bits = e.andI(place, e.integer(((1 << (end - bit)) - 1) << bit, e.i32));
+        if (to > bit)
+          bits = LLVM::ShlOp::create(e.b, bits, e.integer(to - bit, e.i32));
+        else if (to < bit)
+          bits = LLVM::LShrOp::create(e.b, bits, e.integer(bit - to, e.i32));
+        part = e.xorI(part, bits);
+      } else if (first) {
+        // A basis that moves several bits: all or nothing of it.
+        Value one = LLVM::LShrOp::create(e.b, place, e.integer(bit, e.i32));
+        one = e.andI(one, e.integer(1, e.i32));
+        part = e.xorI(part, e.mulI(one, e.integer(first, e.i32)));
+        end = bit + 1;
+      }
+      bit = end;
+    }
+  }
+  return part;
+}
+
+Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, unsigned dim) {
+  Dim out = tensorDim(dim);
+  auto along = [&](Dim in) {
+    uint64_t mask = 0;
+    for (uint64_t column : layout.columns(in))
+      mask |= layout.out().unpack(column)[out];
+    return mask;
+  };
+  uint64_t fixed = layout(Point({{Dim::Register, reg}}))[out];
+  if (!(along(Dim::Lane) | along(Dim::Warp)))
+    return Ix(int64_t(fixed));
+  Value part = threadPart(layout, out);
+  bool isDisjoint = !((along(Dim::Lane) | along(Dim::Warp)) & fixed);
+  if (!isDisjoint)
+    part = e.xorI(part, e.integer(fixed, e.i32));
+  Value wide = LLVM::ZExtOp::create(e.b, e.i64, part);
+  return Ix(wide, isDisjoint ? int64_t(fixed) : 0);
+}
+
+Value KernelEmitter::isOwner(const Layout &layout) {
+  uint64_t free = layout.freeBits();
+  Value owner;
+  for (Dim dim : {Dim::Lane, Dim::Warp}) {
+    uint64_t bits = (free & layout.in().mask({dim})) >> layout.in().shift(dim);
+    if (!bits)
+      continue;
+    Value rest = e.andI(dim == Dim::Lane ? lane : warp, e.integer(bits, e.i32));
+    Value isFirst = e.cmp(ICmpPredicate::eq, rest, e.integer(0, e.i32));
+    owner = owner ? e.andI(owner, isFirst) : isFirst;
+  }
+  return owner;
+}
+
+Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result, ValueRange operands, bool hasEffects) {
+  auto op = LLVM::InlineAsmOp::create(e.b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
+                                      hasEffects, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                      LLVM::AsmDialectAttr(), ArrayAttr());
+  return result ? op.getResult(0) : Value();
+}
+
+void KernelEmitter::barrier() { assembly("bar.sync 0;", "~{memory}", Type(), {}, /*hasEffects=*/true); }
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::declare() {
+  entry = function.addEntryBlock(e.b);
+  e.setConstantBlock(entry);
+  e.b.setInsertionPointToEnd(entry);
+  auto special = [&](StringRef name) { return e.intrinsic(("llvm.nvvm.read.ptx.sreg." + name).str(), e.i32, {}); };
+  Value thread = special("tid.x");
+  lane = e.andI(thread, e.integer(31, e.i32));
+  warp = LLVM::LShrOp::create(e.b, thread, e.integer(5, e.i32));
+
+  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || kernel.getGridRank() > 1;
+  SmallVector<Value> grid;
+  unsigned word = 0;
+  Type global = LLVM::LLVMPointerType::get(kernel.getContext(), 1);
+  forEachWord(kernel, [&](WordRole role, unsigned number, unsigned dim) {
+    if (role == WordRole::Grid) {
+      if (isRow)
+        grid.push_back(function.getArgument(word++));
+      return;
+    }
+    Value value = function.getArgument(word++), argument = kernel.getArgument(number);
+    if (role == WordRole::Scalar) {
+      Type type = e.valueType(argument.getType());
+      if (type.getIntOrFloatBitWidth() < 64)
+        value = LLVM::TruncOp::create(e.b, IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()), value);
+      scalars[argument] = value.getType() == type ? value : Value(LLVM::BitcastOp::create(e.b, type, value));
+      return;
+    }
+    auto type = cast<tile::ViewType>(argument.getType());
+    View &view = views[argument];
+    if (role == WordRole::Address)
+      view.pointer = LLVM::IntToPtrOp::create(e.b, global, value);
+    else if (role == WordRole::Size)
+      view.sizes.push_back(type.isDynamic(dim) ? Ix(value) : Ix(type.getShape()[dim]));
+    else
+      view.strides.push_back(ShapedType::isDynamic(type.getStrides()[dim]) ? Ix(value) : Ix(type.getStrides()[dim]));
+  });
+  Value linear = LLVM::ZExtOp::create(e.b, e.i64, special("ctaid.x"));
+  for (unsigned dim = 0; dim + 1 < kernel.getGridRank(); ++dim) {
+    programIds.push_back(LLVM::URemOp::create(e.b, linear, grid[dim]));
+    linear = LLVM::UDivOp::create(e.b, linear, grid[dim]);
+  }
+  programIds.push_back(linear);
+  // What threads know of their places stands before all else.
+  Block *body = e.b.createBlock(&function.getBody());
+  e.b.setInsertionPointToEnd(entry);
+  LLVM::BrOp::create(e.b, ValueRange(), body);
+  e.b.setInsertionPointToEnd(body);
+}
+
+LogicalResult KernelEmitter::run() {
+  declare();
+  if (failed(emit(kernel.getBody().front())))
+    return failure();
+  LLVM::ReturnOp::create(e.b, ValueRange());
+  return success();
+}
+
+LogicalResult KernelEmitter::emit(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    e.b.setLoc(op.getLoc());
+    if (failed(emit(&op)))
+      return failure();
+  }
+  return success();
+}
+
+/// The scalars that carry a value through control flow.
+static void append(SmallVectorImpl<Value> &list, ArrayRef<Value> values) { list.append(values.begin(), values.end()); }
+
+LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
+  auto partsOf = [&](Value value) {
+    return tiles.contains(value) ? tiles.lookup(value) : Registers{get(value)};
+  };
+  SmallVector<Value> initial;
+  for (Value value : loop.getInitArgs())
+    append(initial, partsOf(value));
+  auto made = scf::ForOp::create(e.b, get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()), initial);
+  auto bind = [&](ValueRange to, ValueRange from) {
+    for (Value value : to) {
+      unsigned count = isa<RankedTensorType>(value.getType()) ? countRegisters(value) : 1;
+      Registers parts(from.take_front(count));
+      from = from.drop_front(count);
+      if (isa<RankedTensorType>(value.getType()))
+        tiles[value] = parts;
+      else
+        scalars[value] = parts[0];
+    }
+  };
+  {
+    OpBuilder::InsertionGuard guard(e.b);
+    if (!made.getBody()->empty())
+      made.getBody()->getTerminator()->erase();
+    e.b.setInsertionPointToEnd(made.getBody());
+    scalars[loop.getInductionVar()] = made.getInductionVar();
+    bind(loop.getRegionIterArgs(), made.getRegionIterArgs());
+    if (failed(emit(*loop.getBody())))
+      return failure();
+    SmallVector<Value> yielded;
+    for (Value value : loop.getYieldedValues())
+      append(yielded, partsOf(value));
+    scf::YieldOp::create(e.b, yielded);
+  }
+  bind(loop.getResults(), made.getResults());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitIf(scf::IfOp branch) {
+  SmallVector<Type> types;
+  for (Value result : branch.getResults()) {
+    bool isTile = isa<RankedTensorType>(result.getType());
+    types.append(isTile ? countRegisters(result) : 1, e.valueType(isTile ? elementOf(result) : result.getType()));
+  }
+  bool hasElse = !branch.getElseRegion().empty();
+  auto made = scf::IfOp::create(e.b, types, get(branch.getCondition()), hasElse);
+  auto side = [&](Region &from, Region &to) -> LogicalResult {
+    OpBuilder::InsertionGuard guard(e.b);
+    if (!to.front().empty())
+      to.front().getTerminator()->erase();
+    e.b.setInsertionPointToEnd(&to.front());
+    if (failed(emit(from.front())))
+      return failure();
+    SmallVector<Value> yielded;
+    for (Value value : from.front().getTerminator()->getOperands())
+      append(yielded, tiles.contains(value) ? tiles.lookup(value) : Registers{get(value)});
+    scf::YieldOp::create(e.b, yielded);
+    return success();
+  };
+  if (failed(side(branch.getThenRegion(), made.getThenRegion())) ||
+      (hasElse && failed(side(branch.getElseRegion(), made.getElseRegion()))))
+    return failure();
+  ValueRange from = made.getResults();
+  for (Value result : branch.getResults()) {
+    bool isTile = isa<RankedTensorType>(result.getType());
+    unsigned count = isTile ? countRegisters(result) : 1;
+    Registers parts(from.take_front(count));
+    from = from.drop_front(count);
+    if (isTile)
+      tiles[result] = parts;
+    else
+      scalars[result] = parts[0];
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::emitIndex(Operation *op) {
+  auto x = [&](unsigned i) { return get(op->getOperand(i)); };
+  auto floorDiv = [&](Value a, Value b) { return e.scalarOp(ScalarOp::FloorDiv, {a, b}, e.i64); };
+  Value result =
+      llvm::TypeSwitch<Operation *, Value>(op)
+          .Case([&](arith::ConstantOp constant) {
+            return constant.getType().isIndex() ? e.integer(cast<IntegerAttr>(constant.getValue()).getInt())
+                                                : e.number(cast<TypedAttr>(constant.getValue()), constant.getType(), 0);
+          })
+          .Case([&](arith::AddIOp) { return e.addI(x(0), x(1)); })
+          .Case([&](arith::SubIOp) { return e.subI(x(0), x(1)); })
+          .Case([&](arith::MulIOp) { return e.mulI(x(0), x(1)); })
+          .Case([&](arith::MinSIOp) { return e.minI(x(0), x(1)); })
+          .Case([&](arith::MaxSIOp) { return e.maxI(x(0), x(1)); })
+          .Case([&](arith::AndIOp) { return e.andI(x(0), x(1)); })
+          .Case([&](arith::OrIOp) { return e.orI(x(0), x(1)); })
+          .Case([&](arith::XOrIOp) { return e.xorI(x(0), x(1)); })
+          .Case([&](arith::DivUIOp) { return LLVM::UDivOp::create(e.b, x(0), x(1)); })
+          .Case([&](arith::RemUIOp) { return LLVM::URemOp::create(e.b, x(0), x(1)); })
+          .Case([&](arith::FloorDivSIOp) { return floorDiv(x(0), x(1)); })
+          .Case([&](arith::CeilDivSIOp) {
+            return e.subI(e.integer(0), floorDiv(e.subI(e.integer(0), x(0)), x(1)));
+          })
+          .Case([&](arith::CmpIOp compare) {
+            return e.cmp(ICmpPredicate(int64_t(compare.getPredicate())), x(0), x(1));
+          })
+          .Case([&](arith::SelectOp) { return e.select(x(0), x(1), x(2)); })
+          .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](Operation *) {
+            return e.cast(x(0), e.valueType(op->getOperand(0).getType()), e.valueType(op->getResult(0).getType()));
+          })
+          .Default([](Operation *) { return Value(); });
+  if (!result)
+    return op->emitError("is not supported by the PTX code generator");
+  scalars[op->getResult(0)] = result;
+  return success();
+}
+
+LogicalResult KernelEmitter::emit(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](tile::LoadOp load) { return emitLoad(load); })
+      .Case([&](tile::GatherOp gather) { return emitLoad(gather); })
+      .Case([&](tile::StoreOp store) { return emitStore(store); })
+      .Case([&](tile::MapOp map) { return emitMap(map); })
+      .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
+      .Case([&](tile::CastOp cast) {
+        for (Value part : tiles.lookup(cast.getInput()))
+          tiles[cast.getResult()].push_back(castElement(part, elementOf(cast.getInput()), elementOf(cast)));
+        return success();
+      })
+      .Case([&](tile::BitcastOp cast) {
+        for (Value part : tiles.lookup(cast.getInput()))
+          tiles[cast.getResult()].push_back(e.bitcast(part, elementOf(cast)));
+        return success();
+      })
+      .Case([&](tile::BroadcastOp broadcast) {
+        Space from = tile::spaceOf(broadcast.getInput().getType().getShape()), to = layoutOf(broadcast).out();
+        return emitMove(op, [&](uint64_t element) {
+          Point all = to.unpack(element), kept;
+          for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
+            kept[tensorDim(i)] = all[tensorDim(dim)];
+          return from.pack(kept);
+        });
+      })
+      .Case([&](tile::TransposeOp transpose) {
+        Space from = tile::spaceOf(transpose.getInput().getType().getShape()), to = layoutOf(transpose).out();
+        return emitMove(op, [&](uint64_t element) {
+          Point point = to.unpack(element), before;
+          for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+            before[tensorDim(dim)] = point[tensorDim(i)];
+          return from.pack(before);
+        });
+      })
+      .Case([&](tile::ReshapeOp) { return emitMove(op, [](uint64_t element) { return element; }); })
+      .Case([&](tile::ConstantOp constant) {
+        Value number = e.number(cast<TypedAttr>(constant.getValue()), elementOf(constant), 0);
+        tiles[constant.getResult()].assign(countRegisters(constant), number);
+        return success();
+      })
+      .Case([&](tile::SplatOp splat) {
+        Value scalar = get(splat.getScalar());
+        if (splat.getScalar().getType().isIndex())
+          scalar = e.cast(scalar, e.i64, elementOf(splat));
+        tiles[splat.getResult()].assign(countRegisters(splat), scalar);
+        return success();
+      })
+      .Case([&](tile::IotaOp iota) {
+        emitIota(iota);
+        return success();
+      })
+      .Case([&](tile::ExtractOp extract) {
+        Value part = tiles.lookup(extract.getTile()).front();
+        bool isIndex = extract.getResult().getType().isIndex();
+        scalars[extract.getResult()] = isIndex ? e.cast(part, elementOf(extract.getTile()), e.i64) : part;
+        return success();
+      })
+      .Case([&](tile::ProgramIdOp id) {
+        scalars[id] = programIds[id.getDim()];
+        return success();
+      })
+      .Case([&](tile::DimOp dim) {
+        scalars[dim] = e.materialize(views[dim.getView()].sizes[dim.getDim()]);
+        return success();
+      })
+      .Case([&](scf::ForOp loop) { return emitFor(loop); })
+      .Case([&](scf::IfOp branch) { return emitIf(branch); })
+      .Default([&](Operation *) { return emitIndex(op); });
+}

@@ -1,0 +1,104 @@
+//===- KernelEmitter.h - What one thread of a kernel does ------*- C++ -*-===//
+//
+// A tile becomes a list of scalars, one for each register of its layout. Coordinates of an element
+// are the exclusive or of a part that the thread knows and a part that the register knows; where
+// the two have no bit in common it is a sum, and the register's part ends up in an instruction's
+// immediate offset.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_CODEGEN_PTX_KERNELEMITTER_H
+#define TESSERA_LIB_CODEGEN_PTX_KERNELEMITTER_H
+
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/CodeGen/LLVM/Emitter.h"
+#include "tessera/CodeGen/PTX/PTX.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::ptx {
+
+using mlir::LogicalResult;
+using mlir::Type;
+using mlir::Value;
+
+class KernelEmitter {
+public:
+  KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function, const PtxOptions &options);
+  LogicalResult run();
+  unsigned threads() const { return 32 * warps; }
+
+private:
+  using Registers = llvm::SmallVector<Value>;
+  /// A tensor in memory: its address and, in elements, its sizes and strides.
+  struct View {
+    Value pointer;
+    llvm::SmallVector<codegen::Ix> sizes, strides;
+  };
+  /// A load, gather or store.
+  struct Access;
+
+  // Control (KernelEmitter.cpp)
+  void declare();
+  LogicalResult emit(mlir::Block &block);
+  LogicalResult emit(mlir::Operation *op);
+  LogicalResult emitIndex(mlir::Operation *op);
+  LogicalResult emitFor(mlir::scf::ForOp loop);
+  LogicalResult emitIf(mlir::scf::IfOp branch);
+
+  // Tiles (Tiles.cpp)
+  LogicalResult emitMap(tile::MapOp map);
+  LogicalResult emitReduce(tile::ReduceOp reduce);
+  LogicalResult emitConvert(tile::ConvertOp convert);
+  void emitIota(tile::IotaOp iota);
+  /// Register i of the result is the register of the input that holds `element(i)`, in the same thread.
+  LogicalResult emitMove(mlir::Operation *op, llvm::function_ref<uint64_t(uint64_t)> element);
+  Value castElement(Value value, Type from, Type to);
+  Value quick(ScalarOp op, mlir::ValueRange operands);
+  Value exchange(Value value, unsigned lanes);
+
+  // Memory (Memory.cpp)
+  LogicalResult emitLoad(mlir::Operation *op);
+  LogicalResult emitStore(tile::StoreOp store);
+  unsigned vectorWidth(const Access &access) const;
+  Value pointerOf(const Access &access, unsigned reg);
+  /// Whether the elements of an access from register `reg` on lie in the tensor; none: they do.
+  Value maskOf(const Access &access, unsigned reg);
+  /// Elements of a tile in the words that an instruction moves, and back.
+  Registers unpack(mlir::ValueRange words, Type element);
+  Registers pack(mlir::ValueRange elements, Type element);
+  Value sharedBuffer(unsigned bytes);
+
+  // Places
+  static Layout layoutOf(Value tile);
+  static unsigned countRegisters(Value tile);
+  static Type elementOf(Value tile);
+  /// The part of an element's coordinate that lane and warp decide (i32).
+  Value threadPart(const Layout &layout, Dim dim);
+  /// An element's coordinate in a tile's dimension: that of a register in this thread.
+  codegen::Ix coordinate(const Layout &layout, unsigned reg, unsigned dim);
+  /// Whether this thread is the one that answers for what several threads hold; none: always.
+  Value isOwner(const Layout &layout);
+
+  Value assembly(llvm::StringRef text, llvm::StringRef constraints, Type result, mlir::ValueRange operands,
+                 bool hasEffects = false);
+  void barrier();
+  Value get(Value scalar) { return scalars.lookup(scalar); }
+
+  tile::KernelOp kernel;
+  mlir::LLVM::LLVMFuncOp function;
+  const PtxOptions &options;
+  Coordinates coordinates;
+  unsigned warps;
+  codegen::Emitter e;
+  llvm::DenseMap<Value, View> views;
+  llvm::DenseMap<Value, Value> scalars;
+  llvm::DenseMap<Value, Registers> tiles;
+  llvm::SmallVector<Value> programIds;
+  Value lane, warp; // i32
+  mlir::Block *entry = nullptr;
+  std::map<std::pair<std::string, Dim>, Value> threadParts;
+  mlir::LLVM::GlobalOp shared;
+};
+
+} // namespace tessera::ptx
+
+#endif

@@ -1,0 +1,272 @@
+//===- Memory.cpp - Loads and stores --------------------------------------===//
+//
+// Threads access up to 16 bytes at once where the layout gives them neighbours, the tensor's rows
+// are aligned, and the tensor does not end within them. A predicate keeps what lies outside away
+// from memory.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+using codegen::Ix;
+using LLVM::ICmpPredicate;
+
+static constexpr int64_t kWidest = 16;
+
+struct KernelEmitter::Access {
+  Value tile, view;
+  OperandRange coords;
+  ArrayRef<int64_t> dims;
+  bool isChecked;
+  OperandRange places;
+  Layout layout;
+
+  Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked, OperandRange places)
+      : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), places(places), layout(layoutOf(tile)) {}
+  static Access of(Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return {load.getResult(), load.getView(), load.getCoords(), load.getDims(), load.getPad().has_value(),
+              load.getCoords().drop_front(load.getCoords().size())};
+    if (auto gather = dyn_cast<tile::GatherOp>(op))
+      return {gather.getResult(), gather.getView(),  gather.getCoords(),
+              gather.getDims(),   gather.getPad().has_value(), gather.getPlaces()};
+    auto store = cast<tile::StoreOp>(op);
+    return {store.getValue(), store.getView(), store.getCoords(), store.getDims(), store.getBounded(),
+            store.getCoords().drop_front(store.getCoords().size())};
+  }
+
+  tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
+  ArrayRef<int64_t> shape() const { return cast<RankedTensorType>(tile.getType()).getShape(); }
+  /// Where a dimension of the tensor stands in the tile.
+  std::optional<unsigned> placeOf(int64_t dim) const {
+    const auto *found = llvm::find(dims, dim);
+    return found == dims.end() ? std::nullopt : std::optional<unsigned>(found - dims.begin());
+  }
+  int64_t tileSize(int64_t dim) const {
+    std::optional<unsigned> place = placeOf(dim);
+    return place ? shape()[*place] : 1;
+  }
+  int64_t bytes() const { return codegen::Emitter::byteWidth(type().getElementType()); }
+};
+
+unsigned KernelEmitter::vectorWidth(const Access &access) const {
+  tile::ViewType type = access.type();
+  int64_t bytes = access.bytes(), aligned = coordinates.addressDivisor(access.view, kWidest);
+  std::optional<unsigned> inner;
+  int64_t whole = 0;
+  for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {
+    int64_t stride = type.getStrides()[dim];
+    if (stride == 1 && access.placeOf(dim)) {
+      inner = access.placeOf(dim);
+      whole = access.isChecked ? type.getDivisor(dim) : 0;
+    } else if (!ShapedType::isDynamic(stride)) {
+      aligned = std::gcd(aligned, stride * bytes);
+    } else {
+      aligned = std::gcd(aligned, coordinates.strideDivisor(access.view, dim) * bytes);
+    }
+  }
+  if (!inner || !access.places.empty())
+    return 1;
+  Dim dim = tensorDim(*inner);
+  gf2::VectorsRef registers = access.layout.columns(Dim::Register);
+  unsigned width = 1;
+  for (uint64_t column : registers) {
+    bool isNext = column == access.layout.out().pack(Point({{dim, width}}));
+    if (!isNext || 2 * width * bytes > aligned || whole % (2 * width))
+      break;
+    width *= 2;
+  }
+  // The low bits belong to the registers alone.
+  for (uint64_t column : access.layout.columns().subspan(llvm::Log2_32(width)))
+    while (width > 1 && access.layout.out().unpack(column)[dim] % width)
+      width /= 2;
+  return width;
+}
+
+Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
+  const View &view = views[access.view];
+  Ix offset = 0;
+  for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
+    Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
+    if (std::optional<unsigned> place = access.placeOf(dim))
+      index = e.add(index, coordinate(access.layout, reg, *place));
+    offset = e.add(offset, e.mul(index, view.strides[dim]));
+  }
+  for (auto [i, tile] : llvm::enumerate(access.places)) {
+    unsigned dim = access.coords.size() + i;
+    Value place = e.cast(tiles.lookup(tile)[reg], elementOf(tile), e.i64);
+    Value last = e.subI(e.materialize(view.sizes[dim]), e.integer(1));
+    place = e.maxI(e.minI(place, last), e.integer(0));
+    offset = e.add(offset, e.mul(Ix(place), view.strides[dim]));
+  }
+  Ix bytes = e.mul(offset, access.bytes());
+  Value pointer = view.pointer;
+  auto move = [&](Value by) { pointer = LLVM::GEPOp::create(e.b, pointer.getType(), e.i8, pointer, ValueRange(by)); };
+  if (bytes.value)
+    move(bytes.value);
+  if (bytes.constant)
+    move(e.integer(bytes.constant));
+  return pointer;
+}
+
+Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
+  Value mask;
+  for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
+    int64_t size = access.tileSize(dim);
+    if (size == 1 && coordinates.touches(access.coords[dim], access.view, dim, size))
+      continue;
+    Ix index = e.mul(Ix(get(access.coords[dim])), size);
+    if (std::optional<unsigned> place = access.placeOf(dim))
+      index = e.add(index, coordinate(access.layout, reg, *place));
+    // As an unsigned number a negative position is beyond every size.
+    Value inside = e.cmp(ICmpPredicate::ult, e.materialize(index), e.materialize(views[access.view].sizes[dim]));
+    mask = mask ? e.andI(mask, inside) : inside;
+  }
+  return mask;
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+KernelEmitter::Registers KernelEmitter::unpack(ValueRange words, Type element) {
+  Type stored = e.storageType(element);
+  unsigned bits = stored.getIntOrFloatBitWidth();
+  Type integer = IntegerType::get(stored.getContext(), bits);
+  Registers elements;
+  for (Value word : words)
+    for (unsigned at = 0; at < std::max(bits, word.getType().getIntOrFloatBitWidth() / bits * bits); at += bits) {
+      Value part = word;
+      if (at)
+        part = LLVM::LShrOp::create(e.b, word, e.integer(at, word.getType()));
+      if (part.getType() != integer)
+        part = LLVM::TruncOp::create(e.b, integer, part);
+      if (integer != stored)
+        part = LLVM::BitcastOp::create(e.b, stored, part);
+      elements.push_back(e.fromStorage(part, element));
+    }
+  return elements;
+}
+
+KernelEmitter::Registers KernelEmitter::pack(ValueRange elements, Type element) {
+  unsigned bits = e.storageType(element).getIntOrFloatBitWidth();
+  Type integer = IntegerType::get(element.getContext(), bits);
+  unsigned total = bits * elements.size();
+  Type word = total >= 64 && bits == 64 ? e.i64 : total >= 32 ? e.i32 : e.i16;
+  Registers words;
+  for (auto [i, value] : llvm::enumerate(elements)) {
+    Value part = e.toStorage(value, element);
+    if (part.getType() != integer)
+      part = LLVM::BitcastOp::create(e.b, integer, part);
+    if (integer != word)
+      part = LLVM::ZExtOp::create(e.b, word, part);
+    unsigned at = i * bits % word.getIntOrFloatBitWidth();
+    if (!at)
+      words.push_back(part);
+    else
+      words.back() = e.orI(words.back(), LLVM::ShlOp::create(e.b, part, e.integer(at, word)));
+  }
+  return words;
+}
+
+/// `.v4.b32`, and the constraint of such registers.
+static std::pair<std::string, char> instructionType(unsigned bytes, unsigned element) {
+  if (bytes == 1)
+    return {".b8", 'h'};
+  if (bytes == 2)
+    return {".b16", 'h'};
+  unsigned word = element == 8 ? 8 : 4, count = bytes / word;
+  std::string vector = count > 1 ? ".v" + std::to_string(count) : "";
+  return {vector + (word == 8 ? ".b64" : ".b32"), word == 8 ? 'l' : 'r'};
+}
+
+static unsigned countWords(unsigned bytes, unsigned element) {
+  return std::max(1u, bytes / (element == 8 ? 8 : 4));
+}
+
+/// `{$0, $1}`, or `$0`.
+static std::string registerList(unsigned first, unsigned count) {
+  std::string text;
+  for (unsigned i = 0; i < count; ++i)
+    text += (i ? ", $" : "$") + std::to_string(first + i);
+  return count > 1 ? "{" + text + "}" : text;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitLoad(Operation *op) {
+  Access access = Access::of(op);
+  Type element = access.type().getElementType();
+  unsigned width = vectorWidth(access), bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
+  auto [type, kind] = instructionType(bytes, access.bytes());
+  Type word = kind == 'h' ? e.i16 : kind == 'l' ? e.i64 : e.i32;
+  SmallVector<Type> words(count, word);
+  Type result = count > 1 ? Type(LLVM::LLVMStructType::getLiteral(op->getContext(), words)) : word;
+  auto pad = op->getAttrOfType<TypedAttr>("pad");
+  Registers padding;
+  if (pad)
+    padding = pack(SmallVector<Value>(width, e.number(pad, element, 0)), element);
+  Registers &parts = tiles[access.tile];
+  for (unsigned reg = 0; reg < countRegisters(access.tile); reg += width) {
+    Value mask = maskOf(access, reg);
+    std::string text, constraints;
+    for (unsigned i = 0; i < count; ++i)
+      constraints += std::string(i ? ",=" : "=") + kind;
+    SmallVector<Value> operands = {pointerOf(access, reg)};
+    constraints += ",l";
+    std::string address = "[$" + std::to_string(count) + "];";
+    if (mask) {
+      operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
+      constraints += ",r";
+      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; ";
+      for (unsigned i = 0; i < count; ++i) {
+        text += "mov.b" + std::to_string(word.getIntOrFloatBitWidth()) + " $" + std::to_string(i) + ", $" +
+                std::to_string(count + 2 + i) + "; ";
+        operands.push_back(padding[i]);
+        constraints += std::string(",") + kind;
+      }
+      text += "@p ";
+    }
+    text += "ld.global" + type + " " + registerList(0, count) + ", " + address + (mask ? " }" : "");
+    Value loaded = assembly(text, constraints, result, operands, /*hasEffects=*/true);
+    Registers got;
+    for (unsigned i = 0; i < count; ++i)
+      got.push_back(count > 1 ? Value(LLVM::ExtractValueOp::create(e.b, loaded, i)) : loaded);
+    Registers elements = unpack(got, element);
+    parts.append(elements.begin(), elements.begin() + width);
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
+  Access access = Access::of(store);
+  Type element = access.type().getElementType();
+  unsigned width = vectorWidth(access), bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
+  auto [type, kind] = instructionType(bytes, access.bytes());
+  const Registers &parts = tiles[access.tile];
+  Value owner = isOwner(access.layout);
+  for (unsigned reg = 0; reg < parts.size(); reg += width) {
+    Value mask = maskOf(access, reg);
+    mask = mask && owner ? e.andI(mask, owner) : mask ? mask : owner;
+    SmallVector<Value> operands = {pointerOf(access, reg)};
+    std::string constraints = "l", text;
+    for (Value word : pack(ArrayRef(parts).slice(reg, width), element)) {
+      operands.push_back(word);
+      constraints += std::string(",") + kind;
+    }
+    if (mask) {
+      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; @p ";
+      operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
+      constraints += ",r";
+    }
+    text += "st.global" + type + " [$0], " + registerList(1, count) + ";" + (mask ? " }" : "");
+    assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+  }
+  return success();
+}

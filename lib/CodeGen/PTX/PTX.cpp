@@ -1,0 +1,98 @@
+//===- PTX.cpp - From kernels to PTX by LLVM ------------------------------===//
+#include "tessera/CodeGen/PTX/PTX.h"
+#include "tessera/CodeGen/LLVM/MachineCode.h"
+#include "KernelEmitter.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "llvm/IR/CallingConv.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+
+#include <mutex>
+
+extern "C" {
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const PtxOptions &options, std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions wanted;
+  wanted.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, options.chip, "+ptx" + std::to_string(options.version), wanted,
+                                  std::nullopt, std::nullopt, llvm::CodeGenOptLevel(options.optimizationLevel)));
+}
+
+/// The function of a kernel: one parameter of 64 bits for each word.
+static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kernel) {
+  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || kernel.getGridRank() > 1;
+  unsigned words = 0;
+  forEachWord(kernel, [&](WordRole role, unsigned, unsigned) { words += role != WordRole::Grid || isRow; });
+  SmallVector<Type> types(words, builder.getI64Type());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), types);
+  return LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
+}
+
+FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options) {
+  MLIRContext *context = module.getContext();
+  context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
+  registerBuiltinDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  PtxModule result;
+  OwningOpRef<ModuleOp> functions(ModuleOp::create(module.getLoc()));
+  OpBuilder builder = OpBuilder::atBlockEnd(functions->getBody());
+  for (auto kernel : module.getOps<tile::KernelOp>()) {
+    builder.setInsertionPointToEnd(functions->getBody());
+    LLVM::LLVMFuncOp function = declareFunction(builder, kernel);
+    KernelEmitter emitter(kernel, function, options);
+    if (failed(emitter.run()))
+      return failure();
+    codegen::flatten(function.getBody());
+    result.kernels.push_back({kernel.getSymName().str(), emitter.threads()});
+  }
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*functions, llvmContext, "kernels");
+  if (!translated)
+    return module.emitError("translation of the kernels to LLVM failed");
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(options, error);
+  if (!machine)
+    return module.emitError("no code generator for PTX: ") << error;
+  translated->setTargetTriple(machine->getTargetTriple());
+  translated->setDataLayout(machine->createDataLayout());
+  for (const PtxKernel &kernel : result.kernels) {
+    llvm::Function *function = translated->getFunction(kernel.name);
+    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  codegen::optimize(*translated, *machine);
+  llvm::SmallVector<char> text;
+  if (failed(codegen::emitMachineCode(*translated, *machine, /*assembly=*/true, text)))
+    return module.emitError("the code generator for PTX failed");
+  result.text.assign(text.begin(), text.end());
+  return result;
+}

@@ -1,0 +1,222 @@
+//===- Tiles.cpp - Tiles from tiles ---------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+/// One instruction of the machine; none: there is no such.
+Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
+  switch (op) {
+  case ScalarOp::Exp2:
+    return assembly("ex2.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
+  case ScalarOp::Rsqrt:
+    return assembly("rsqrt.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
+  case ScalarOp::Div:
+    return assembly("div.full.ftz.f32 $0, $1, $2;", "=f,f,f", e.f32, x);
+  case ScalarOp::Tanh:
+    return assembly("tanh.approx.f32 $0, $1;", "=f,f", e.f32, x);
+  default:
+    return Value();
+  }
+}
+
+LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
+  Type element = elementOf(map.getInputs().back());
+  Registers &parts = tiles[map.getResult()];
+  for (unsigned reg = 0; reg < countRegisters(map); ++reg) {
+    SmallVector<Value> inputs;
+    for (Value input : map.getInputs())
+      inputs.push_back(tiles.lookup(input)[reg]);
+    Value result = map.getFast() && element.isF32() ? quick(map.getScalarOp(), inputs) : Value();
+    if (!result && map.getScalarOp() == ScalarOp::Exp2 && element.isF32())
+      result = assembly("ex2.approx.f32 $0, $1;", "=f,f", e.f32, inputs);
+    parts.push_back(result ? result : e.scalarOp(map.getScalarOp(), inputs, element));
+  }
+  return success();
+}
+
+Value KernelEmitter::castElement(Value value, Type from, Type to) {
+  if (from.isF32() && to.isBF16())
+    return assembly("cvt.rn.bf16.f32 $0, $1;", "=h,f", e.i16, value);
+  return e.cast(value, from, to);
+}
+
+void KernelEmitter::emitIota(tile::IotaOp iota) {
+  Layout layout = layoutOf(iota);
+  for (unsigned reg = 0; reg < countRegisters(iota); ++reg) {
+    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, 0));
+    tiles[iota.getResult()].push_back(e.cast(e.materialize(index), e.i64, elementOf(iota)));
+  }
+}
+
+LogicalResult KernelEmitter::emitMove(Operation *op, llvm::function_ref<uint64_t(uint64_t)> element) {
+  Value input = op->getOperand(0), result = op->getResult(0);
+  Layout from = layoutOf(input), to = layoutOf(result);
+  llvm::DenseMap<uint64_t, unsigned> held;
+  for (unsigned reg = 0; reg < countRegisters(input); ++reg)
+    held.try_emplace(from(from.in().pack(Point({{Dim::Register, reg}}))), reg);
+  Registers parts;
+  for (unsigned reg = 0; reg < countRegisters(result); ++reg) {
+    auto found = held.find(element(to(to.in().pack(Point({{Dim::Register, reg}})))));
+    if (found == held.end())
+      return op->emitError("expected an operand whose threads hold what the result's threads need");
+    parts.push_back(tiles.lookup(input)[found->second]);
+  }
+  tiles[result] = parts;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Between threads
+//===----------------------------------------------------------------------===//
+
+/// The value of the lane whose number differs in the bits `lanes`.
+Value KernelEmitter::exchange(Value value, unsigned lanes) {
+  Type type = value.getType();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Value whole = isa<FloatType>(type)
+                    ? Value(LLVM::BitcastOp::create(e.b, IntegerType::get(type.getContext(), bits), value))
+                    : value;
+  auto shuffle = [&](Value word) {
+    std::string text = "shfl.sync.bfly.b32 $0, $1, " + std::to_string(lanes) + ", 31, -1;";
+    return assembly(text, "=r,r", e.i32, word, /*hasEffects=*/true);
+  };
+  Value moved;
+  if (bits == 64) {
+    Value low = shuffle(LLVM::TruncOp::create(e.b, e.i32, whole));
+    Value high = shuffle(LLVM::TruncOp::create(e.b, e.i32, LLVM::LShrOp::create(e.b, whole, e.integer(32))));
+    moved = e.orI(LLVM::ZExtOp::create(e.b, e.i64, low),
+                  LLVM::ShlOp::create(e.b, LLVM::ZExtOp::create(e.b, e.i64, high), e.integer(32)));
+  } else {
+    moved = shuffle(bits < 32 ? Value(LLVM::ZExtOp::create(e.b, e.i32, whole)) : whole);
+    if (bits < 32)
+      moved = LLVM::TruncOp::create(e.b, whole.getType(), moved);
+  }
+  return moved.getType() == type ? moved : Value(LLVM::BitcastOp::create(e.b, type, moved));
+}
+
+/// Shared memory for a moment: what is in it is read before the next one asks.
+Value KernelEmitter::sharedBuffer(unsigned bytes) {
+  auto module = function->getParentOfType<ModuleOp>();
+  if (!shared) {
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    shared = LLVM::GlobalOp::create(builder, kernel.getLoc(), LLVM::LLVMArrayType::get(e.i8, bytes),
+                                    /*isConstant=*/false, LLVM::Linkage::Internal,
+                                    (kernel.getName() + "_shared").str(), Attribute(), /*alignment=*/16,
+                                    /*addrSpace=*/3);
+    Block *block = builder.createBlock(&shared.getInitializerRegion());
+    builder.setInsertionPointToEnd(block);
+    Value nothing = LLVM::UndefOp::create(builder, kernel.getLoc(), shared.getGlobalType());
+    LLVM::ReturnOp::create(builder, kernel.getLoc(), nothing);
+  }
+  auto known = cast<LLVM::LLVMArrayType>(shared.getGlobalType());
+  if (known.getNumElements() < bytes) {
+    Type larger = LLVM::LLVMArrayType::get(e.i8, bytes);
+    shared.setGlobalType(larger);
+    shared.getInitializerBlock()->front().getResult(0).setType(larger);
+  }
+  return LLVM::AddressOfOp::create(e.b, shared);
+}
+
+/// Registers, then lanes by shuffles, then warps by shared memory; always in the same order.
+LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
+  Layout from = layoutOf(reduce.getInput()), to = layoutOf(reduce.getResult());
+  Type element = elementOf(reduce);
+  auto join = [&](Value a, Value b) { return e.join(reduce.getReduceOp(), a, b, element, reduce.getSkipNan()); };
+  auto kept = [&](uint64_t packed) {
+    Point point = from.out().unpack(packed), rest;
+    unsigned next = 0;
+    for (int64_t dim = 0; dim < reduce.getInput().getType().getRank(); ++dim)
+      if (!llvm::is_contained(reduce.getDims(), dim))
+        rest[tensorDim(next++)] = point[tensorDim(dim)];
+    return to.out().pack(rest);
+  };
+  llvm::DenseMap<uint64_t, Value> sums;
+  for (auto [reg, part] : llvm::enumerate(tiles.lookup(reduce.getInput()))) {
+    Value &sum = sums[kept(from(from.in().pack(Point({{Dim::Register, reg}}))))];
+    sum = sum ? join(sum, part) : part;
+  }
+  Registers parts;
+  for (unsigned reg = 0; reg < countRegisters(reduce); ++reg)
+    parts.push_back(sums.lookup(to(to.in().pack(Point({{Dim::Register, reg}})))));
+
+  // The bits of a dimension that only tell what is joined.
+  auto joined = [&](Dim dim, unsigned &bits) -> LogicalResult {
+    for (auto [i, column] : llvm::enumerate(from.columns(dim))) {
+      Point point = from.out().unpack(column);
+      bool isJoined = llvm::any_of(reduce.getDims(), [&](int64_t dim) { return point[tensorDim(dim)] != 0; });
+      if (isJoined && kept(column))
+        return failure();
+      bits |= unsigned(isJoined) << i;
+    }
+    return success();
+  };
+  unsigned lanes = 0, among = 0;
+  if (failed(joined(Dim::Lane, lanes)) || failed(joined(Dim::Warp, among)))
+    return reduce.emitError("expected a layout that keeps the joined dimensions apart");
+  for (unsigned bit = 1; bit < 32; bit *= 2)
+    for (Value &part : parts)
+      if (lanes & bit)
+        part = join(part, exchange(part, bit));
+  if (among) {
+    Type stored = e.storageType(element);
+    unsigned bytes = codegen::Emitter::byteWidth(element);
+    Value buffer = sharedBuffer(parts.size() * threads() * bytes);
+    auto at = [&](Value warp, unsigned reg) {
+      Value place = e.addI(e.mulI(warp, e.integer(32, e.i32)), lane);
+      place = e.addI(place, e.integer(reg * threads(), e.i32));
+      return LLVM::GEPOp::create(e.b, buffer.getType(), stored, buffer, ValueRange(place));
+    };
+    for (auto [reg, part] : llvm::enumerate(parts))
+      LLVM::StoreOp::create(e.b, e.toStorage(part, element), at(warp, reg));
+    barrier();
+    Value others = e.andI(warp, e.integer(~among & (warps - 1), e.i32));
+    for (auto [reg, part] : llvm::enumerate(parts)) {
+      Value sum;
+      for (unsigned which = 0; which < warps; ++which) {
+        if (which & ~among)
+          continue;
+        Value from = at(e.orI(others, e.integer(which, e.i32)), reg);
+        Value value = e.fromStorage(LLVM::LoadOp::create(e.b, stored, from), element);
+        sum = sum ? join(sum, value) : value;
+      }
+      part = sum;
+    }
+    barrier();
+  }
+  tiles[reduce.getResult()] = parts;
+  return success();
+}
+
+/// By other registers of the same thread where that is enough, else through shared memory.
+LogicalResult KernelEmitter::emitConvert(tile::ConvertOp convert) {
+  Layout from = layoutOf(convert.getInput()), to = layoutOf(convert);
+  auto sameThreads = [&](Dim dim) { return llvm::equal(from.columns(dim), to.columns(dim)); };
+  if (sameThreads(Dim::Lane) && sameThreads(Dim::Warp))
+    return emitMove(convert, [](uint64_t element) { return element; });
+  constexpr unsigned kMost = 48 << 10;
+  Type element = elementOf(convert), stored = e.storageType(element);
+  uint64_t bytes = from.out().size() * codegen::Emitter::byteWidth(element);
+  if (bytes > kMost)
+    return convert.emitError("expected a tile of at most ") << kMost << " bytes to convert, got " << bytes;
+  Value buffer = sharedBuffer(bytes);
+  ArrayRef<int64_t> shape = convert.getType().getShape();
+  auto at = [&](const Layout &layout, unsigned reg) {
+    codegen::Ix offset = 0;
+    for (auto [dim, size] : llvm::enumerate(shape))
+      offset = e.add(e.mul(offset, size), coordinate(layout, reg, dim));
+    return LLVM::GEPOp::create(e.b, buffer.getType(), stored, buffer, ValueRange(e.materialize(offset)));
+  };
+  for (auto [reg, part] : llvm::enumerate(tiles.lookup(convert.getInput())))
+    LLVM::StoreOp::create(e.b, e.toStorage(part, element), at(from, reg));
+  barrier();
+  for (unsigned reg = 0; reg < countRegisters(convert); ++reg)
+    tiles[convert.getResult()].push_back(e.fromStorage(LLVM::LoadOp::create(e.b, stored, at(to, reg)), element));
+  barrier();
+  return success();
+}

@@ -1,0 +1,63 @@
+// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -print-ptx="chip=sm_80 version=70" -o /dev/null | FileCheck %s --check-prefix=AMPERE
+
+// AMPERE: .version 7.0
+// AMPERE: .target sm_80
+
+// Rows of 64-fold length: 16 bytes at once, under one predicate; sums by lanes, then by warps.
+// CHECK: .target sm_90a
+// CHECK-LABEL: .entry normalise(
+// CHECK: .reqntid 128
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-COUNT-5: shfl.sync.bfly.b32
+// CHECK: st.shared.b32
+// CHECK: bar.sync 0;
+// CHECK: div.rn.f32
+// CHECK-COUNT-2: @p st.global.v4.b32
+func.func @host(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> attributes {gir.symbols = {N = {divisor = 64 : i64}}} {
+  %0 = tile.empty : !gir.tensor<M, N, f32>
+  tile.launch @normalise grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, f32>, !gir.tensor<M, N, f32>
+  return %0 : !gir.tensor<M, N, f32>
+}
+!v = !tile.view<?x?xf32, strides = [?, 1], divisors = [1, 64]>
+tile.kernel @normalise(%x: !v, %y: !v) grid 1 {
+  %i = tile.program_id 0
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !v -> tensor<1024xf32>
+  %s = tile.reduce sum %t dims [0] : tensor<1024xf32> -> tensor<f32>
+  %b = tile.broadcast %s dims [] : tensor<f32> -> tensor<1024xf32>
+  %d = tile.map div(%t, %b) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  tile.store %d, %y[%i, %c0] dims [1] bounded : tensor<1024xf32>, !v
+  tile.return
+}
+
+// A transposition through shared memory, and a loop.
+// CHECK-LABEL: .entry across(
+// CHECK: .shared .align 16 .b8 across_shared[2048];
+// CHECK: ld.global.v4.b32
+// CHECK: st.shared
+// CHECK: bar.sync 0;
+// CHECK: ld.shared
+// CHECK: st.global
+!m = !tile.view<32x?xbf16, strides = [?, 1], divisors = [32, 64]>
+!n = !tile.view<32x?xbf16, strides = [1, 32], divisors = [32, 64]>
+tile.kernel @across(%x: !m, %y: !n, %n: index) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !m -> tensor<32x32xbf16>
+    tile.store %a, %y[%c0, %k] dims [0, 1] bounded : tensor<32x32xbf16>, !n
+  }
+  tile.return
+}
+func.func @host2(%x: !gir.tensor<32, N, bf16>) -> !gir.tensor<N, 32, bf16> attributes {gir.symbols = {N = {divisor = 64 : i64}}} {
+  %0 = tile.empty : !gir.tensor<N, 32, bf16>
+  tile.launch @across grid ["1"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["32", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["32", "N"], strides ["1", "32"]>] sizes ["ceildiv(N, 32)"]
+    : !gir.tensor<32, N, bf16>, !gir.tensor<N, 32, bf16>
+  return %0 : !gir.tensor<N, 32, bf16>
+}
