@@ -29,7 +29,6 @@ test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm
 test-external: build ## PyTorch's operator database and NumPy's cases as judges (EXTERNAL_ARGS="--only sum", EXTERNAL_PYTHON=…)
 	@python=$$(utils/external.sh) && "$$python" integration/external/run.py \
 	  --table integration/external/results.md $(EXTERNAL_ARGS)
-	@for judge in cases accuracy special; do $$(utils/external.sh) integration/external/$$judge.py || exit 1; done
 
 bench: build ## time Tessera and the peers that are installed in one run (BENCH_ARGS=…)
 	@utils/setup.sh bench

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NumPy's validation sets as the judge of the elementary functions (`make test-external` runs it behind cases.py).
+"""NumPy's validation sets as the judge of the elementary functions (run.py runs it).
 
 NumPy ships arguments with results that were computed in higher precision and rounded, and the error it
 allows in units of the last place. Special values are among them: infinities, nan, subnormal numbers, both zeros.

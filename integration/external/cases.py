@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NumPy as the judge of what PyTorch's operator database lacks (`make test-external` runs it after run.py).
+"""NumPy as the judge of what PyTorch's operator database lacks (run.py runs it).
 
 A case is a text of the language, the arrays that it is called with, and the same in NumPy; equations of einsum are
 those of NumPy's own test. Types and shapes must be the same (NumPy's own default types are converted to the language's

@@ -6,8 +6,8 @@
 Every entry of the database that is an operation of the language is called with the database's reference
 inputs (as a function) and sample inputs (as a method, an operator, under its other names), in every type that both
 have, and compared with PyTorch; error inputs, and calls made wrong that PyTorch refuses, must raise. Tasks that the report has for this build are not run
-again, so that an interrupted run goes on where it stopped. `--table` writes the committed results, unless only some
-entries or types were asked for.
+again, so that an interrupted run goes on where it stopped. The other judges run behind it, and `--table` writes the
+committed results, unless only some entries or types were asked for.
 """
 
 from __future__ import annotations
@@ -161,7 +161,18 @@ def summary(results: dict[str, dict]) -> str:
             f"{counts['excluded']} excluded ({share:.2f} %)")
 
 
-def table(results: dict[str, dict], version: str, limit: int) -> str:
+def others() -> list[tuple[str, bool]]:
+    """What the judges beside the database say in their last lines, and whether they are content."""
+    said = []
+    for judge in ("special", "cases", "accuracy"):
+        done = subprocess.run([sys.executable, str(HERE / f"{judge}.py")], text=True, stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONPATH": str(TOP / "build/python")})
+        print(done.stdout, end="")
+        said.append((f"`{judge}.py`: {(done.stdout.splitlines() or ['it ended early'])[-1]}", done.returncode == 0))
+    return said
+
+
+def table(results: dict[str, dict], beside: list[str], version: str, limit: int) -> str:
     """The committed page: a row per entry, a column per type."""
     rows: dict[str, dict[str, dict]] = {}
     reasons: Counter = Counter()
@@ -187,6 +198,9 @@ def table(results: dict[str, dict], version: str, limit: int) -> str:
         lines.append(f"| {name} | " + " | ".join(cell(rows[name].get(dtype)) for dtype in TYPES) + " |")
     lines += ["", "## Exclusions", "", "| behaviour | samples | reason |", "| --- | ---: | --- |"]
     lines += [f"| {name} | {reasons[name]} | {EXCLUSIONS[name]} |" for name in EXCLUSIONS if reasons[name]]
+    lines += ["", "## Beside the database", "",
+              "Special values by PyTorch, signs of zeros included; NumPy's cases and validation sets for what the database lacks.", ""]
+    lines += [f"- {text}" for text in beside]
     return "\n".join(lines) + "\n"
 
 
@@ -222,13 +236,16 @@ def main() -> int:
     unnamed = {name for line in results.values() for name in line.get("reasons", {})} - EXCLUSIONS.keys()
     if unnamed:
         print("exclusions without a reason:", ", ".join(sorted(unnamed)))
-    if arguments.table and not arguments.only and not arguments.types:
+    beside = others() if not arguments.only and not arguments.types else []
+    if arguments.table and beside:
         import torch
 
-        arguments.table.write_text(table(results, torch.__version__, arguments.limit))
+        page = table(results, [text for text, _ in beside], torch.__version__, arguments.limit)
+        arguments.table.write_text(page)
     counts = total(results.values())
     judged = counts["passed"] + counts["failed"] + counts["excluded"]
-    return 1 if counts["failed"] or unnamed or (not arguments.only and counts["excluded"] > SHARE * judged) else 0
+    unhappy = [text for text, good in beside if not good]
+    return 1 if counts["failed"] or unnamed or unhappy or (not arguments.only and counts["excluded"] > SHARE * judged) else 0
 
 
 if __name__ == "__main__":
