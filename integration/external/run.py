@@ -5,9 +5,9 @@
 
 Every entry of the database that is an operation of the language is called with the database's reference
 inputs (as a function) and sample inputs (as a method, an operator, under its other names), in every type that both
-have, and compared with PyTorch; error inputs, and calls made wrong that PyTorch refuses, must raise. Tasks that the report has for this build are not run
-again, so that an interrupted run goes on where it stopped. The other judges run behind it, and `--table` writes the
-committed results, unless only some entries or types were asked for.
+have, and compared with PyTorch; error inputs, and calls made wrong that PyTorch refuses, must raise. Tasks that the
+report has for this build are not run again, so that an interrupted run goes on where it stopped. The other judges run
+behind it, and `--table` writes the committed results, unless only some entries or types were asked for.
 """
 
 from __future__ import annotations
