@@ -167,3 +167,16 @@ def test_masks_between_reduced_dimensions(shape):
     return tsr.sum(tsr.tril(x)), tsr.logsumexp(tsr.where(band != 0, x, -tsr.inf), dim=(0, 1)), tsr.sum(band * x, dim=(1, 0))
 """)
     check(f, random(shape))
+
+
+@pytest.mark.parametrize("layout", ["dense", "reversed", "transposed"])
+def test_slices_from_a_quotient_of_sizes(layout):
+    """Where a slice begins is known before the kernel runs, unlike what a reshape divides by."""
+    f = define("""def f(x):
+    n = x.shape[-1] // 2
+    turned = tsr.concat((-x[:, n:], x[:, :n]), dim=-1)
+    return turned * 2.0, tsr.flip(x[: x.shape[0] // 2], (0,)), x[x.shape[0] % 3 :].sum(0), x.reshape(x.shape[0] * x.shape[1])[n:]
+""")
+    for shape in ((4, 4), (7, 9), (300, 70)):
+        x = random(shape)
+        check(f, {"dense": x, "reversed": x[::-1, ::-1], "transposed": np.ascontiguousarray(x.T).T}[layout])

@@ -78,6 +78,10 @@ def slice_(b: Builder) -> None:
         b.nonempty.add(size)
         b.emit("slice", f"{x.name}[{before}{at}]", [x], (*x.dims[:d], *x.dims[d + 1 :]), x.dtype, x.range)
         return
+    if size.isalnum() and b.rng.random() < 0.3:
+        half = f"{x.name}[{before}{x.name}.shape[{d}] // 2:]"
+        b.emit("slice", half, [x], (*x.dims[:d], f"{size} - {size}//2", *x.dims[d + 1 :]), x.dtype, x.range)
+        return
     half = f"({size} + 1)//2"
     text = b.rng.choice((f"{x.name}[{before}:({x.name}.shape[{d}] + 1) // 2]", f"{x.name}[{before}::2]"))
     b.emit("slice", text, [x], (*x.dims[:d], half, *x.dims[d + 1 :]), x.dtype, x.range)

@@ -42,13 +42,18 @@ static bool isComputed(mlir::Value value) {
          (op.getReduction() || op.getScalarBody().kind != gir::ScalarBody::Identity);
 }
 
-static bool hasDivision(SymExpr e) {
-  if (e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::Mod)
-    return true;
-  for (SymExpr op : e.operands())
-    if (hasDivision(op))
-      return true;
-  return false;
+/// Whether an element's number is found by a division. One of sizes alone is known before the kernel runs.
+static bool hasDivision(const ExprPool &pool, SymExpr e) {
+  if (e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::Mod) {
+    std::set<std::string> names;
+    e.collectSymbols(names);
+    return !pool.placesIn(e).empty() ||
+           llvm::any_of(names, [&](const std::string &name) { return pool.isDim(name); });
+  }
+  return llvm::any_of(e.operands(), [&](SymExpr operand) { return hasDivision(pool, operand); });
+}
+static bool hasDivision(const ExprPool &pool, llvm::ArrayRef<SymExpr> index) {
+  return llvm::any_of(index, [&](SymExpr e) { return hasDivision(pool, e); });
 }
 
 /// c·b·floordiv(a, b) + c·mod(a, b) = c·a, as long as it applies.
@@ -90,9 +95,9 @@ Expr Puller::needsStore(mlir::Value reshape, mlir::Type type) {
 }
 
 Expr Puller::load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc) {
-  if (llvm::any_of(index, hasDivision)) {
+  if (hasDivision(pool, index)) {
     SymExpr linear = joinDivisions(linearIndex(tensorType(tensor).getShape(), index));
-    if (!isContiguous(tensor) || hasDivision(linear))
+    if (!isContiguous(tensor) || hasDivision(pool, linear))
       return needsStore(reshapes.front(), tensorType(tensor).getElementType());
     index = {linear};
   }
@@ -139,10 +144,10 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
     }
     bool inMemory = llvm::isa<mlir::BlockArgument>(input) || stored.contains(input);
     SymExpr linear = joinDivisions(linearIndex(tensorType(value).getShape(), index));
-    if (inMemory && isContiguous(input) && !hasDivision(linear))
+    if (inMemory && isContiguous(input) && !hasDivision(pool, linear))
       return pool.load(input, {linear}, type, loc);
     // Quotients of quotients are never wanted.
-    if (hasDivision(linear))
+    if (hasDivision(pool, linear))
       return needsStore(reshapes.empty() ? value : reshapes.front(), type);
   }
   auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
@@ -212,7 +217,7 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
                                  tensorType(op->getOperand(i)).getDim(dim))
                          : e.substitute(lookup));
     }
-    bool divides = llvm::any_of(at, hasDivision) && llvm::none_of(index, hasDivision);
+    bool divides = hasDivision(pool, at) && !hasDivision(pool, index);
     if (divides)
       reshapes.push_back(value);
     Expr element = pull(op->getOperand(i), std::move(at));

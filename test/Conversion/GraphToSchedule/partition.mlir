@@ -54,3 +54,15 @@ func.func @cas(%x: !gir.tensor<N, M, f32>) -> (!gir.tensor<N, M, f32>, !gir.tens
   %4 = gir.map mul(%3, %x) : (!gir.tensor<N, M, f32>, !gir.tensor<N, M, f32>) -> !gir.tensor<N, M, f32>
   return %4, %1 : !gir.tensor<N, M, f32>, !gir.tensor<M, f32>
 }
+
+// Where the second half begins is known before the kernel runs: nothing is stored for it.
+// CHECK-LABEL: func.func @halves
+// CHECK: sched.kernel @halves_0
+// CHECK-NOT: sched.kernel
+// CHECK: sched.load %in["m", "floordiv(N, 2) + i"]
+// CHECK-NOT: sched.kernel
+func.func @halves(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, "N - floordiv(N, 2)", f32> {
+  %0 = gir.slice %x starts ["0", "floordiv(N, 2)"] steps [1, 1] : !gir.tensor<M, N, f32> -> !gir.tensor<M, "N - floordiv(N, 2)", f32>
+  %1 = gir.map exp(%0) : (!gir.tensor<M, "N - floordiv(N, 2)", f32>) -> !gir.tensor<M, "N - floordiv(N, 2)", f32>
+  return %1 : !gir.tensor<M, "N - floordiv(N, 2)", f32>
+}
