@@ -72,8 +72,7 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   return part;
 }
 
-Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, unsigned dim) {
-  Dim out = tensorDim(dim);
+Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out) {
   auto along = [&](Dim in) {
     uint64_t mask = 0;
     for (uint64_t column : layout.columns(in))
@@ -307,6 +306,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::MapOp map) { return emitMap(map); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
+      .Case([&](tile::MmaOp mma) { return emitMma(mma); })
       .Case([&](tile::CastOp cast) {
         for (Value part : tiles.lookup(cast.getInput()))
           tiles[cast.getResult()].push_back(castElement(part, elementOf(cast.getInput()), elementOf(cast)));

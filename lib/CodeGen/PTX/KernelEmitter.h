@@ -13,6 +13,7 @@
 #include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Conversion.h"
 
 namespace tessera::ptx {
 
@@ -25,6 +26,7 @@ public:
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function, const PtxOptions &options);
   LogicalResult run();
   unsigned threads() const { return 32 * warps; }
+  unsigned shared() const { return sharedBytes; }
 
 private:
   using Registers = llvm::SmallVector<Value>;
@@ -48,12 +50,20 @@ private:
   LogicalResult emitMap(tile::MapOp map);
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitConvert(tile::ConvertOp convert);
+  LogicalResult emitMma(tile::MmaOp mma);
   void emitIota(tile::IotaOp iota);
   /// Register i of the result is the register of the input that holds `element(i)`, in the same thread.
   LogicalResult emitMove(mlir::Operation *op, llvm::function_ref<uint64_t(uint64_t)> element);
   Value castElement(Value value, Type from, Type to);
   Value quick(ScalarOp op, mlir::ValueRange operands);
   Value exchange(Value value, unsigned lanes);
+
+  // Through shared memory (Exchange.cpp)
+  Registers emitExchange(const SharedExchange &exchange, llvm::ArrayRef<Value> parts, Type element);
+  void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element);
+  Registers loadShared(const SharedAccess &access, Value buffer, Type element);
+  Registers loadMatrices(const SharedAccess &access, Value buffer, Type element);
+  Value sharedBuffer(unsigned bytes);
 
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);
@@ -65,7 +75,6 @@ private:
   /// Elements of a tile in the words that an instruction moves, and back.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);
-  Value sharedBuffer(unsigned bytes);
 
   // Places
   static Layout layoutOf(Value tile);
@@ -73,8 +82,8 @@ private:
   static Type elementOf(Value tile);
   /// The part of an element's coordinate that lane and warp decide (i32).
   Value threadPart(const Layout &layout, Dim dim);
-  /// An element's coordinate in a tile's dimension: that of a register in this thread.
-  codegen::Ix coordinate(const Layout &layout, unsigned reg, unsigned dim);
+  /// A coordinate of what a register of this thread holds.
+  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim);
   /// Whether this thread is the one that answers for what several threads hold; none: always.
   Value isOwner(const Layout &layout);
 
@@ -96,7 +105,7 @@ private:
   Value lane, warp; // i32
   mlir::Block *entry = nullptr;
   std::map<std::pair<std::string, Dim>, Value> threadParts;
-  mlir::LLVM::GlobalOp shared;
+  unsigned sharedBytes = 0;
 };
 
 } // namespace tessera::ptx

@@ -93,7 +93,7 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
     if (std::optional<unsigned> place = access.placeOf(dim))
-      index = e.add(index, coordinate(access.layout, reg, *place));
+      index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
     offset = e.add(offset, e.mul(index, view.strides[dim]));
   }
   for (auto [i, tile] : llvm::enumerate(access.places)) {
@@ -121,7 +121,7 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
       continue;
     Ix index = e.mul(Ix(get(access.coords[dim])), size);
     if (std::optional<unsigned> place = access.placeOf(dim))
-      index = e.add(index, coordinate(access.layout, reg, *place));
+      index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
     // As an unsigned number a negative position is beyond every size.
     Value inside = e.cmp(ICmpPredicate::ult, e.materialize(index), e.materialize(views[access.view].sizes[dim]));
     mask = mask ? e.andI(mask, inside) : inside;

@@ -71,7 +71,7 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
     if (failed(emitter.run()))
       return failure();
     codegen::flatten(function.getBody());
-    result.kernels.push_back({kernel.getSymName().str(), emitter.threads()});
+    result.kernels.push_back({kernel.getSymName().str(), emitter.threads(), emitter.shared()});
   }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*functions, llvmContext, "kernels");

@@ -49,7 +49,7 @@ Value KernelEmitter::castElement(Value value, Type from, Type to) {
 void KernelEmitter::emitIota(tile::IotaOp iota) {
   Layout layout = layoutOf(iota);
   for (unsigned reg = 0; reg < countRegisters(iota); ++reg) {
-    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, 0));
+    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, Dim::D0));
     tiles[iota.getResult()].push_back(e.cast(e.materialize(index), e.i64, elementOf(iota)));
   }
 }
@@ -98,29 +98,6 @@ Value KernelEmitter::exchange(Value value, unsigned lanes) {
       moved = LLVM::TruncOp::create(e.b, whole.getType(), moved);
   }
   return moved.getType() == type ? moved : Value(LLVM::BitcastOp::create(e.b, type, moved));
-}
-
-/// Shared memory for a moment: what is in it is read before the next one asks.
-Value KernelEmitter::sharedBuffer(unsigned bytes) {
-  auto module = function->getParentOfType<ModuleOp>();
-  if (!shared) {
-    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    shared = LLVM::GlobalOp::create(builder, kernel.getLoc(), LLVM::LLVMArrayType::get(e.i8, bytes),
-                                    /*isConstant=*/false, LLVM::Linkage::Internal,
-                                    (kernel.getName() + "_shared").str(), Attribute(), /*alignment=*/16,
-                                    /*addrSpace=*/3);
-    Block *block = builder.createBlock(&shared.getInitializerRegion());
-    builder.setInsertionPointToEnd(block);
-    Value nothing = LLVM::UndefOp::create(builder, kernel.getLoc(), shared.getGlobalType());
-    LLVM::ReturnOp::create(builder, kernel.getLoc(), nothing);
-  }
-  auto known = cast<LLVM::LLVMArrayType>(shared.getGlobalType());
-  if (known.getNumElements() < bytes) {
-    Type larger = LLVM::LLVMArrayType::get(e.i8, bytes);
-    shared.setGlobalType(larger);
-    shared.getInitializerBlock()->front().getResult(0).setType(larger);
-  }
-  return LLVM::AddressOfOp::create(e.b, shared);
 }
 
 /// Registers, then lanes by shuffles, then warps by shared memory; always in the same order.
@@ -190,33 +167,5 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
     barrier();
   }
   tiles[reduce.getResult()] = parts;
-  return success();
-}
-
-/// By other registers of the same thread where that is enough, else through shared memory.
-LogicalResult KernelEmitter::emitConvert(tile::ConvertOp convert) {
-  Layout from = layoutOf(convert.getInput()), to = layoutOf(convert);
-  auto sameThreads = [&](Dim dim) { return llvm::equal(from.columns(dim), to.columns(dim)); };
-  if (sameThreads(Dim::Lane) && sameThreads(Dim::Warp))
-    return emitMove(convert, [](uint64_t element) { return element; });
-  constexpr unsigned kMost = 48 << 10;
-  Type element = elementOf(convert), stored = e.storageType(element);
-  uint64_t bytes = from.out().size() * codegen::Emitter::byteWidth(element);
-  if (bytes > kMost)
-    return convert.emitError("expected a tile of at most ") << kMost << " bytes to convert, got " << bytes;
-  Value buffer = sharedBuffer(bytes);
-  ArrayRef<int64_t> shape = convert.getType().getShape();
-  auto at = [&](const Layout &layout, unsigned reg) {
-    codegen::Ix offset = 0;
-    for (auto [dim, size] : llvm::enumerate(shape))
-      offset = e.add(e.mul(offset, size), coordinate(layout, reg, dim));
-    return LLVM::GEPOp::create(e.b, buffer.getType(), stored, buffer, ValueRange(e.materialize(offset)));
-  };
-  for (auto [reg, part] : llvm::enumerate(tiles.lookup(convert.getInput())))
-    LLVM::StoreOp::create(e.b, e.toStorage(part, element), at(from, reg));
-  barrier();
-  for (unsigned reg = 0; reg < countRegisters(convert); ++reg)
-    tiles[convert.getResult()].push_back(e.fromStorage(LLVM::LoadOp::create(e.b, stored, at(to, reg)), element));
-  barrier();
   return success();
 }

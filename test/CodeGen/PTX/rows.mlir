@@ -6,6 +6,7 @@
 
 // Rows of 64-fold length: 16 bytes at once, under one predicate; sums by lanes, then by warps.
 // CHECK: .target sm_90a
+// CHECK: .extern .shared .align 128 .b8 shared_memory[];
 // CHECK-LABEL: .entry normalise(
 // CHECK: .reqntid 128
 // CHECK-COUNT-2: ld.global.v4.b32
@@ -36,11 +37,10 @@ tile.kernel @normalise(%x: !v, %y: !v) grid 1 {
 
 // A transposition through shared memory, and a loop.
 // CHECK-LABEL: .entry across(
-// CHECK: .shared .align 16 .b8 across_shared[2048];
 // CHECK: ld.global.v4.b32
 // CHECK: st.shared
 // CHECK: bar.sync 0;
-// CHECK: ld.shared
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK: st.global
 !m = !tile.view<32x?xbf16, strides = [?, 1], divisors = [32, 64]>
 !n = !tile.view<32x?xbf16, strides = [1, 32], divisors = [32, 64]>

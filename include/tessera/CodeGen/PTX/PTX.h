@@ -23,7 +23,7 @@ struct PtxOptions {
 struct PtxKernel {
   std::string name;
   unsigned threads = 128;
-  unsigned sharedBytes = 0; // beyond what the code itself declares
+  unsigned sharedBytes = 0; // dynamic: the launch gives it
 };
 
 struct PtxModule {

@@ -59,7 +59,7 @@ private:
   }
   /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part of.
   Layout without(const Layout &layout, ArrayRef<int64_t> dims);
-  Layout accumulator(MmaOp mma);
+  Layout fragments(MmaOp mma, unsigned operand);
   std::optional<Layout> wantedBy(Operation *op, unsigned operand);
 
   // Choosing, backward
@@ -199,12 +199,16 @@ Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
   return onAllThreads(result);
 }
 
-/// Warps stand below each other as far as there are rows, then side by side.
-Layout Assignment::accumulator(MmaOp mma) {
-  ArrayRef<int64_t> shape = shapeOf(mma.getResult());
-  unsigned down = std::clamp<unsigned>(shape[0] / 16, 1, warps), across = warps / down;
-  Layout tile = mmaAccumulator(16, 8) * Layout::strided(Dim::Warp, Dim::D0, down) *
-                Layout::strided(Dim::Warp, Dim::D1, across);
+/// Tensor cores' fragments of the result (2) and the operands (0, 1). Warps stand below each other as far as there are
+/// rows, then side by side; what the others' rows or columns need as well, all of them hold.
+Layout Assignment::fragments(MmaOp mma, unsigned operand) {
+  ArrayRef<int64_t> shape = shapeOf(operand == 2 ? mma.getResult() : mma->getOperand(operand));
+  unsigned down = std::clamp<unsigned>(shapeOf(mma.getResult())[0] / 16, 1, warps), across = warps / down;
+  unsigned bits = cast<RankedTensorType>(mma.getLhs().getType()).getElementTypeBitWidth();
+  unsigned depth = 256 / std::max(8u, bits);
+  Layout tile = operand == 2 ? mmaAccumulator(16, 8) : operand == 0 ? mmaOperandA(16, depth, bits) : mmaOperandB(depth, 8, bits);
+  tile = tile * (operand == 1 ? Layout::broadcast(Dim::Warp, down) : Layout::strided(Dim::Warp, Dim::D0, down)) *
+         (operand == 0 ? Layout::broadcast(Dim::Warp, across) : Layout::strided(Dim::Warp, Dim::D1, across));
   return onAllThreads(tile.fit(spaceOf(shape), std::array{1u, 0u}));
 }
 
@@ -235,11 +239,7 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
         return input == scan.getInit() ? without(layoutFor(scan.getResult()), {int64_t(scan.getDim())})
                                        : layoutFor(scan.getResult());
       })
-      .Case([&](MmaOp mma) -> std::optional<Layout> {
-        if (operand == 2)
-          return layoutFor(mma);
-        return std::nullopt;
-      })
+      .Case([&](MmaOp mma) { return fragments(mma, operand); })
       .Case([&](scf::ForOp loop) { return layoutFor(loop.getResult(operand - loop.getNumControlOperands())); })
       .Case([&](scf::YieldOp yield) { return layoutFor(op->getParentOp()->getResult(operand)); })
       .Case<ExtractOp, ConvertOp>([](auto) { return std::nullopt; })
@@ -276,7 +276,7 @@ void Assignment::choose(Operation *op) {
       for (Block &block : region)
         choose(block);
   if (auto mma = dyn_cast<MmaOp>(op))
-    layouts[mma.getResult()] = accumulator(mma);
+    layouts[mma.getResult()] = fragments(mma, 2);
   // A loop's results are known once its body is; until then a yield asks for nothing.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
@@ -320,6 +320,21 @@ void Assignment::rewrite() {
     for (OpOperand &operand : op->getOpOperands())
       if (std::optional<Layout> wanted = wantedBy(op, operand.getOperandNumber()))
         convertOperand(operand, *wanted);
+  });
+  // Less moves after rounding to fewer bits.
+  kernel.walk([](tile::CastOp cast) {
+    auto convert = cast.getInput().getDefiningOp<ConvertOp>();
+    auto narrow = cast.getType(), wide = cast.getInput().getType();
+    if (!convert || narrow.getElementTypeBitWidth() >= wide.getElementTypeBitWidth())
+      return;
+    OpBuilder builder(cast);
+    auto early = withLayout(narrow, *layoutOf(convert.getInput()));
+    Value rounded = tile::CastOp::create(builder, cast.getLoc(), early, convert.getInput());
+    Value moved = ConvertOp::create(builder, cast.getLoc(), narrow, rounded);
+    cast.getResult().replaceAllUsesWith(moved);
+    cast.erase();
+    if (convert->use_empty())
+      convert.erase();
   });
   // What was made again may have been made for nobody else.
   kernel.walk([](Operation *op) {

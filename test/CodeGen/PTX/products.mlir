@@ -1,0 +1,45 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s
+
+// Operands come by rows of 16 bytes and go to tensor cores by ldmatrix, the right one transposed; the sums leave by
+// shared memory as well, rounded before they do.
+// CHECK-LABEL: .entry product(
+// CHECK: ld.global.v4.b32
+// CHECK: st.shared.v4.b32
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// CHECK: cvt.rn.bf16.f32
+// CHECK: st.shared.v4.b32
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: st.global.v4.b32
+!a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
+!b = !tile.view<?x64xbf16, strides = [64, 1]>
+!c = !tile.view<64x64xbf16, strides = [64, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] : !a -> tensor<64x32xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !b -> tensor<32x64xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  %round = tile.cast %sum : tensor<64x64xf32> -> tensor<64x64xbf16>
+  tile.store %round, %y[%c0, %c0] dims [0, 1] : tensor<64x64xbf16>, !c
+  tile.return
+}
+
+// CHECK-LABEL: .entry bytes(
+// CHECK: mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32
+!d = !tile.view<16x32xi8, strides = [32, 1]>
+!e = !tile.view<32x16xi8, strides = [1, 32]>
+tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0 : i32 : tensor<16x16xi32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !d -> tensor<16x32xi8>
+  %b = tile.load %w[%c0, %c0] dims [0, 1] : !e -> tensor<32x16xi8>
+  %c = tile.mma %a, %b, %zero : (tensor<16x32xi8>, tensor<32x16xi8>, tensor<16x16xi32>) -> tensor<16x16xi32>
+  tile.store %c, %y[%c0, %c0] dims [0, 1] : tensor<16x16xi32>, !tile.view<16x16xi32, strides = [16, 1]>
+  tile.return
+}
