@@ -180,3 +180,13 @@ def test_slices_from_a_quotient_of_sizes(layout):
     for shape in ((4, 4), (7, 9), (300, 70)):
         x = random(shape)
         check(f, {"dense": x, "reversed": x[::-1, ::-1], "transposed": np.ascontiguousarray(x.T).T}[layout])
+
+
+def test_products_of_repeated_elements():
+    f = define("""def f(x, y, i):
+    rows = tsr.broadcast_to(x, y.shape)
+    return tsr.prod(tsr.cos(x.expand(x.shape[0], 3)), dim=1).sum(0), tsr.prod(rows, dim=1), tsr.prod(rows * y, dim=(0, 1)), \\
+        tsr.prod(tsr.broadcast_to(i, y.shape), dim=1)
+""")
+    for rows, columns in ((4, 2), (5, 7), (3, 20)):
+        check(f, random((rows, 1)), random((rows, columns), seed=1), np.arange(-2, rows - 2).reshape(rows, 1))

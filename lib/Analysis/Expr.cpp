@@ -291,8 +291,8 @@ Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location
 
 Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
                       mlir::Value origin) {
-  // Along dimensions that the body does not depend on, idempotent monoids do nothing and sums
-  // multiply.
+  // Along dimensions that the body does not depend on, idempotent monoids do nothing, sums multiply
+  // and products are powers.
   std::vector<std::string> needed;
   SymExpr count(1);
   for (const std::string &dim : over)
@@ -301,13 +301,13 @@ Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body,
     else
       count = count * sizes.at(dim);
   bool isNumber = !body->type.isInteger(1);
-  if (needed.size() != over.size() && (monoid != ReduceOp::Sum || isNumber) &&
-      monoid != ReduceOp::Prod) {
+  bool counts = monoid == ReduceOp::Sum || monoid == ReduceOp::Prod;
+  if (needed.size() != over.size() && (!counts || isNumber)) {
     Expr inner = needed.empty() ? body : reduce(monoid, needed, body, loc, origin);
-    if (monoid != ReduceOp::Sum)
+    if (!counts)
       return inner;
     Expr times = cast(index(count, mlir::IntegerType::get(context, 64)), body->type, false, loc);
-    return map(ScalarOp::Mul, {inner, times}, loc);
+    return map(monoid == ReduceOp::Sum ? ScalarOp::Mul : ScalarOp::Pow, {inner, times}, loc);
   }
   ExprNode node(loc);
   node.kind = ExprNode::Reduce;

@@ -66,3 +66,14 @@ func.func @halves(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, "N - floordiv(N,
   %1 = gir.map exp(%0) : (!gir.tensor<M, "N - floordiv(N, 2)", f32>) -> !gir.tensor<M, "N - floordiv(N, 2)", f32>
   return %1 : !gir.tensor<M, "N - floordiv(N, 2)", f32>
 }
+
+// A product along a dimension that elements do not depend on is a power.
+// CHECK-LABEL: func.func @power
+// CHECK: sched.map pow
+// CHECK-NOT: sched.reduce
+func.func @power(%x: !gir.tensor<M, f32>) -> !gir.tensor<f32> {
+  %0 = gir.broadcast %x dims [0] : !gir.tensor<M, f32> -> !gir.tensor<M, N, f32>
+  %1 = gir.reduce prod %0 dims [1] : !gir.tensor<M, N, f32> -> !gir.tensor<M, f32>
+  %2 = gir.reduce sum %1 dims [0] : !gir.tensor<M, f32> -> !gir.tensor<f32>
+  return %2 : !gir.tensor<f32>
+}
