@@ -184,8 +184,8 @@ def test_slices_from_a_quotient_of_sizes(layout):
 
 def test_products_of_repeated_elements():
     f = define("""def f(x, y, i):
-    rows = tsr.broadcast_to(x, y.shape)
-    return tsr.prod(tsr.cos(x.expand(x.shape[0], 3)), dim=1).sum(0), tsr.prod(rows, dim=1), tsr.prod(rows * y, dim=(0, 1)), \\
+    rows = tsr.broadcast_to(tsr.exp(0.1 * x), y.shape)
+    return tsr.prod(tsr.cos(x.expand(x.shape[0], 3)), dim=1).sum(0), tsr.prod(rows, dim=1), tsr.prod(rows * tsr.exp(0.1 * y), dim=(0, 1)), \\
         tsr.prod(tsr.broadcast_to(i, y.shape), dim=1)
 """)
     for rows, columns in ((4, 2), (5, 7), (3, 20)):
