@@ -65,3 +65,30 @@ def test_branch_on_equal_sizes():
     for x, y in [(5, 5), (5, 7), (6, 6), (7, 5), (5, 5)]:
         want = array(x) * 2 if x == y else array(x)[0] + array(y)
         np.testing.assert_array_equal(chosen(array(x), array(y)), want)
+
+
+@tsr.function
+def rows_of(x, y):
+    return x.reshape(y.shape[0], x.shape[1] * x.shape[2]) + y
+
+
+def test_equal_factors():
+    """A reshape to another argument's size makes the two equal, whatever the other sizes are."""
+    for n in (3, 5, 3):
+        x, y = array(n * 8).reshape(n, 2, 4), array(n * 8).reshape(n, 8)
+        np.testing.assert_array_equal(rows_of(x, y), 2 * y)
+    with pytest.raises(tsr.CompileError, match="cannot reshape"):
+        rows_of(array(24).reshape(3, 2, 4), array(24).reshape(4, 6))
+
+
+@tsr.function
+def repeated(q, k):
+    return k.unsqueeze(1).expand(-1, q.shape[0] // k.shape[0], -1).reshape(q.shape[0], q.shape[1]) * q
+
+
+def test_repeated_heads():
+    for heads, groups in ((8, 2), (6, 3), (8, 2)):
+        q, k = array(heads * 5).reshape(heads, 5), array(groups * 5).reshape(groups, 5)
+        np.testing.assert_array_equal(repeated(q, k), np.repeat(k, heads // groups, 0) * q)
+    with pytest.raises(tsr.CompileError, match="cannot reshape"):
+        repeated(array(35).reshape(7, 5), array(10).reshape(2, 5))

@@ -194,13 +194,43 @@ int64_t Sizes::knownDivisor(SymExpr e) const {
   });
 }
 
+/// What is left of two products without the factors that both have.
+static std::pair<SymExpr, SymExpr> withoutCommonFactors(SymExpr a, SymExpr b) {
+  auto factors = [](SymExpr e) {
+    return e.kind() == SymExpr::Kind::Mul ? std::vector<SymExpr>(e.operands().begin(), e.operands().end())
+                                          : std::vector<SymExpr>{e};
+  };
+  std::vector<SymExpr> rest = factors(b);
+  std::pair<SymExpr, SymExpr> result(1, 1);
+  for (SymExpr factor : factors(a)) {
+    auto same = std::find(rest.begin(), rest.end(), factor);
+    if (same == rest.end())
+      result.first = result.first * factor;
+    else
+      rest.erase(same);
+  }
+  for (SymExpr factor : rest)
+    result.second = result.second * factor;
+  return result;
+}
+
+/// `A * C` is `B * C` where A is B.
+bool Sizes::equalByFactors(SymExpr a, SymExpr b, SourceRange reason) {
+  if (a == b)
+    return true;
+  auto [left, right] = withoutCommonFactors(a, b);
+  if (left == a || valueAtHand(left) != valueAtHand(right))
+    return false;
+  return solve(left - right, reason);
+}
+
 /// `4 * floordiv(E, 4)` is `E` where 4 divides E: as it is known to, or by a guard.
 bool Sizes::equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason) {
   FractionBuilder builder(*this);
   Fraction left = builder.build(a), right = builder.build(b);
   if (left.denominator.isConstant(1) && right.denominator.isConstant(1))
     return false;
-  if (left.numerator * right.denominator != right.numerator * left.denominator)
+  if (!equalByFactors(left.numerator * right.denominator, right.numerator * left.denominator, reason))
     return false;
   for (SymExpr remainder : builder.assumed)
     guard(remainder, SymExpr(0), reason);
@@ -210,7 +240,8 @@ bool Sizes::equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason) {
 bool Sizes::unify(SymExpr a, SymExpr b, SourceRange reason) {
   a = assumptions.apply(a);
   b = assumptions.apply(b);
-  return a == b || equalByExactDivision(a, b, reason) || solve(a - b, reason);
+  return a == b || equalByExactDivision(a, b, reason) || solve(a - b, reason) ||
+         equalByFactors(a, b, reason);
 }
 
 bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {

@@ -75,6 +75,7 @@ public:
 private:
   std::optional<int64_t> lowerBound(SymExpr e) const;
   bool solve(SymExpr difference, SourceRange reason);
+  bool equalByFactors(SymExpr a, SymExpr b, SourceRange reason);
   bool equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason);
   void bind(const std::string &symbol, SymExpr value, SourceRange reason);
 
