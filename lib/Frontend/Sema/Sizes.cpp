@@ -196,9 +196,10 @@ int64_t Sizes::knownDivisor(SymExpr e) const {
 
 /// What is left of two products without the factors that both have.
 static std::pair<SymExpr, SymExpr> withoutCommonFactors(SymExpr a, SymExpr b) {
-  auto factors = [](SymExpr e) {
-    return e.kind() == SymExpr::Kind::Mul ? std::vector<SymExpr>(e.operands().begin(), e.operands().end())
-                                          : std::vector<SymExpr>{e};
+  auto factors = [](SymExpr e) -> std::vector<SymExpr> {
+    if (e.kind() != SymExpr::Kind::Mul)
+      return {e};
+    return {e.operands().begin(), e.operands().end()};
   };
   std::vector<SymExpr> rest = factors(b);
   std::pair<SymExpr, SymExpr> result(1, 1);
@@ -230,7 +231,8 @@ bool Sizes::equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason) {
   Fraction left = builder.build(a), right = builder.build(b);
   if (left.denominator.isConstant(1) && right.denominator.isConstant(1))
     return false;
-  if (!equalByFactors(left.numerator * right.denominator, right.numerator * left.denominator, reason))
+  if (!equalByFactors(left.numerator * right.denominator, right.numerator * left.denominator,
+                      reason))
     return false;
   for (SymExpr remainder : builder.assumed)
     guard(remainder, SymExpr(0), reason);
