@@ -108,12 +108,16 @@ public:
     Vectors common = store.held(both, gf2::concat({ofStore, ofLoad}), widest(bits));
     Vectors wideStore = store.held(gf2::concat({common, store.registers()}), ofStore, widest(bits));
     Vectors wideLoad = load.held(gf2::concat({common, load.registers()}), ofLoad, widest(bits));
-    for (size_t n = common.size(); n <= wideStore.size(); ++n)
-      attempt(Kind::Plain, store.plain(VectorsRef(wideStore).subspan(0, n)), Kind::Plain,
-              load.plain(common));
-    for (size_t n = common.size() + 1; n <= wideLoad.size(); ++n)
-      attempt(Kind::Plain, store.plain(common), Kind::Plain,
-              load.plain(VectorsRef(wideLoad).subspan(0, n)));
+    // The wider the better, as long as that costs no conflicts.
+    attempt(Kind::Plain, store.plain(common), Kind::Plain, load.plain(common));
+    for (size_t n = wideStore.size(); n > common.size(); --n)
+      if (attempt(Kind::Plain, store.plain(VectorsRef(wideStore).subspan(0, n)), Kind::Plain,
+                  load.plain(common)))
+        break;
+    for (size_t n = wideLoad.size(); n > common.size(); --n)
+      if (attempt(Kind::Plain, store.plain(common), Kind::Plain,
+                  load.plain(VectorsRef(wideLoad).subspan(0, n))))
+        break;
   }
 
   /// One side by matrices, the other plain with as much of the same vector as it holds.
@@ -126,9 +130,11 @@ public:
     size_t most = 0;
     while (most < side->vector.size() && held.contains(side->vector[most]))
       ++most;
-    for (size_t n = 0; n <= most; ++n) {
+    for (size_t n = most + 1; n-- > 0;) {
       SharedSide plain = other.plain(VectorsRef(side->vector).subspan(0, n));
-      isLoad ? attempt(Kind::Plain, plain, kind, *side) : attempt(kind, *side, Kind::Plain, plain);
+      if (isLoad ? attempt(Kind::Plain, plain, kind, *side)
+                 : attempt(kind, *side, Kind::Plain, plain))
+        break;
     }
   }
 
@@ -151,10 +157,11 @@ private:
   /// Every block stores all that it holds, in its own memory.
   static Side storing(const Layout &from, unsigned bits) {
     Space blocks = from.in().only({Dim::Block});
+    Layout stored = pinned(from);
     Vectors own(from.in().bits()), elements(from.in().bits());
     for (unsigned i = 0; i < own.size(); ++i) {
       own[i] = from.in().carry(uint64_t(1) << i, blocks);
-      elements[i] = own[i] ? 0 : pinned(from).columns()[i];
+      elements[i] = own[i] ? 0 : stored.columns()[i];
     }
     return {Layout(from.in(), from.out(), elements), Layout(from.in(), blocks, own), bits};
   }
@@ -177,21 +184,24 @@ private:
     return kind == Kind::Matrix ? side.matrix(inRegister) : side.transposed(inRegister);
   }
 
-  void attempt(Kind storeKind, const SharedSide &a, Kind loadKind, const SharedSide &b) {
+  /// Whether there is an arrangement, without conflicts.
+  bool attempt(Kind storeKind, const SharedSide &a, Kind loadKind, const SharedSide &b) {
     std::optional<Layout> memory = swizzle(a, b, from.out(), share, bits);
     if (!memory)
-      return;
+      return false;
     SharedExchange exchange;
     exchange.memory = std::move(*memory);
     std::optional<SharedAccess> stores = access(store, storeKind, a, exchange.memory);
     std::optional<SharedAccess> loads = access(load, loadKind, b, exchange.memory);
     if (!stores || !loads)
-      return;
+      return false;
+    bool isFree = !stores->hasConflicts(bits) && !loads->hasConflicts(bits);
     exchange.store = std::move(*stores);
     exchange.load = std::move(*loads);
     exchange.store.idle = idleThreads();
     if (!best || exchange.cost() < best->cost())
       best = std::move(exchange);
+    return isFree;
   }
 
   std::optional<SharedAccess> access(const Side &side, Kind kind, const SharedSide &shape,
@@ -291,6 +301,11 @@ private:
   Vectors both; // held by registers on both sides
 };
 } // namespace
+
+bool SharedAccess::hasConflicts(unsigned bits) const {
+  unsigned phases = kind == Kind::Plain ? 32 >> phaseBits(registers.vector, bits) : 1u << matrices;
+  return wavefronts > accesses * phases;
+}
 
 unsigned SharedExchange::cost() const {
   return 2 * (store.wavefronts + load.wavefronts) + store.accesses + load.accesses;

@@ -248,9 +248,9 @@ bool ShuffleSchedule::isLocal(unsigned round) const {
 }
 
 unsigned ShuffleSchedule::cost(unsigned bits) const {
-  unsigned shuffles = 0;
-  for (unsigned round = 0; round < rounds(); ++round)
-    shuffles += !isLocal(round);
+  // Rounds are local on a subspace, or not at all.
+  unsigned local = isLocal(0) ? rounds() >> gf2::rank(lane.columns(Dim::Round)) : 0;
+  unsigned shuffles = rounds() - local;
   // A word that depends on the lane is selected, bit by bit of its number.
   unsigned selects = gf2::rank(send.columnsOf(threadDims)) + gf2::rank(keep.columnsOf(threadDims));
   return (2 * shuffles + selects * rounds()) * (bits > 32 ? bits / 32 : 1);

@@ -1,6 +1,7 @@
 //===- Executor.cpp - Runs a conversion, element by element ---------------===//
 #include "Executor.h"
 
+#include <algorithm>
 #include <set>
 
 using namespace tessera;
@@ -77,33 +78,36 @@ std::string Executor::runShuffles(const ShuffleSchedule &schedule) {
 }
 
 std::string Executor::transfer(Registers &registers, uint64_t place, Point address, bool isLoad) {
-  auto [cell, isNew] = memory.try_emplace({address[Dim::Block], address[Dim::Offset]}, nothing);
+  uint64_t cell = address[Dim::Block] * from.out().size() + address[Dim::Offset];
+  if (cell >= memory.size())
+    memory.resize(cell + 1, nothing);
   if (isLoad) {
-    if (isNew)
+    if (memory[cell] == nothing)
       return "a load of what was not stored";
-    registers[place] = cell->second;
+    registers[place] = memory[cell];
   } else {
-    if (!isNew)
+    if (memory[cell] != nothing)
       return "two stores to one address";
-    cell->second = registers[place];
+    memory[cell] = registers[place];
   }
   return "";
 }
 
 unsigned Executor::count(const std::vector<Access> &accesses, unsigned elements,
                          unsigned lanesInPhase) const {
-  std::map<unsigned, std::map<uint64_t, std::set<uint64_t>>> phases; // phase -> bank -> words
-  for (const Access &access : accesses)
-    for (uint64_t byte = 0; byte < elements * bits / 8; ++byte) {
-      uint64_t word = (access.offset * bits / 8 + byte) / 4;
-      phases[access.lane / lanesInPhase][word % 32].insert(word);
-    }
   unsigned wavefronts = 0;
-  for (auto &[phase, banks] : phases) {
-    size_t most = 0;
-    for (auto &[bank, words] : banks)
-      most = std::max(most, words.size());
-    wavefronts += most;
+  for (size_t i = 0; i < accesses.size();) {
+    std::set<uint64_t> words;
+    unsigned phase = accesses[i].lane / lanesInPhase;
+    for (; i < accesses.size() && accesses[i].lane / lanesInPhase == phase; ++i) {
+      uint64_t first = accesses[i].offset * bits / 8, last = first + elements * bits / 8 - 1;
+      for (uint64_t word = first / 4; word <= last / 4; ++word)
+        words.insert(word);
+    }
+    std::array<unsigned, 32> banks{};
+    for (uint64_t word : words)
+      ++banks[word % 32];
+    wavefronts += *std::max_element(banks.begin(), banks.end());
   }
   return wavefronts;
 }

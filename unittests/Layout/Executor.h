@@ -10,8 +10,6 @@
 
 #include "tessera/Layout/Conversion.h"
 
-#include <map>
-
 namespace tessera {
 
 class Executor {
@@ -46,7 +44,7 @@ private:
   Layout from, to;
   unsigned bits;
   Registers source, result;
-  std::map<std::pair<uint64_t, uint64_t>, int64_t> memory; // (block, offset) -> element
+  std::vector<int64_t> memory; // of all blocks, one after the other
 };
 
 } // namespace tessera

@@ -69,6 +69,8 @@ struct SharedAccess {
   /// Bits of a packed place of the layout; threads that have one of them set do not store.
   uint64_t idle = 0;
   unsigned accesses = 0, wavefronts = 0; // of one warp, for the whole tile
+  /// Whether some phase takes more than one wavefront.
+  bool hasConflicts(unsigned bits) const;
 };
 
 struct SharedExchange {
