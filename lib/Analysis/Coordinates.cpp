@@ -80,6 +80,38 @@ int64_t Coordinates::addressDivisor(Value view, int64_t base) const {
   return std::gcd(base, offsetDivisors.lookup(view) * bytes);
 }
 
+unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const {
+  constexpr int64_t kWidest = 16;
+  auto type = cast<tile::ViewType>(view.getType());
+  int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
+  int64_t aligned = addressDivisor(view, kWidest), whole = 0;
+  std::optional<Dim> inner;
+  for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {
+    int64_t stride = type.getStrides()[dim];
+    const auto *place = llvm::find(dims, dim);
+    if (stride == 1 && place != dims.end()) {
+      inner = tensorDim(place - dims.begin());
+      whole = isChecked ? type.getDivisor(dim) : 0;
+    } else {
+      aligned = std::gcd(aligned, bytes * (ShapedType::isDynamic(stride) ? strideDivisor(view, dim) : stride));
+    }
+  }
+  if (!inner)
+    return 1;
+  unsigned width = 1;
+  for (uint64_t column : layout.columns(Dim::Register)) {
+    bool isNext = column == layout.out().pack(Point({{*inner, width}}));
+    if (!isNext || 2 * width * bytes > aligned || whole % (2 * width))
+      break;
+    width *= 2;
+  }
+  // The low bits belong to the registers alone.
+  for (uint64_t column : layout.columns().subspan(llvm::Log2_32(width)))
+    while (width > 1 && layout.out().unpack(column)[*inner] % width)
+      width /= 2;
+  return width;
+}
+
 bool Coordinates::isBackward(Value view, unsigned dim) const { return backward.lookup(view)[dim]; }
 
 bool Coordinates::hasPositiveStride(Value view, unsigned dim) const {

@@ -334,3 +334,21 @@ std::optional<SharedExchange> tessera::planExchange(const Layout &from, const La
   }
   return std::move(search.best);
 }
+
+std::optional<SharedExchange> tessera::planCopy(const Layout &from, const Layout &to, unsigned bits, unsigned vector,
+                                                SharedFeatures features) {
+  // Registers beyond a piece are as good as more warps: no access has two of them.
+  VectorsRef registers = from.columns(Dim::Register);
+  Space in = from.in();
+  in.setBits(Dim::Register, vector);
+  in.setBits(Dim::Warp, from.in().bits(Dim::Warp) + registers.size() - vector);
+  Layout pieces(in, from.out(),
+                gf2::concat({registers.subspan(0, vector), from.columnsOf({Dim::Lane, Dim::Warp}),
+                             registers.subspan(vector), from.columnsOf({Dim::Block})}));
+  std::optional<SharedExchange> exchange = planExchange(pieces, to, bits, features);
+  if (!exchange || exchange->store.kind != Kind::Plain)
+    return std::nullopt;
+  VectorsRef offsets = exchange->memory.columns(Dim::Offset);
+  bool isWhole = std::equal(registers.begin(), registers.begin() + vector, offsets.begin());
+  return isWhole ? exchange : std::nullopt;
+}

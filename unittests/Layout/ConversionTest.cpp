@@ -253,4 +253,21 @@ TEST(Conversion, RandomShuffles) {
   EXPECT_GT(widened, 0u);
 }
 
+TEST(Conversion, Copies) {
+  // What is copied by rows of 16 bytes is read by ldmatrix, without a conflict.
+  Layout rows = blocked(std::array{128u, 64u}, {{1, 8}, {4, 8}, {8, 1}, {1, 0}});
+  Layout operandA = (mmaOperandA(16, 16, 16) * Layout::strided(Dim::Warp, Dim::D0, 2) * Layout::broadcast(Dim::Warp, 4))
+                        .fit(Space::tensor({128, 64}), std::array{1u, 0u});
+  Layout operandB = (mmaOperandB(16, 8, 16) * Layout::broadcast(Dim::Warp, 2) * Layout::strided(Dim::Warp, Dim::D1, 4))
+                        .fit(Space::tensor({128, 64}), std::array{1u, 0u});
+  for (auto [to, kind] : {std::pair(operandA, Access::Matrix), std::pair(operandB, Access::Transposed)}) {
+    std::optional<SharedExchange> plan = planCopy(rows, to, 16, 3, sm80);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->load.kind, kind);
+    EXPECT_EQ(plan->load.wavefronts, plan->load.accesses << plan->load.matrices);
+    gf2::Vectors first(plan->memory.columns().begin(), plan->memory.columns().begin() + 3);
+    EXPECT_EQ(first, (gf2::Vectors{1, 2, 4}));
+  }
+}
+
 } // namespace

@@ -32,6 +32,10 @@ public:
   /// Whether the stride is known not to be negative: all but the strides of arguments that come as they are.
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
+  /// How many elements a thread can access at once, up to 16 bytes: neighbours in its registers and in memory, aligned,
+  /// and not cut by the tensor's end where that is checked.
+  unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const;
+
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
   /// partly in the view.
   bool touches(mlir::Value coordinate, mlir::Value view, unsigned dim, int64_t tileSize) const;

@@ -87,6 +87,11 @@ struct SharedFeatures {
 std::optional<SharedExchange> planExchange(const Layout &from, const Layout &to, unsigned bits,
                                            SharedFeatures features);
 
+/// The exchange of a tile that copies bring into shared memory past the registers: the first 2^vector registers of
+/// `from` are one piece of memory, and stay one. Nothing if no arrangement has them so.
+std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, unsigned bits, unsigned vector,
+                                       SharedFeatures features);
+
 //===----------------------------------------------------------------------===//
 // The plan
 //===----------------------------------------------------------------------===//

@@ -42,6 +42,8 @@ Type Emitter::valueType(Type element) const {
     return i16;
   if (isFloat8(element))
     return i8;
+  if (isa<FloatTF32Type>(element))
+    return f32;
   if (auto integer = dyn_cast<IntegerType>(element))
     return IntegerType::get(element.getContext(), integer.getWidth());
   if (isa<IndexType>(element))
@@ -54,6 +56,8 @@ Type Emitter::storageType(Type element) const {
 }
 
 int64_t Emitter::byteWidth(Type element) {
+  if (isa<FloatTF32Type>(element))
+    return 4;
   return !element.isIntOrFloat() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 

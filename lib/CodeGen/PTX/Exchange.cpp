@@ -12,9 +12,8 @@ using namespace tessera;
 using namespace tessera::ptx;
 using codegen::Ix;
 
-/// Shared memory for a moment: what is in it is read before the next one asks. All kernels of a module know it by one
-/// name, and a launch says how much it is.
-Value KernelEmitter::sharedBuffer(unsigned bytes) {
+/// All kernels of a module know shared memory by one name, and a launch says how much it is.
+Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
   constexpr StringLiteral kName = "shared_memory";
   auto module = function->getParentOfType<ModuleOp>();
   auto shared = module.lookupSymbol<LLVM::GlobalOp>(kName);
@@ -24,8 +23,46 @@ Value KernelEmitter::sharedBuffer(unsigned bytes) {
                                     /*isConstant=*/false, LLVM::Linkage::External, kName, Attribute(),
                                     /*alignment=*/128, /*addrSpace=*/3);
   }
-  sharedBytes = std::max(sharedBytes, bytes);
-  return LLVM::AddressOfOp::create(e.b, shared);
+  sharedBytes = std::max(sharedBytes, first + bytes);
+  Value start = LLVM::AddressOfOp::create(e.b, shared);
+  if (!first)
+    return start;
+  return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.integer(first)));
+}
+
+/// Outside of the loops that use them, buffers are free: a copy is waited for before its loop ends.
+Value KernelEmitter::sharedBuffer(unsigned bytes) {
+  bool isFree = !insideLoop;
+  return sharedMemory(isFree ? 0 : bufferBytes, bytes);
+}
+
+Value KernelEmitter::slotAddress(Value buffer, Value slot) {
+  auto type = cast<tile::BufferType>(buffer.getType());
+  unsigned bytes = llvm::alignTo(type.getBytes(), 128);
+  Value start = sharedMemory(buffers.at(buffer), type.getSlots() * bytes);
+  return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.mulI(get(slot), e.integer(bytes))));
+}
+
+LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
+  Type element = elementOf(read);
+  unsigned bytes = codegen::Emitter::byteWidth(element);
+  std::optional<SharedExchange> exchange = planCopy(read.getVia().getValue(), layoutOf(read), 8 * bytes,
+                                                    llvm::Log2_32(16 / bytes), {.ldmatrix = true});
+  auto memory = cast<tile::LayoutAttr>(read.getBuffer().getType().getTile().getEncoding()).getValue();
+  if (!exchange || exchange->memory != memory)
+    return read.emitError("expected a buffer of the layout that the copy and the read agree on");
+  Value slot = slotAddress(read.getBuffer(), read.getSlot());
+  // A product asks for its operands step by step, so that few of them are in registers at once.
+  bool isLazy = llvm::all_of(read->getUsers(), [&](Operation *user) {
+    return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock();
+  });
+  if (isLazy) {
+    reads[read.getResult()] = {exchange->load, slot};
+    tiles[read.getResult()].assign(countRegisters(read), Value());
+  } else {
+    tiles[read.getResult()] = loadExchanged(*exchange, slot, element);
+  }
+  return success();
 }
 
 /// What a block may have.
@@ -60,52 +97,62 @@ void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayR
   }
 }
 
-KernelEmitter::Registers KernelEmitter::loadShared(const SharedAccess &access, Value buffer, Type element) {
+/// The elements that one instruction loads, from number `at` on.
+KernelEmitter::Registers KernelEmitter::loadPiece(const SharedAccess &access, Value buffer, Type element, unsigned at) {
   unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
-  unsigned count = 1u << access.registers.distinct, total = width * bytes;
-  Type word = total == 1 ? e.i8 : total == 2 ? e.i16 : bytes == 8 ? e.i64 : e.i32;
-  unsigned words = std::max(1u, total * 8 / word.getIntOrFloatBitWidth());
-  Registers loaded(count);
-  for (unsigned at = 0; at < count; at += width) {
-    Ix offset = e.mul(coordinate(access.address, at, Dim::Offset), bytes);
-    Value from = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
-    Type type = words > 1 ? Type(VectorType::get({int64_t(words)}, word)) : word;
+  Ix offset = e.mul(coordinate(access.address, at, Dim::Offset), bytes);
+  Value from = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
+  Registers words;
+  if (access.kind == SharedAccess::Kind::Plain) {
+    unsigned total = width * bytes;
+    Type word = total == 1 ? e.i8 : total == 2 ? e.i16 : bytes == 8 ? e.i64 : e.i32;
+    unsigned count = std::max(1u, total * 8 / word.getIntOrFloatBitWidth());
+    Type type = count > 1 ? Type(VectorType::get({int64_t(count)}, word)) : word;
     Value value = LLVM::LoadOp::create(e.b, type, from, /*alignment=*/total);
-    Registers each;
-    for (unsigned i = 0; i < words; ++i)
-      each.push_back(words > 1 ? e.extract(value, i) : value);
-    Registers elements = unpack(each, element);
-    std::copy_n(elements.begin(), width, loaded.begin() + at);
-  }
-  return loaded;
-}
-
-/// ldmatrix: lane l gives the address of row l % 8 of matrix l / 8.
-KernelEmitter::Registers KernelEmitter::loadMatrices(const SharedAccess &access, Value buffer, Type element) {
-  bool isTransposed = access.kind == SharedAccess::Kind::Transposed;
-  unsigned matrices = 1u << access.matrices, width = 1u << access.registers.vector;
-  Registers loaded;
-  for (unsigned n = 0; n < 1u << access.registers.distinct; n += matrices * width) {
-    Ix offset = e.mul(coordinate(access.address, n, Dim::Offset), codegen::Emitter::byteWidth(element));
-    Value from = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
-    Value place = LLVM::PtrToIntOp::create(e.b, e.i32, from);
+    for (unsigned i = 0; i < count; ++i)
+      words.push_back(count > 1 ? e.extract(value, i) : value);
+  } else {
+    // ldmatrix: lane l gives the address of row l % 8 of matrix l / 8.
+    unsigned matrices = 1u << access.matrices;
     std::string list, constraints;
     for (unsigned i = 0; i < matrices; ++i) {
       list += (i ? ", $" : "$") + std::to_string(i);
       constraints += "=r,";
     }
-    std::string text = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(matrices) + (isTransposed ? ".trans" : "") +
-                       ".shared.b16 {" + list + "}, [$" + std::to_string(matrices) + "];";
+    std::string text = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(matrices) +
+                       (access.kind == SharedAccess::Kind::Transposed ? ".trans" : "") + ".shared.b16 {" + list +
+                       "}, [$" + std::to_string(matrices) + "];";
     SmallVector<Type> types(matrices, e.i32);
     Type type = matrices > 1 ? Type(LLVM::LLVMStructType::getLiteral(kernel.getContext(), types)) : e.i32;
-    Value words = assembly(text, constraints + "r,~{memory}", type, place, /*hasEffects=*/true);
-    for (unsigned i = 0; i < matrices; ++i) {
-      Value word = matrices > 1 ? Value(LLVM::ExtractValueOp::create(e.b, words, i)) : words;
-      Registers elements = unpack(word, element);
-      loaded.append(elements.begin(), elements.begin() + width);
-    }
+    Value place = LLVM::PtrToIntOp::create(e.b, e.i32, from);
+    Value value = assembly(text, constraints + "r,~{memory}", type, place, /*hasEffects=*/true);
+    for (unsigned i = 0; i < matrices; ++i)
+      words.push_back(matrices > 1 ? Value(LLVM::ExtractValueOp::create(e.b, value, i)) : value);
   }
-  return loaded;
+  Registers elements;
+  for (Value word : words) {
+    Registers some = unpack(word, element);
+    elements.append(some.begin(), some.begin() + std::min<size_t>(some.size(), width));
+  }
+  return elements;
+}
+
+/// Loads what a register of a lazy read holds, with all that comes by the same instruction.
+Value KernelEmitter::part(Value tile, unsigned reg) {
+  Registers &parts = tiles[tile];
+  if (!parts[reg]) {
+    const Lazy &lazy = reads.at(tile);
+    const RegisterOrder &order = lazy.load.registers;
+    unsigned distinct = 1u << order.distinct, number = 0;
+    while (order.order(number) != reg)
+      ++number;
+    unsigned piece = 1u << (order.vector + lazy.load.matrices), at = number % distinct / piece * piece;
+    Registers loaded = loadPiece(lazy.load, lazy.slot, elementOf(tile), at);
+    for (unsigned copy = 0; copy < parts.size(); copy += distinct)
+      for (auto [i, value] : llvm::enumerate(loaded))
+        parts[order.order(copy + at + i)] = value;
+  }
+  return parts[reg];
 }
 
 KernelEmitter::Registers KernelEmitter::emitExchange(const SharedExchange &exchange, ArrayRef<Value> parts,
@@ -114,11 +161,17 @@ KernelEmitter::Registers KernelEmitter::emitExchange(const SharedExchange &excha
   Value buffer = sharedBuffer(bytes);
   storeShared(exchange.store, buffer, parts, element);
   barrier();
-  bool isPlain = exchange.load.kind == SharedAccess::Kind::Plain;
-  Registers loaded = isPlain ? loadShared(exchange.load, buffer, element) : loadMatrices(exchange.load, buffer, element);
+  Registers result = loadExchanged(exchange, buffer, element);
   barrier();
-  // Copies of an element are made without access.
+  return result;
+}
+
+KernelEmitter::Registers KernelEmitter::loadExchanged(const SharedExchange &exchange, Value buffer, Type element) {
   const RegisterOrder &order = exchange.load.registers;
+  Registers loaded;
+  for (unsigned at = 0; at < 1u << order.distinct; at = loaded.size())
+    loaded.append(loadPiece(exchange.load, buffer, element, at));
+  // Copies of an element are made without access.
   Registers result(order.order.in().size());
   for (unsigned i = 0; i < result.size(); ++i)
     result[order.order(i)] = loaded[i % loaded.size()];

@@ -212,8 +212,10 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
     e.b.setInsertionPointToEnd(made.getBody());
     scalars[loop.getInductionVar()] = made.getInductionVar();
     bind(loop.getRegionIterArgs(), made.getRegionIterArgs());
+    ++insideLoop;
     if (failed(emit(*loop.getBody())))
       return failure();
+    --insideLoop;
     SmallVector<Value> yielded;
     for (Value value : loop.getYieldedValues())
       append(yielded, partsOf(value));
@@ -364,6 +366,26 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       })
       .Case([&](tile::DimOp dim) {
         scalars[dim] = e.materialize(views[dim.getView()].sizes[dim.getDim()]);
+        return success();
+      })
+      .Case([&](tile::AllocOp alloc) {
+        buffers[alloc] = bufferBytes;
+        bufferBytes += alloc.getType().getSlots() * llvm::alignTo(alloc.getType().getBytes(), 128);
+        return success();
+      })
+      .Case([&](tile::CopyOp copy) { return emitCopy(copy); })
+      .Case([&](tile::ReadOp read) { return emitRead(read); })
+      .Case([&](tile::CommitOp) {
+        assembly("cp.async.commit_group;", "~{memory}", Type(), {}, /*hasEffects=*/true);
+        return success();
+      })
+      .Case([&](tile::WaitOp wait) {
+        std::string text = "cp.async.wait_group " + std::to_string(wait.getPending()) + ";";
+        assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
+        return success();
+      })
+      .Case([&](tile::BarrierOp) {
+        barrier();
         return success();
       })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })

@@ -51,6 +51,7 @@ private:
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitConvert(tile::ConvertOp convert);
   LogicalResult emitMma(tile::MmaOp mma);
+  LogicalResult emitPlainMma(tile::MmaOp mma);
   void emitIota(tile::IotaOp iota);
   /// Register i of the result is the register of the input that holds `element(i)`, in the same thread.
   LogicalResult emitMove(mlir::Operation *op, llvm::function_ref<uint64_t(uint64_t)> element);
@@ -61,13 +62,20 @@ private:
   // Through shared memory (Exchange.cpp)
   Registers emitExchange(const SharedExchange &exchange, llvm::ArrayRef<Value> parts, Type element);
   void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element);
-  Registers loadShared(const SharedAccess &access, Value buffer, Type element);
-  Registers loadMatrices(const SharedAccess &access, Value buffer, Type element);
+  Registers loadExchanged(const SharedExchange &exchange, Value buffer, Type element);
+  Registers loadPiece(const SharedAccess &access, Value buffer, Type element, unsigned at);
+  /// A register of a tile that may have to be read first.
+  Value part(Value tile, unsigned reg);
+  Value sharedMemory(unsigned first, unsigned bytes);
+  /// For a moment: what is in it is read before the next one asks.
   Value sharedBuffer(unsigned bytes);
+  LogicalResult emitRead(tile::ReadOp read);
+  Value slotAddress(Value buffer, Value slot);
 
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);
   LogicalResult emitStore(tile::StoreOp store);
+  LogicalResult emitCopy(tile::CopyOp copy);
   unsigned vectorWidth(const Access &access) const;
   Value pointerOf(const Access &access, unsigned reg);
   /// Whether the elements of an access from register `reg` on lie in the tensor; none: they do.
@@ -106,6 +114,16 @@ private:
   mlir::Block *entry = nullptr;
   std::map<std::pair<std::string, Dim>, Value> threadParts;
   unsigned sharedBytes = 0;
+  /// Tiles that are read when they are needed.
+  struct Lazy {
+    SharedAccess load;
+    Value slot;
+  };
+  llvm::DenseMap<Value, Lazy> reads;
+  /// Where buffers begin in shared memory, and where they end.
+  llvm::DenseMap<Value, unsigned> buffers;
+  unsigned bufferBytes = 0;
+  unsigned insideLoop = 0; // how deep
 };
 
 } // namespace tessera::ptx

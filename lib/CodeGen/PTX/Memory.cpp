@@ -7,15 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
 using codegen::Ix;
 using LLVM::ICmpPredicate;
-
-static constexpr int64_t kWidest = 16;
 
 struct KernelEmitter::Access {
   Value tile, view;
@@ -24,9 +20,15 @@ struct KernelEmitter::Access {
   bool isChecked;
   OperandRange places;
   Layout layout;
+  ArrayRef<int64_t> sizes;
 
   Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked, OperandRange places)
-      : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), places(places), layout(layoutOf(tile)) {}
+      : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), places(places) {
+    if (tile) {
+      layout = layoutOf(tile);
+      sizes = cast<RankedTensorType>(tile.getType()).getShape();
+    }
+  }
   static Access of(Operation *op) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
       return {load.getResult(), load.getView(), load.getCoords(), load.getDims(), load.getPad().has_value(),
@@ -34,13 +36,19 @@ struct KernelEmitter::Access {
     if (auto gather = dyn_cast<tile::GatherOp>(op))
       return {gather.getResult(), gather.getView(),  gather.getCoords(),
               gather.getDims(),   gather.getPad().has_value(), gather.getPlaces()};
+    if (auto copy = dyn_cast<tile::CopyOp>(op)) {
+      Access access(Value(), copy.getView(), copy.getCoords(), copy.getDims(), copy.getBounded(),
+                    copy.getCoords().drop_front(copy.getCoords().size()));
+      access.layout = copy.getVia().getValue();
+      access.sizes = copy.getBuffer().getType().getTile().getShape();
+      return access;
+    }
     auto store = cast<tile::StoreOp>(op);
     return {store.getValue(), store.getView(), store.getCoords(), store.getDims(), store.getBounded(),
             store.getCoords().drop_front(store.getCoords().size())};
   }
 
   tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
-  ArrayRef<int64_t> shape() const { return cast<RankedTensorType>(tile.getType()).getShape(); }
   /// Where a dimension of the tensor stands in the tile.
   std::optional<unsigned> placeOf(int64_t dim) const {
     const auto *found = llvm::find(dims, dim);
@@ -48,43 +56,13 @@ struct KernelEmitter::Access {
   }
   int64_t tileSize(int64_t dim) const {
     std::optional<unsigned> place = placeOf(dim);
-    return place ? shape()[*place] : 1;
+    return place ? sizes[*place] : 1;
   }
   int64_t bytes() const { return codegen::Emitter::byteWidth(type().getElementType()); }
 };
 
 unsigned KernelEmitter::vectorWidth(const Access &access) const {
-  tile::ViewType type = access.type();
-  int64_t bytes = access.bytes(), aligned = coordinates.addressDivisor(access.view, kWidest);
-  std::optional<unsigned> inner;
-  int64_t whole = 0;
-  for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {
-    int64_t stride = type.getStrides()[dim];
-    if (stride == 1 && access.placeOf(dim)) {
-      inner = access.placeOf(dim);
-      whole = access.isChecked ? type.getDivisor(dim) : 0;
-    } else if (!ShapedType::isDynamic(stride)) {
-      aligned = std::gcd(aligned, stride * bytes);
-    } else {
-      aligned = std::gcd(aligned, coordinates.strideDivisor(access.view, dim) * bytes);
-    }
-  }
-  if (!inner || !access.places.empty())
-    return 1;
-  Dim dim = tensorDim(*inner);
-  gf2::VectorsRef registers = access.layout.columns(Dim::Register);
-  unsigned width = 1;
-  for (uint64_t column : registers) {
-    bool isNext = column == access.layout.out().pack(Point({{dim, width}}));
-    if (!isNext || 2 * width * bytes > aligned || whole % (2 * width))
-      break;
-    width *= 2;
-  }
-  // The low bits belong to the registers alone.
-  for (uint64_t column : access.layout.columns().subspan(llvm::Log2_32(width)))
-    while (width > 1 && access.layout.out().unpack(column)[dim] % width)
-      width /= 2;
-  return width;
+  return access.places.empty() ? coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked) : 1;
 }
 
 Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
@@ -267,6 +245,32 @@ LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
     }
     text += "st.global" + type + " [$0], " + registerList(1, count) + ";" + (mask ? " }" : "");
     assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+  }
+  return success();
+}
+
+/// 16 bytes at a time, or zeros in their place.
+LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
+  Access access = Access::of(copy);
+  constexpr unsigned kChunk = 16;
+  unsigned width = vectorWidth(access), bytes = access.bytes();
+  if (width * bytes != kChunk)
+    return copy.emitError("expected rows that threads copy by 16 bytes, got ") << width * bytes;
+  // The slot holds the tile as its layout says: (register, lane, warp) -> element -> offset.
+  Layout memory = cast<tile::LayoutAttr>(copy.getBuffer().getType().getTile().getEncoding()).getValue();
+  Layout offsets = access.layout.then(*memory.inverse());
+  Value slot = slotAddress(copy.getBuffer(), copy.getSlot());
+  for (unsigned reg = 0; reg < access.layout.in().size(Dim::Register); reg += width) {
+    Ix offset = e.mul(coordinate(offsets, reg, Dim::Offset), bytes);
+    Value to = LLVM::GEPOp::create(e.b, slot.getType(), e.i8, slot, ValueRange(e.materialize(offset)));
+    SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to), pointerOf(access, reg)};
+    std::string text = "cp.async.cg.shared.global [$0], [$1], 16", constraints = "r,l";
+    if (Value mask = maskOf(access, reg)) {
+      operands.push_back(e.select(mask, e.integer(kChunk, e.i32), e.integer(0, e.i32)));
+      text += ", $2";
+      constraints += ",r";
+    }
+    assembly(text + ";", constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
   }
   return success();
 }

@@ -11,23 +11,21 @@
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
+using codegen::Ix;
 
 namespace {
-/// An instruction: its depth, and the names of its types.
+/// The names of an instruction's types, and the constraint of its sums.
 struct Instruction {
-  unsigned depth;
   const char *types, *accumulator;
 };
 } // namespace
 
-static std::optional<Instruction> instructionFor(Type operand, Type accumulator) {
-  if (accumulator.isF32() && operand.isBF16())
-    return Instruction{16, "f32.bf16.bf16.f32", "f"};
-  if (accumulator.isF32() && operand.isF16())
-    return Instruction{16, "f32.f16.f16.f32", "f"};
-  if (accumulator.isInteger(32) && operand.isInteger(8) && !operand.isUnsignedInteger())
-    return Instruction{32, "s32.s8.s8.s32", "r"};
-  return std::nullopt;
+static Instruction instructionFor(Type operand) {
+  if (operand.isBF16())
+    return {"f32.bf16.bf16.f32", "f"};
+  if (operand.isF16())
+    return {"f32.f16.f16.f32", "f"};
+  return operand.isInteger(8) ? Instruction{"s32.s8.s8.s32", "r"} : Instruction{"f32.tf32.tf32.f32", "f"};
 }
 
 /// The registers of a tile by the element that they hold in the first thread.
@@ -38,21 +36,66 @@ static llvm::DenseMap<uint64_t, unsigned> holders(const Layout &layout) {
   return held;
 }
 
+/// Without such an instruction: both operands in shared memory, and each thread's sums step by step.
+LogicalResult KernelEmitter::emitPlainMma(tile::MmaOp mma) {
+  Type operand = elementOf(mma.getLhs()), other = elementOf(mma.getRhs()), sum = elementOf(mma.getResult());
+  int64_t m = mma.getType().getShape()[0], n = mma.getType().getShape()[1];
+  int64_t k = cast<RankedTensorType>(mma.getLhs().getType()).getShape()[1];
+  int64_t left = codegen::Emitter::byteWidth(operand), right = codegen::Emitter::byteWidth(other);
+  Value buffer = sharedBuffer(m * k * left + k * n * right);
+  auto place = [&](Ix row, Ix column, int64_t width, int64_t bytes, int64_t first) {
+    Ix offset = e.add(e.mul(e.add(e.mul(row, width), column), bytes), first);
+    return LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
+  };
+  auto put = [&](Value tile, int64_t width, int64_t bytes, int64_t first) {
+    Layout layout = layoutOf(tile);
+    for (auto [reg, part] : llvm::enumerate(tiles[tile])) {
+      Value to = place(coordinate(layout, reg, Dim::D0), coordinate(layout, reg, Dim::D1), width, bytes, first);
+      LLVM::StoreOp::create(e.b, e.toStorage(part, elementOf(tile)), to);
+    }
+  };
+  put(mma.getLhs(), k, left, 0);
+  put(mma.getRhs(), n, right, m * k * left);
+  barrier();
+  Layout layout = layoutOf(mma.getResult());
+  const Registers initial = tiles[mma.getAcc()];
+  tiles[mma.getResult()] = e.loop(e.integer(0), e.integer(k), 1, initial, [&](Value step, ValueRange sums) {
+    // A row's element and a column's are read once.
+    std::map<uint64_t, Value> rows, columns;
+    Registers next;
+    for (auto [reg, old] : llvm::enumerate(sums)) {
+      Point point = layout(Point({{Dim::Register, reg}}));
+      Value &a = rows[point[Dim::D0]], &b = columns[point[Dim::D1]];
+      auto read = [&](Value from, Type element) {
+        Value stored = LLVM::LoadOp::create(e.b, e.storageType(element), from);
+        return e.cast(e.fromStorage(stored, element), element, sum);
+      };
+      if (!a)
+        a = read(place(coordinate(layout, reg, Dim::D0), Ix(step), k, left, 0), operand);
+      if (!b)
+        b = read(place(Ix(step), coordinate(layout, reg, Dim::D1), n, right, m * k * left), other);
+      next.push_back(e.mulAdd(a, b, old));
+    }
+    return next;
+  });
+  barrier();
+  return success();
+}
+
 LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
+  if (!tile::fragmentDepth(mma))
+    return emitPlainMma(mma);
   Type operand = elementOf(mma.getLhs()), accumulator = elementOf(mma.getResult());
-  std::optional<Instruction> instruction = instructionFor(operand, accumulator);
-  if (!instruction || elementOf(mma.getRhs()) != operand)
-    return mma.emitError("has no instruction on this target: products of ")
-           << operand << " and " << elementOf(mma.getRhs()) << " summed in " << accumulator;
-  unsigned bits = operand.getIntOrFloatBitWidth(), depth = instruction->depth;
+  Instruction instruction = instructionFor(operand);
+  unsigned depth = *tile::fragmentDepth(mma), bits = 8 * codegen::Emitter::byteWidth(operand);
   int64_t m = mma.getType().getShape()[0], n = mma.getType().getShape()[1];
   int64_t k = cast<RankedTensorType>(mma.getLhs().getType()).getShape()[1];
 
   /// Fragments of a tile: the elements of one, and where it begins.
   struct Operand {
+    Value value;
     Layout tile, fragment;
     llvm::DenseMap<uint64_t, unsigned> held;
-    ArrayRef<Value> parts;
 
     /// The registers of the fragment that begins at an element; empty where this thread has none of it.
     std::optional<SmallVector<unsigned>> at(uint64_t row, uint64_t column) const {
@@ -69,29 +112,29 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   };
   auto make = [&](Value tile, Layout fragment) {
     Layout layout = layoutOf(tile);
-    return Operand{layout, fragment, holders(layout), tiles[tile]};
+    return Operand{tile, layout, fragment, holders(layout)};
   };
   Operand a = make(mma.getLhs(), mmaOperandA(16, depth, bits)), b = make(mma.getRhs(), mmaOperandB(depth, 8, bits));
   Operand c = make(mma.getAcc(), mmaAccumulator(16, 8));
   auto words = [&](const Operand &from, ArrayRef<unsigned> registers) {
     SmallVector<Value> elements;
     for (unsigned reg : registers)
-      elements.push_back(from.parts[reg]);
+      elements.push_back(part(from.value, reg));
     return pack(elements, operand);
   };
-  std::string text = "mma.sync.aligned.m16n8k" + std::to_string(depth) + ".row.col." + instruction->types +
+  std::string text = "mma.sync.aligned.m16n8k" + std::to_string(depth) + ".row.col." + instruction.types +
                      " {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};";
-  std::string f = instruction->accumulator;
+  std::string f = instruction.accumulator;
   std::string constraints = "=" + f + ",=" + f + ",=" + f + ",=" + f + ",r,r,r,r,r,r," + f + "," + f + "," + f + "," + f;
   Type four = LLVM::LLVMStructType::getLiteral(mma.getContext(), SmallVector<Type>(4, e.valueType(accumulator)));
 
-  Registers sums(c.parts.begin(), c.parts.end());
-  for (int64_t row = 0; row < m; row += 16)
-    for (int64_t column = 0; column < n; column += 8) {
-      auto sum = c.at(row, column);
-      if (!sum)
-        continue; // another warp's
-      for (int64_t over = 0; over < k; over += depth) {
+  Registers sums = tiles[mma.getAcc()];
+  for (int64_t over = 0; over < k; over += depth)
+    for (int64_t row = 0; row < m; row += 16)
+      for (int64_t column = 0; column < n; column += 8) {
+        auto sum = c.at(row, column);
+        if (!sum)
+          continue; // another warp's
         auto left = a.at(row, over), right = b.at(over, column);
         if (!left || !right)
           return mma.emitError("expected operands in the layouts of tensor cores");
@@ -103,7 +146,6 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
         for (auto [i, reg] : llvm::enumerate(*sum))
           sums[reg] = LLVM::ExtractValueOp::create(e.b, next, i);
       }
-    }
   tiles[mma.getResult()] = sums;
   return success();
 }

@@ -43,7 +43,9 @@ LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
 Value KernelEmitter::castElement(Value value, Type from, Type to) {
   if (from.isF32() && to.isBF16())
     return assembly("cvt.rn.bf16.f32 $0, $1;", "=h,f", e.i16, value);
-  return e.cast(value, from, to);
+  if (from.isF32() && isa<FloatTF32Type>(to))
+    return LLVM::BitcastOp::create(e.b, e.f32, assembly("cvt.rna.tf32.f32 $0, $1;", "=r,f", e.i32, value));
+  return isa<FloatTF32Type>(from) ? e.cast(value, e.f32, to) : e.cast(value, from, to);
 }
 
 void KernelEmitter::emitIota(tile::IotaOp iota) {

@@ -6,3 +6,5 @@
 // RUN: %ptxas -arch=sm_90a --warn-on-spills -Werror %t.90.ptx -o %t.90.cubin
 // RUN: %tessera_opt %S/products.mlir -tile-assign-layouts -print-ptx="chip=sm_80 version=70" -o /dev/null > %t.p80.ptx
 // RUN: %ptxas -arch=sm_80 --warn-on-spills -Werror %t.p80.ptx -o %t.p80.cubin
+// RUN: %tessera_opt %S/products.mlir -tile-assign-layouts -tile-pipeline-loops -print-ptx="chip=sm_80 version=70" -o /dev/null > %t.a80.ptx
+// RUN: %ptxas -arch=sm_80 --warn-on-spills -Werror %t.a80.ptx -o %t.a80.cubin

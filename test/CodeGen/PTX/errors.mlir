@@ -1,13 +1,13 @@
 // RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts -print-ptx -o /dev/null
 
-!v = !tile.view<16x16xf32, strides = [16, 1]>
-tile.kernel @product(%x: !v, %y: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 hints {warps = 1} {
+!v = !tile.view<16xf32, strides = [1]>
+tile.kernel @running(%x: !v) grid 1 hints {warps = 1} {
   %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<16x16xf32>
-  %zero = tile.constant 0.0 : f32 : tensor<16x16xf32>
-  // expected-error @+1 {{has no instruction on this target: products of 'f32' and 'f32' summed in 'f32'}}
-  %b = tile.mma %a, %a, %zero : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
-  tile.store %b, %y[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !tile.view<16x16xf32, strides = [16, 1]>
+  %a = tile.load %x[%c0] dims [0] : !v -> tensor<16xf32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  // expected-error @+1 {{is not supported by the PTX code generator}}
+  %b, %c = tile.scan sum %a from %zero dim 0 : tensor<16xf32>, tensor<f32>
+  tile.store %b, %x[%c0] dims [0] : tensor<16xf32>, !v
   tile.return
 }
 

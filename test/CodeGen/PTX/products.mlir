@@ -9,8 +9,8 @@
 // CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // CHECK: cvt.rn.bf16.f32
-// CHECK: st.shared.v4.b32
-// CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: st.shared.v2.b32
+// CHECK: ld.shared.v4.b32
 // CHECK: st.global.v4.b32
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x64xbf16, strides = [64, 1]>
@@ -43,3 +43,28 @@ tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>)
   tile.store %c, %y[%c0, %c0] dims [0, 1] : tensor<16x16xi32>, !tile.view<16x16xi32, strides = [16, 1]>
   tile.return
 }
+
+// Types that tensor cores do not have, step by step.
+// CHECK-LABEL: .entry doubles(
+// CHECK: st.shared
+// CHECK: bar.sync 0;
+// CHECK-COUNT-8: fma.rn.f64
+!f = !tile.view<16x16xf64, strides = [16, 1]>
+tile.kernel @doubles(%x: !f, %y: !f) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f64 : tensor<16x16xf64>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !f -> tensor<16x16xf64>
+  %c = tile.mma %a, %a, %zero : (tensor<16x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>
+  tile.store %c, %y[%c0, %c0] dims [0, 1] : tensor<16x16xf64>, !f
+  tile.return
+}
+
+// Copies that run ahead: the second command line.
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops -print-ptx -o /dev/null | FileCheck %s --check-prefix=AHEAD
+// AHEAD-LABEL: .entry product(
+// AHEAD: cp.async.cg.shared.global
+// AHEAD: cp.async.commit_group;
+// AHEAD: cp.async.wait_group 1;
+// AHEAD: bar.sync 0;
+// AHEAD: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// AHEAD: mma.sync

@@ -34,3 +34,42 @@ func.func @too_small(%x: tensor<64xf32, #pair>) {
 func.func @no_text(%x: tensor<64xf32, #pair>) {
   return
 }
+
+// -----
+
+// CHECK-LABEL: tile.kernel @copies
+// CHECK: %[[B:.*]] = tile.alloc : <2, tensor<64xf32, #{{.*}}>>
+// CHECK: tile.copy %x[%{{.*}}] dims [0] bounded into %[[B]][%{{.*}}] via #{{.*}} : <?xf32, strides = [1]>, <2, tensor<64xf32, #{{.*}}>>
+// CHECK: tile.commit
+// CHECK: tile.wait 0
+// CHECK: tile.barrier
+// CHECK: tile.read %[[B]][%{{.*}}] via #{{.*}} : <2, tensor<64xf32, #{{.*}}>> -> tensor<64xf32, #{{.*}}>
+#pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
+#row = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
+tile.kernel @copies(%x: !tile.view<?xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : <2, tensor<64xf32, #row>>
+  tile.copy %x[%c0] dims [0] bounded into %b[%c0] via #pair : !tile.view<?xf32, strides = [1]>, <2, tensor<64xf32, #row>>
+  tile.commit
+  tile.wait 0
+  tile.barrier
+  %t = tile.read %b[%c0] via #pair : <2, tensor<64xf32, #row>> -> tensor<64xf32, #pair>
+  tile.return
+}
+
+// -----
+
+#pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
+tile.kernel @no_offsets() grid 1 {
+  // expected-error @+1 {{expected a tile with a layout over offsets}}
+  %b = tile.alloc : <2, tensor<64xf32, #pair>>
+  tile.return
+}
+
+// -----
+
+tile.kernel @negative() grid 1 {
+  // expected-error @+1 {{expected a number of groups of at least 0, got -1}}
+  tile.wait -1
+  tile.return
+}

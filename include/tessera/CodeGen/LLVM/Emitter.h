@@ -2,8 +2,8 @@
 //
 // Kernels are built from `scf` control flow and `llvm` operations on scalars and one-dimensional
 // vectors. The emitter knows how element types are held (`valueType`) and stored (`storageType`):
-// bool is i1 and one byte, bf16 and floats of 8 bits are carried as their bits, unsigned integers
-// are signless. Index arithmetic folds constants, so that addresses become a run-time part plus a
+// bool is i1 and one byte, bf16 and floats of 8 bits are carried as their bits, tf32 is an f32,
+// unsigned integers are signless. Index arithmetic folds constants, so that addresses become a run-time part plus a
 // constant.
 //
 //===----------------------------------------------------------------------===//

@@ -203,6 +203,15 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 
 void LayoutAttr::print(AsmPrinter &printer) const { printer << "<\"" << getValue().str() << "\">"; }
 
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, RankedTensorType tile) {
+  if (slots < 1)
+    return emitError() << "expected at least one slot, got " << slots;
+  auto layout = dyn_cast_or_null<LayoutAttr>(tile.getEncoding());
+  if (!layout || layout.getValue().in().bits() != layout.getValue().in().bits(Dim::Offset))
+    return emitError() << "expected a tile with a layout over offsets, got " << tile;
+  return success();
+}
+
 Space tile::spaceOf(ArrayRef<int64_t> shape) {
   return Space::tensor(SmallVector<unsigned>(shape.begin(), shape.end()));
 }
@@ -220,6 +229,16 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 std::optional<Layout> tile::layoutOf(Value tile) {
   auto attribute = dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding());
   return attribute ? std::optional(attribute.getValue()) : std::nullopt;
+}
+
+std::optional<unsigned> tile::fragmentDepth(MmaOp mma) {
+  auto left = cast<RankedTensorType>(mma.getLhs().getType()), right = cast<RankedTensorType>(mma.getRhs().getType());
+  Type operand = left.getElementType(), sum = mma.getType().getElementType();
+  bool isHalf = (operand.isBF16() || operand.isF16()) && sum.isF32();
+  bool isByte = operand.isSignlessInteger(8) && sum.isInteger(32), isWord = isa<FloatTF32Type>(operand) && sum.isF32();
+  unsigned depth = isHalf ? 16 : isByte ? 32 : 8;
+  bool fits = mma.getType().getShape()[0] >= 16 && mma.getType().getShape()[1] >= 8 && left.getShape()[1] >= depth;
+  return (isHalf || isByte || isWord) && right.getElementType() == operand && fits ? std::optional(depth) : std::nullopt;
 }
 
 RankedTensorType tile::withLayout(Type tile, const Layout &layout) {

@@ -327,6 +327,38 @@ LogicalResult BitcastOp::verify() {
   return expectShape(*this, "a result", input.getShape(), result.getShape());
 }
 
+LogicalResult AllocOp::verify() { return success(); }
+LogicalResult CommitOp::verify() { return success(); }
+LogicalResult BarrierOp::verify() { return success(); }
+
+LogicalResult WaitOp::verify() {
+  if (int64_t(getPending()) < 0)
+    return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  ViewType view = getView().getType();
+  RankedTensorType tile = getBuffer().getType().getTile();
+  if (failed(expectElement(*this, "a buffer", view.getElementType(), tile.getElementType())) ||
+      failed(expectDistinctDims(*this, getDims(), view.getRank())))
+    return failure();
+  if (getCoords().size() != view.getRank() || int64_t(getDims().size()) != tile.getRank())
+    return emitOpError() << "expected " << view.getRank() << " coordinates and " << tile.getRank() << " dims, got "
+                         << getCoords().size() << " and " << getDims().size();
+  return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
+}
+
+LogicalResult ReadOp::verify() {
+  RankedTensorType tile = getBuffer().getType().getTile(), result = getType();
+  if (failed(expectElement(*this, "a result", tile.getElementType(), result.getElementType())) ||
+      failed(expectShape(*this, "a result", tile.getShape(), result.getShape())))
+    return failure();
+  if (!layoutOf(getResult()))
+    return emitOpError() << "expected a tile with a layout, got " << result;
+  return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
+}
+
 LogicalResult ConvertOp::verify() {
   RankedTensorType input = tileType(getInput()), result = tileType(getResult());
   if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())) ||

@@ -36,7 +36,9 @@ bool isTile(Value value) { return isTileType(value.getType()); }
 
 class Assignment {
 public:
-  Assignment(KernelOp kernel, unsigned warps) : kernel(kernel), coordinates(kernel), warps(warps) {}
+  Assignment(KernelOp kernel, unsigned warps) : kernel(kernel), coordinates(kernel), warps(warps) {
+    kernel.walk([&](MmaOp mma) { isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp()); });
+  }
 
   LogicalResult run() {
     if (failed(checkShapes()))
@@ -52,6 +54,7 @@ private:
   // What is wanted
   Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
   Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread);
+  std::optional<Layout> inherited(Value tile);
   Layout preferred(Value tile);
   bool isCoalesced(LoadOp load, const Layout &layout);
   Layout onAllThreads(const Layout &layout) {
@@ -59,7 +62,9 @@ private:
   }
   /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part of.
   Layout without(const Layout &layout, ArrayRef<int64_t> dims);
+  unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
+  Layout square(Value tile);
   std::optional<Layout> wantedBy(Operation *op, unsigned operand);
 
   // Choosing, backward
@@ -80,6 +85,8 @@ private:
   KernelOp kernel;
   Coordinates coordinates;
   unsigned warps;
+  /// Whether products take the left operand from others.
+  bool isChain = false;
   llvm::DenseMap<Value, Layout> layouts;
 };
 } // namespace
@@ -166,27 +173,27 @@ bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
   return true;
 }
 
+/// The layout that a tile has from what it is made of: elementwise results are as their operands are, of which another
+/// operation may have asked.
+std::optional<Layout> Assignment::inherited(Value tile) {
+  if (auto known = layouts.find(tile); known != layouts.end())
+    return known->second;
+  Operation *op = tile.getDefiningOp();
+  if (auto load = dyn_cast_or_null<LoadOp>(op))
+    return memoryLayout(load.getView(), load.getDims(), shapeOf(tile));
+  if (auto gather = dyn_cast_or_null<GatherOp>(op))
+    return memoryLayout(gather.getView(), gather.getDims(), shapeOf(tile));
+  if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
+    for (Value operand : op->getOperands())
+      if (std::optional<Layout> layout = inherited(operand))
+        return layout;
+  return std::nullopt;
+}
+
 Layout Assignment::preferred(Value tile) {
+  if (std::optional<Layout> layout = inherited(tile))
+    return *layout;
   ArrayRef<int64_t> shape = shapeOf(tile);
-  if (Operation *op = tile.getDefiningOp()) {
-    // Elementwise results are as their operands are, of which another one may have asked.
-    if (isa<MapOp, tile::CastOp, BitcastOp>(op)) {
-      Value source;
-      for (Value operand : op->getOperands()) {
-        if (auto known = layouts.find(operand); known != layouts.end())
-          return known->second;
-        Operation *maker = operand.getDefiningOp();
-        if (!source && maker && !isa<ConstantOp, SplatOp, IotaOp, BroadcastOp>(maker))
-          source = operand;
-      }
-      if (source)
-        return layoutFor(source);
-    }
-    if (auto load = dyn_cast<LoadOp>(op))
-      return memoryLayout(load.getView(), load.getDims(), shape);
-    if (auto gather = dyn_cast<GatherOp>(op))
-      return memoryLayout(gather.getView(), gather.getDims(), shape);
-  }
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
   return spread(shape, order, 1);
@@ -199,17 +206,37 @@ Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
   return onAllThreads(result);
 }
 
-/// Tensor cores' fragments of the result (2) and the operands (0, 1). Warps stand below each other as far as there are
-/// rows, then side by side; what the others' rows or columns need as well, all of them hold.
+/// How many warps stand below each other. A warp's part of a product is as square as can be, so that its operands are
+/// few; but where the left operand is computed, rows stay with their warp from one product to the next.
+unsigned Assignment::warpsBelow(MmaOp mma) {
+  int64_t rows = shapeOf(mma.getResult())[0], columns = shapeOf(mma.getResult())[1];
+  unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most;
+  for (unsigned below = 1; below <= most && !isChain; below *= 2)
+    if (columns * below >= 8 * warps && rows / below + columns * below / warps < rows / best + columns * best / warps)
+      best = below;
+  return best;
+}
+
+/// Tensor cores' fragments of the result (2) and the operands (0, 1). What other warps' rows or columns need as well,
+/// all of them hold.
 Layout Assignment::fragments(MmaOp mma, unsigned operand) {
   ArrayRef<int64_t> shape = shapeOf(operand == 2 ? mma.getResult() : mma->getOperand(operand));
-  unsigned down = std::clamp<unsigned>(shapeOf(mma.getResult())[0] / 16, 1, warps), across = warps / down;
-  unsigned bits = cast<RankedTensorType>(mma.getLhs().getType()).getElementTypeBitWidth();
-  unsigned depth = 256 / std::max(8u, bits);
+  unsigned down = warpsBelow(mma), across = warps / down;
+  // All instructions are 32 bytes deep.
+  unsigned depth = *fragmentDepth(mma), bits = 256 / depth;
   Layout tile = operand == 2 ? mmaAccumulator(16, 8) : operand == 0 ? mmaOperandA(16, depth, bits) : mmaOperandB(depth, 8, bits);
   tile = tile * (operand == 1 ? Layout::broadcast(Dim::Warp, down) : Layout::strided(Dim::Warp, Dim::D0, down)) *
          (operand == 0 ? Layout::broadcast(Dim::Warp, across) : Layout::strided(Dim::Warp, Dim::D1, across));
   return onAllThreads(tile.fit(spaceOf(shape), std::array{1u, 0u}));
+}
+
+/// Without tensor cores a thread has as many rows as columns, so that what it reads serves often.
+Layout Assignment::square(Value tile) {
+  ArrayRef<int64_t> shape = shapeOf(tile);
+  Blocked how{.perThread = {1, 1}, .lanes = {4, 8}, .warps = {1, 1}, .order = {1, 0}};
+  for (unsigned left = warps; left > 1; left /= 2)
+    how.warps[how.warps[0] * 4 * shape[1] <= how.warps[1] * 8 * shape[0] ? 0 : 1] *= 2;
+  return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
 /// The layout that an operation needs an operand in, where its results have theirs; none: any.
@@ -239,7 +266,11 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
         return input == scan.getInit() ? without(layoutFor(scan.getResult()), {int64_t(scan.getDim())})
                                        : layoutFor(scan.getResult());
       })
-      .Case([&](MmaOp mma) { return fragments(mma, operand); })
+      .Case([&](MmaOp mma) -> std::optional<Layout> {
+        if (fragmentDepth(mma))
+          return fragments(mma, operand);
+        return operand == 2 ? std::optional(layoutFor(mma)) : std::nullopt;
+      })
       .Case([&](scf::ForOp loop) { return layoutFor(loop.getResult(operand - loop.getNumControlOperands())); })
       .Case([&](scf::YieldOp yield) { return layoutFor(op->getParentOp()->getResult(operand)); })
       .Case<ExtractOp, ConvertOp>([](auto) { return std::nullopt; })
@@ -276,7 +307,7 @@ void Assignment::choose(Operation *op) {
       for (Block &block : region)
         choose(block);
   if (auto mma = dyn_cast<MmaOp>(op))
-    layouts[mma.getResult()] = fragments(mma, 2);
+    layouts[mma.getResult()] = fragmentDepth(mma) ? fragments(mma, 2) : square(mma.getResult());
   // A loop's results are known once its body is; until then a yield asks for nothing.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
@@ -287,7 +318,7 @@ void Assignment::choose(Operation *op) {
     if (isTile(result))
       layoutFor(result);
   if (auto load = dyn_cast<LoadOp>(op); load && !isCoalesced(load, layoutFor(load)))
-    layouts[load.getResult()] = preferred(load);
+    layouts[load.getResult()] = memoryLayout(load.getView(), load.getDims(), shapeOf(load));
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     layouts[reduce.getResult()] = without(layoutFor(reduce.getInput()), reduce.getDims());
   if (auto scan = dyn_cast<ScanOp>(op))

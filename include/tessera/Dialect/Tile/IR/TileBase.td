@@ -87,6 +87,24 @@ def Tile_LayoutAttr : AttrDef<Tile_Dialect, "Layout", [DeclareAttrInterfaceMetho
   let genMnemonicAlias = 1;
 }
 
+def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "room for tiles in the shared memory of a block";
+  let description = [{
+    `!tile.buffer<3, tensor<64x64xbf16, #layout>>` has three slots for a tile of this type; a slot holds it as the layout
+    from offsets to elements says.
+  }];
+  let parameters = (ins "int64_t":$slots, "::mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $slots `,` $tile `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of one slot.
+    int64_t getBytes() const {
+      return getTile().getNumElements() * ((getTile().getElementTypeBitWidth() + 7) / 8);
+    }
+  }];
+}
+
 /// A tile: a builtin tensor of static shape and one of our element types, rank 0 included.
 def Tile_TileType : Type<CPred<"::tessera::tile::isTileType($_self)">, "tile (tensor of static shape)",
                          "::mlir::RankedTensorType">;

@@ -430,6 +430,71 @@ def Tile_ConvertOp : Tile_PureOp<"convert"> {
   let hasFolder = 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Placed programs: shared memory
+//===----------------------------------------------------------------------===//
+
+def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "room in shared memory, for as long as the kernel runs";
+  let description = [{
+    ```mlir
+    %b = tile.alloc : <3, tensor<64x64xbf16, #layout>>
+    ```
+  }];
+  let results = (outs Tile_BufferType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "begins to copy a tile of a view into a slot of a buffer";
+  let description = [{
+    View, coordinates and `dims` as in `tile.load`; elements outside the view become zero with `bounded`, without it the
+    tile must lie inside. The threads share the work as `via` says, which is the layout that they would load the tile in.
+    The copy goes on beside what follows: `tile.commit` closes a group of copies, `tile.wait` waits for groups, and after
+    a `tile.barrier` the others' copies can be read, too.
+
+    ```mlir
+    tile.copy %x[%m, %k] dims [0, 1] bounded into %b[%slot] via #rows : !v, <3, tensor<64x64xbf16, #layout>>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims, Tile_BufferType:$buffer,
+                       Index:$slot, Tile_LayoutAttr:$via, UnitAttr:$bounded);
+  let assemblyFormat = [{
+    $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? `into` $buffer `[` $slot `]` `via` $via attr-dict
+    `:` type($view) `,` type($buffer)
+  }];
+}
+
+def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
+  let summary = "closes a group of copies";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most so many of this thread's groups of copies go on";
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "custom<PlainInt>($pending) attr-dict";
+}
+
+def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "no thread of the block goes on before all are here";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads the tile in a slot of a buffer";
+  let description = [{
+    `via` is the layout in which the tile was copied; the two decide where in the slot an element lies.
+
+    ```mlir
+    %a = tile.read %b[%slot] via #rows : <3, tensor<64x64xbf16, #layout>> -> tensor<64x64xbf16, #fragments>
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, Tile_LayoutAttr:$via);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$buffer `[` $slot `]` `via` $via attr-dict `:` type($buffer) `->` type($result)";
+}
+
 def Tile_MmaOp : Tile_PureOp<"mma"> {
   let summary = "acc + lhs · rhs on matrices";
   let description = [{

@@ -214,6 +214,28 @@ def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
+  let summary = "copy tiles into shared memory some steps before a loop needs them";
+  let description = [{
+    Loads of a loop that are converted to another layout, and whose place is known steps ahead, become `tile.copy`s into a
+    buffer with a slot for each step that is under way, and a `tile.read` takes the place of the conversion. At the
+    head of the loop the threads wait for the oldest copies and for each other; then the slot that was read in the
+    step before is free for the next copies.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, …) {
+      tile.wait 1
+      tile.barrier
+      %a = tile.read %buffer[%slot] via #rows : <3, tensor<128x64xbf16, #layout>> -> tensor<128x64xbf16, #fragments>
+      …
+    }
+    ```
+  }];
+  let options = [Option<"slots", "slots", "unsigned", "3", "steps under way, the current one included">,
+                 Option<"most", "most", "uint64_t", "196608", "bytes of shared memory for the buffers of a kernel">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "say which registers of which threads hold each tile";
   let description = [{

@@ -1,0 +1,183 @@
+//===- PipelineLoops.cpp - Copies run ahead of a loop ---------------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Conversion.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEPIPELINELOOPS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// A load of a loop, what it is converted to, and how it goes through shared memory.
+struct Stream {
+  LoadOp load;
+  ConvertOp convert;
+  BufferType buffer;
+  Value room;
+};
+
+class Pipeline {
+public:
+  Pipeline(scf::ForOp loop, const Coordinates &coordinates, unsigned slots)
+      : loop(loop), coordinates(coordinates), slots(slots), builder(loop), loc(loop.getLoc()) {}
+
+  /// The bytes of the streams that were found.
+  uint64_t find();
+  void rewrite();
+
+private:
+  bool isKnownAhead(LoadOp load);
+  std::optional<Stream> streamOf(LoadOp load);
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  /// The copies of a step, if there is such a step.
+  void copyStep(Value step, Value slot);
+  Value nextSlot(Value slot);
+
+  scf::ForOp loop;
+  const Coordinates &coordinates;
+  unsigned slots;
+  OpBuilder builder;
+  Location loc;
+  SmallVector<Stream> streams;
+};
+} // namespace
+
+/// Whether only the loop's step moves the load.
+bool Pipeline::isKnownAhead(LoadOp load) {
+  return llvm::all_of(load.getCoords(), [&](Value coordinate) {
+    return coordinate == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(coordinate);
+  });
+}
+
+/// Zeros are what copies put outside of a tensor.
+static bool isZero(std::optional<TypedAttr> pad) {
+  if (!pad)
+    return true;
+  if (auto number = dyn_cast<FloatAttr>(*pad))
+    return number.getValue().isPosZero();
+  return cast<IntegerAttr>(*pad).getValue().isZero();
+}
+
+std::optional<Stream> Pipeline::streamOf(LoadOp load) {
+  constexpr unsigned kChunk = 16;
+  if (!load->hasOneUse() || !isKnownAhead(load) || !isZero(load.getPad()))
+    return std::nullopt;
+  auto convert = dyn_cast<ConvertOp>(*load->user_begin());
+  if (!convert || convert->getBlock() != load->getBlock())
+    return std::nullopt;
+  RankedTensorType type = load.getType();
+  Layout from = *layoutOf(load), to = *layoutOf(convert);
+  unsigned bytes = type.getElementTypeBitWidth() / 8;
+  if (coordinates.accessWidth(load.getView(), load.getDims(), from, load.getPad().has_value()) * bytes != kChunk)
+    return std::nullopt;
+  std::optional<SharedExchange> exchange =
+      planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), {.ldmatrix = true});
+  if (!exchange)
+    return std::nullopt;
+  return Stream{load, convert, BufferType::get(load.getContext(), slots, withLayout(type, exchange->memory)), Value()};
+}
+
+uint64_t Pipeline::find() {
+  uint64_t bytes = 0;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (std::optional<Stream> stream = streamOf(load)) {
+      streams.push_back(*stream);
+      bytes += slots * stream->buffer.getBytes();
+    }
+  return bytes;
+}
+
+void Pipeline::copyStep(Value step, Value slot) {
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, step, loop.getUpperBound());
+  auto branch = scf::IfOp::create(builder, loc, exists);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&branch.getThenRegion().front());
+    for (Stream &stream : streams) {
+      SmallVector<Value> coords;
+      for (Value coordinate : stream.load.getCoords())
+        coords.push_back(coordinate == loop.getInductionVar() ? step : coordinate);
+      CopyOp::create(builder, stream.load.getLoc(), stream.load.getView(), coords, stream.load.getDims(), stream.room,
+                     slot, LayoutAttr::get(loop.getContext(), *layoutOf(stream.load)), stream.load.getPad().has_value());
+    }
+  }
+  CommitOp::create(builder, loc);
+}
+
+Value Pipeline::nextSlot(Value slot) {
+  Value next = arith::AddIOp::create(builder, loc, slot, index(1));
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, index(slots));
+  return arith::SelectOp::create(builder, loc, isLast, index(0), next);
+}
+
+void Pipeline::rewrite() {
+  if (streams.empty())
+    return;
+  for (Stream &stream : streams)
+    stream.room = AllocOp::create(builder, loc, stream.buffer);
+  Value step = loop.getLowerBound();
+  for (unsigned slot = 0; slot + 1 < slots; ++slot) {
+    copyStep(step, index(slot));
+    step = arith::AddIOp::create(builder, loc, step, loop.getStep());
+  }
+  // The loop carries the slot that it reads and the one that it fills.
+  Value first = index(0), last = index(slots - 1);
+  IRRewriter rewriter(builder);
+  auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, {first, last}, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.restoreInsertionPoint(inside.saveInsertionPoint());
+        return {nextSlot(carried[0]), nextSlot(carried[1])};
+      }));
+  loop = replaced;
+  Value slot = loop.getRegionIterArgs().end()[-2], free = loop.getRegionIterArgs().end()[-1];
+  builder.setInsertionPointToStart(loop.getBody());
+  WaitOp::create(builder, loc, slots - 2);
+  BarrierOp::create(builder, loc);
+  for (Stream &stream : streams) {
+    auto via = LayoutAttr::get(loop.getContext(), *layoutOf(stream.load));
+    Value read = ReadOp::create(builder, stream.convert.getLoc(), stream.convert.getType(), stream.room, slot, via);
+    stream.convert.getResult().replaceAllUsesWith(read);
+  }
+  Value ahead = loop.getInductionVar();
+  for (unsigned i = 1; i < slots; ++i)
+    ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
+  copyStep(ahead, free);
+  for (Stream &stream : streams) {
+    stream.convert.erase();
+    stream.load.erase();
+  }
+  builder.setInsertionPointAfter(loop);
+  WaitOp::create(builder, loc, 0);
+  BarrierOp::create(builder, loc);
+}
+
+namespace {
+struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> {
+  using TilePipelineLoopsBase::TilePipelineLoopsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      Coordinates coordinates(kernel);
+      SmallVector<scf::ForOp> loops;
+      kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+      uint64_t left = most;
+      for (scf::ForOp loop : loops) {
+        Pipeline pipeline(loop, coordinates, slots);
+        if (uint64_t bytes = pipeline.find(); bytes <= left) {
+          left -= bytes;
+          pipeline.rewrite();
+        }
+      }
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,39 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops=slots=3 | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops="slots=3 most=1024" | FileCheck %s --check-prefix=SMALL
+
+// Two steps are copied before the loop; each step waits for its copies and begins those of the step after the next, into
+// the slot that was read before. A slot is a swizzle in which 16 bytes stay together.
+// CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, {{.*}}d0:2+d1:8{{.*}} -> d0:64 d1:32">
+// CHECK-LABEL: tile.kernel @product
+// CHECK: %[[BA:.*]] = tile.alloc : <3, tensor<64x32xbf16, #[[A]]>>
+// CHECK: %[[BB:.*]] = tile.alloc : <3, tensor<32x64xbf16, #{{.*}}>>
+// CHECK-COUNT-2: tile.commit
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args({{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}) ->
+// CHECK-NEXT: tile.wait 1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[X:.*]] = tile.read %[[BA]][%[[SLOT]]]
+// CHECK-NEXT: %[[W:.*]] = tile.read %[[BB]][%[[SLOT]]]
+// CHECK: scf.if
+// CHECK: tile.copy %x{{.*}} into %[[BA]][%[[FREE]]]
+// CHECK: tile.copy %w{{.*}} into %[[BB]][%[[FREE]]]
+// CHECK: tile.commit
+// CHECK: tile.mma %[[X]], %[[W]]
+// CHECK: tile.wait 0
+// CHECK-NEXT: tile.barrier
+// SMALL-NOT: tile.copy
+!a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
+!b = !tile.view<?x64xbf16, strides = [64, 1]>
+!c = !tile.view<64x64xf32, strides = [64, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x32xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<32x64xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !c
+  tile.return
+}
