@@ -308,6 +308,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::MapOp map) { return emitMap(map); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
+      .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::MmaOp mma) { return emitMma(mma); })
       .Case([&](tile::CastOp cast) {
         for (Value part : tiles.lookup(cast.getInput()))

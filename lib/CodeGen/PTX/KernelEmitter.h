@@ -50,6 +50,7 @@ private:
   LogicalResult emitMap(tile::MapOp map);
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitConvert(tile::ConvertOp convert);
+  LogicalResult emitScan(tile::ScanOp scan);
   LogicalResult emitMma(tile::MmaOp mma);
   LogicalResult emitPlainMma(tile::MmaOp mma);
   void emitIota(tile::IotaOp iota);

@@ -1,13 +1,12 @@
 // RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts -print-ptx -o /dev/null
 
 !v = !tile.view<16xf32, strides = [1]>
-tile.kernel @running(%x: !v) grid 1 hints {warps = 1} {
+tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {warps = 1} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !v -> tensor<16xf32>
-  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %i = tile.iota %c0 : tensor<16xi64>
   // expected-error @+1 {{is not supported by the PTX code generator}}
-  %b, %c = tile.scan sum %a from %zero dim 0 : tensor<16xf32>, tensor<f32>
-  tile.store %b, %x[%c0] dims [0] : tensor<16xf32>, !v
+  tile.scatter %a, %y[] at (%i) dims [-1] : tensor<16xf32>, !tile.view<?xf32, strides = [1]>, tensor<16xi64>
   tile.return
 }
 

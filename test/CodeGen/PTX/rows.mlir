@@ -61,3 +61,16 @@ func.func @host2(%x: !gir.tensor<32, N, bf16>) -> !gir.tensor<N, 32, bf16> attri
     : !gir.tensor<32, N, bf16>, !gir.tensor<N, 32, bf16>
   return %0 : !gir.tensor<N, 32, bf16>
 }
+
+// A running sum: ten steps for 1024 elements.
+// CHECK-LABEL: .entry running(
+// CHECK-COUNT-21: bar.sync 0;
+!r = !tile.view<1024xf32, strides = [1]>
+tile.kernel @running(%x: !r, %y: !r) grid 1 {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] dims [0] : !r -> tensor<1024xf32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %b, %c = tile.scan sum %a from %zero dim 0 : tensor<1024xf32>, tensor<f32>
+  tile.store %b, %y[%c0] dims [0] : tensor<1024xf32>, !r
+  tile.return
+}
