@@ -99,6 +99,8 @@ CASES = [
          (SQUARE,)),
     Case("tsr.einsum('ii', x), tsr.einsum('ii->i', x), tsr.einsum('ij->ji', x), tsr.einsum('ij,kj,kl', x, x, x)",
          lambda x: (np.einsum("ii", x), np.einsum("ii->i", x), x.T, np.einsum("ij,kj,kl", x, x, x)), (SQUARE,)),
+    Case("tsr.einsum('ik,ij->ij', x, y), tsr.einsum('ik,ij->ij', x[:, :1], y)",  # sums of integers are int64, as in PyTorch
+         lambda x, y: (np.einsum("ik,ij->ij", x.astype("i8"), y), x[:, :1] * y), (INTEGERS, INTEGERS)),
     Case("tsr.einsum('...i,...i->...', x, y), tsr.einsum('b...,b->...', x, y[:, 0])",
          lambda x, y: (np.einsum("...i,...i->...", x, y), np.einsum("b...,b->...", x, y[:, 0])), (X, Y)),
     Case("tsr.pad(x, (1, 2), 'reflect'), tsr.pad(x, (2, 1), 'replicate'), tsr.pad(x, (1, 1), 'circular')",

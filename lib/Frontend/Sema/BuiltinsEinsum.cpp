@@ -224,18 +224,21 @@ void Einsum::takeDiagonal(Operand &operand) {
 
 void Einsum::sumAlone(size_t number) {
   llvm::SmallVector<int64_t> dims;
+  bool adds = false; // more than one element
   for (auto [dim, label] : llvm::enumerate(operands[number].labels)) {
     bool elsewhere = inResult(label);
     for (size_t other = 0; other < operands.size(); ++other)
       elsewhere |= other != number && operands[other].has(label);
-    if (!elsewhere)
-      dims.push_back(dim);
+    if (elsewhere)
+      continue;
+    dims.push_back(dim);
+    adds |= operands.size() == 1 || !sizes.at(label).isConstant(1);
   }
-  // A sum alone is one of PyTorch's sums, which are int64 for integers.
-  Operand &operand = operands[number];
-  if (operands.size() == 1 && !dims.empty() && !Emitter::isFloat(Emitter::dtype(operand.x)))
-    operand.x = emit.cast(operand.x, DType::Int64, false);
-  sumDims(operand, dims);
+  // A sum alone is one of PyTorch's sums, which are int64 for integers; the other operands follow it.
+  if (adds && !Emitter::isFloat(Emitter::dtype(operands[number].x)))
+    for (Operand &operand : operands)
+      operand.x = emit.cast(operand.x, DType::Int64, false);
+  sumDims(operands[number], dims);
 }
 
 //===------------------------------------------------------------------------------------------===//
