@@ -18,10 +18,30 @@ struct GpuDescription {
   bool hasFloat8 = false; ///< CUDA Tile IR has floats of 8 bits there
   bool sumsFloat8 = false; ///< their products are summed in fp32; a Hopper keeps some 14 bits
   bool operandsInRegisters = false; ///< tensor cores do not read them from shared memory
+  bool hasTileIR = false;           ///< CUDA Tile IR is assembled for it
+  bool hasAsyncCopies = false;      ///< to shared memory, past the registers
+  bool hasClusters = false;         ///< of multiprocessors that see each other's shared memory
+
+  /// PTX's name of the chip with all of its features, "sm_90a", and the version of PTX that is
+  /// written for it: 80 is 8.0, of CUDA 12.0, which the runtime asks of a driver; more where the chip
+  /// came later.
+  std::string ptxChip;
+  unsigned ptxVersion = 80;
+  /// The releases of CUDA whose ptxas has the chip in that version: 1209 is 12.9.
+  unsigned firstCuda = 1200, lastCuda = 999999;
+
+  /// What its multiprocessors have, and what a block may have of their shared memory.
+  struct Multiprocessor {
+    int64_t warps = 64, blocks = 32, sharedBytes = 0, sharedOfBlock = 0;
+    static constexpr int64_t registers = 65536;
+  } multiprocessor;
+
+  /// How many blocks run on a multiprocessor at once; `registers` are of a thread.
+  int64_t residentBlocks(int64_t threads, int64_t registers, int64_t sharedBytes) const;
 
   /// "sm_90", also as "sm_90a"; nothing for a chip that is not known.
   static std::optional<GpuDescription> from(std::string_view name);
-  /// "sm_80, sm_86, …"
+  /// "sm_70, sm_75, …"
   static std::string knownChips();
 };
 
