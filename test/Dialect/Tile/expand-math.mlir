@@ -23,6 +23,19 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
+// exp of f32 is made of it; that of f64 is not.
+// NATIVE-LABEL: func.func @exps
+func.func @exps(%x: tensor<64xf32>, %y: tensor<64xf64>) -> (tensor<64xf32>, tensor<64xf64>) {
+  // NATIVE: tile.map exp2({{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+  %0 = tile.map exp(%x) : (tensor<64xf32>) -> tensor<64xf32>
+  // NATIVE-NOT: exp2
+  // NATIVE: tile.map scaleb({{.*}}) : (tensor<64xf64>
+  %1 = tile.map exp(%y) : (tensor<64xf64>) -> tensor<64xf64>
+  return %0, %1 : tensor<64xf32>, tensor<64xf64>
+}
+
+// -----
+
 // What the target computes itself is kept, in f32 like all 16-bit arithmetic.
 // NATIVE-LABEL: func.func @nativeNarrow
 func.func @nativeNarrow(%x: tensor<64xf16>) -> tensor<64xf16> {

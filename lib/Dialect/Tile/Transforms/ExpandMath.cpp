@@ -208,6 +208,15 @@ static bool isNarrowFloat(Type type) {
   return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
 }
 
+/// exp(x) of f32 where the target has exp2: 2^t with t the rounded product of x and log2(e), times
+/// 1 + ln(2) e, with e what the rounding left. Beyond what is clamped the result is 0 or infinite.
+static Term expByExp2(Term x) {
+  Term y = maximum(minimum(x, x.number(89)), x.number(-104));
+  Term high = x.number(0x1.715476p+0), t = y * high;
+  Term rest = fma(y, x.number(0x1.4ae0cp-26), fma(y, high, -t));
+  return t.map(ScalarOp::Exp2) * fma(rest, x.number(0x1.62e43p-1), x.number(1));
+}
+
 static void expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
   if (op == ScalarOp::Where)
@@ -223,9 +232,11 @@ static void expandMap(MapOp map, const TargetMath &target) {
   SmallVector<Term> inputs;
   for (Value input : map.getInputs())
     inputs.push_back(Term(builder, input).cast(computed));
-  bool isQuick = map.getFast() && op == ScalarOp::GeluErf && computed.isF32() && target.isNative(ScalarOp::Exp2);
+  bool hasExp2 = computed.isF32() && target.isNative(ScalarOp::Exp2);
+  bool isQuick = map.getFast() && op == ScalarOp::GeluErf && hasExp2;
   Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
                 : isQuick                  ? expandQuickGeluErf(inputs[0])
+                : hasExp2 && op == ScalarOp::Exp ? expByExp2(inputs[0])
                 : isa<FloatType>(computed) ? expandFloat(op, inputs)
                                            : expandInteger(op, inputs);
   Type resultElement = map.getType().getElementType();
