@@ -107,8 +107,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
   for (size_t i = 0; i < kernel->parameterBytes.size(); ++i)
     std::memcpy(&arguments.emplace_back(0), parameters[i], kernel->parameterBytes[i]);
   ++self.launches;
-  if (kernel->isTile)
-    return threads == 1 ? submit(config->hStream, [] {}) : CUDA_ERROR_INVALID_VALUE;
+  if (kernel->block)
+    return threads == kernel->block ? submit(config->hStream, [] {}) : CUDA_ERROR_INVALID_VALUE;
   std::string name = kernel->name;
   CUlaunchConfig copy = *config;
   return submit(config->hStream, [=] {

@@ -1,8 +1,8 @@
 //===- FakeCubin.cpp - The entries of a cubin -----------------------------===//
 //
-// As much of the format as is needed to know the kernels and their visible parameters: for each
-// kernel a section ".nv.info.NAME" of records, of which those with the number 0x17 or 0x45 describe
-// one parameter each.
+// As much of the format as is needed to know the kernels, their visible parameters and their blocks:
+// for each kernel a section ".nv.info.NAME" of records, of which those with the number 0x17 or 0x45
+// describe one parameter each, 0x10 has the threads of a block, and 0x66 stands in tile kernels only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,12 @@ template <typename T> static T read(const char *from) {
   return value;
 }
 
-/// The sizes of a kernel's parameters in their order.
-static std::vector<size_t> parametersOf(const char *records, size_t bytes) {
+/// The sizes of a kernel's parameters in their order, and the threads of its block.
+static void readRecords(const char *records, size_t bytes, FakeKernel &kernel) {
   constexpr uint8_t withData = 4, isParameter = 0x17, isLaterParameter = 0x45;
-  std::vector<size_t> sizes;
+  constexpr uint8_t isBlock = 0x10, isTile = 0x66;
+  std::vector<size_t> &sizes = kernel.parameterBytes;
+  uint64_t threads = 1;
   for (size_t at = 0; at + 4 <= bytes;) {
     auto format = read<uint8_t>(records + at), number = read<uint8_t>(records + at + 1);
     auto length = read<uint16_t>(records + at + 2);
@@ -35,9 +37,14 @@ static std::vector<size_t> parametersOf(const char *records, size_t bytes) {
       sizes[ordinal] = number == isParameter ? read<uint32_t>(records + at + 8) >> 18
                                              : read<uint16_t>(records + at + 8);
     }
+    if (number == isBlock && length >= 12 && threads)
+      threads = uint64_t(read<uint32_t>(records + at)) * read<uint32_t>(records + at + 4) *
+                read<uint32_t>(records + at + 8);
+    if (number == isTile)
+      threads = 0;
     at += length;
   }
-  return sizes;
+  kernel.block = threads ? threads : 1;
 }
 
 bool parseCubin(const void *code, FakeLibrary &library) {
@@ -59,8 +66,7 @@ bool parseCubin(const void *code, FakeLibrary &library) {
     auto kernel = std::make_unique<FakeKernel>();
     kernel->name = name(info).substr(mark.size());
     kernel->library = &library;
-    kernel->parameterBytes = parametersOf(file + info.sh_offset, info.sh_size);
-    kernel->isTile = true;
+    readRecords(file + info.sh_offset, info.sh_size, *kernel);
     library.kernels.push_back(std::move(kernel));
   }
   return !library.kernels.empty();

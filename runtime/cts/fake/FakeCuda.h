@@ -3,8 +3,8 @@
 // It implements the entry points that the runtime uses on host memory, checks how they are used,
 // counts what is alive, and fails on demand, so that the driver's logic and its error paths are
 // tested everywhere. "Devices" have little memory and run the kernels of Kernels.h, found by their
-// names in the PTX, when they are launched. Kernels of real cubins are launched and compute
-// nothing.
+// names in the PTX, when they are launched. Kernels of a compiler, from cubins or from PTX that says
+// how many threads a block has, are launched and compute nothing.
 //
 // Environment, for what a driver decides when it starts:
 //   FAKE_CUDA_DEVICES=2  FAKE_CUDA_VERSION=13000  FAKE_CUDA_INIT=0  FAKE_CUDA_POOLS=1

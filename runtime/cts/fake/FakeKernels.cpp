@@ -2,6 +2,7 @@
 
 #include "FakeState.h"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace fake_cuda {
@@ -67,6 +68,10 @@ bool parsePtx(const std::string &text, FakeLibrary &library) {
     const std::string param = ".param .";
     for (size_t p = text.find(param, open); p < close; p = text.find(param, p + 1))
       kernel->parameterBytes.push_back(text.compare(p + param.size() + 1, 2, "64") == 0 ? 8 : 4);
+    const std::string block = ".reqntid ";
+    size_t body = text.find('{', close), required = text.find(block, close);
+    if (required < body)
+      kernel->block = std::strtoul(text.c_str() + required + block.size(), nullptr, 10);
     library.kernels.push_back(std::move(kernel));
   }
   return true;

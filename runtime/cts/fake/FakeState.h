@@ -47,7 +47,9 @@ struct FakeKernel {
   std::string name;
   FakeLibrary *library = nullptr;
   std::vector<size_t> parameterBytes;
-  bool isTile = false; // of a real cubin: launched, counted, and nothing is computed
+  /// Of a compiler's code the threads that a block must have, 1 for tile kernels: launched, counted,
+  /// and nothing is computed. 0: one of Kernels.h.
+  uint64_t block = 0;
 };
 
 struct FakeLibrary {
