@@ -127,8 +127,8 @@ typedef struct tessera_compile_request {
   tessera_resolve_fn resolve; ///< null: the text is a whole file and resolves its names itself
   void *resolve_user;
   /// Stages whose text is wanted: "graph" "sched" "tile" "target" "explain", of a CPU "llvm" "asm",
-  /// of a GPU "tileir", the bytes of "tileir-bytecode" "cubin", "sass", and "launcher": the host side
-  /// as C++ over CUDA's driver interface.
+  /// of a GPU "tileir" "ptx", the bytes of "tileir-bytecode" "cubin", "sass", and "launcher": the
+  /// host side as C++ over CUDA's driver interface.
   const char *const *stages;
   uint64_t stage_count;
   int32_t no_code; ///< stop after the last wanted stage: the result has no bundle

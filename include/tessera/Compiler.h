@@ -277,7 +277,7 @@ private:
 };
 
 /// Compiles one function. `stages` are those whose text or bytes are wanted: "graph" "sched" "tile"
-/// "target" "explain", of CPUs "llvm" "asm", of GPUs "tileir" "tileir-bytecode" "cubin" "sass"
+/// "target" "explain", of CPUs "llvm" "asm", of GPUs "tileir" "tileir-bytecode" "ptx" "cubin" "sass"
 /// "launcher". Without `code` the compilation ends at the last of them. Threads may compile at
 /// once.
 inline Compilation compile(const Program &program, const TargetLoweringOptions &options = {},

@@ -14,9 +14,11 @@ needs_cuda = pytest.mark.skipif(
 )
 
 
-def emit(stage: str, program: str, arguments: list[str]) -> str:
+def emit(stage: str, program: str, arguments: list[str], via: str = "auto") -> str:
     options = [f"--arg={argument}" for argument in arguments]
-    return run(TESSERA, "compile", program, *options, "--target", "sm_90", "--emit", stage)
+    return run(
+        TESSERA, "compile", program, *options, "--target", "sm_90", "--via", via, "--emit", stage
+    )
 
 
 @needs_cuda
@@ -52,5 +54,18 @@ MLP = ["x=bf16[N,D]", "w1=bf16[D,F]", "b1=bf16[F]", "w2=bf16[F,D]", "b2=bf16[D]"
 def test_compiles(program, arguments, tmp_path):
     source = tmp_path / "launcher.cpp"
     source.write_text(emit("launcher", f"{TOP}/examples/{program}", arguments))
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    run(COMPILER, *flags, f"-isystem{CUDA_HEADERS}", source)
+
+
+@needs_cuda
+def test_blocks_of_threads(tmp_path):
+    """By way of PTX a kernel has as many threads as its image says."""
+    program = f"{TOP}/examples/mlp.py::mlp"
+    text = emit("launcher", program, MLP, via="ptx")
+    shapes = re.findall(r"kernel_shape<block = (\d+)", emit("target", program, MLP, via="ptx"))
+    assert shapes and shapes == re.findall(r"config\.blockDimX = (\d+);", text)
+    source = tmp_path / "launcher.cpp"
+    source.write_text(text)
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     run(COMPILER, *flags, f"-isystem{CUDA_HEADERS}", source)

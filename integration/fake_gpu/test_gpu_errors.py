@@ -93,8 +93,8 @@ def test_a_library_that_is_no_driver(tmp_path):
 
 
 def test_a_chip_that_is_not_known(tmp_path):
-    text = message(tmp_path, "tsr.CompileError", FAKE_CUDA_CAPABILITY="75")
-    assert "target 'sm_75' is not supported, expected" in text and "sm_90" in text
+    text = message(tmp_path, "tsr.CompileError", FAKE_CUDA_CAPABILITY="60")
+    assert "target 'sm_60' is not supported, expected" in text and "sm_90" in text
 
 
 def test_no_assembler(tmp_path):

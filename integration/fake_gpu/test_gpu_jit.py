@@ -194,14 +194,14 @@ def test_targets_and_stages():
         scaled.inspect_ir("asm")
 
 
+@pytest.mark.assembles
 def test_roads():
-    @tsr.function(via="ptx")
-    def double(x):
-        return x + x
-
-    with pytest.raises(tsr.CompileError, match="'sm_90' is not supported via 'ptx'.*via 'tileir'"):
-        double(gpu(10, 64))
-    make().compile(Tensor[8, fp32], Tensor[8, fp32], 0.5, target="sm_90", via="tileir")
+    made = make().compile(Tensor[8, fp32], Tensor[8, fp32], 0.5, target="sm_90", via="tileir")
+    assert made.report()["road"] == "tileir"
+    with pytest.raises(tsr.CompileError, match="'sm_90:ptx' is not supported via 'tileir'"):
+        make().compile(Tensor[8, fp32], Tensor[8, fp32], 0.5, target="sm_90:ptx", via="tileir")
+    with pytest.raises(tsr.CompileError, match="'sm_75' is not supported via 'tileir'.*via 'ptx'"):
+        make().compile(Tensor[8, fp32], Tensor[8, fp32], 0.5, target="sm_75", via="tileir")
 
 
 def test_targets_that_cannot_run():

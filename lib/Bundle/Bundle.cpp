@@ -55,7 +55,13 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, Cub
   code.target = std::move(cubin.target);
   code.code = std::move(cubin.code);
   for (auto image : module.getBody().getOps<target::ImageOp>())
-    for (auto name : image.getKernels().getAsRange<StringAttr>())
-      code.kernels.push_back({name.str(), 0, 0, {}});
+    for (auto [i, name] : llvm::enumerate(image.getKernels().getAsRange<StringAttr>())) {
+      target::KernelShapeAttr shape = image.getShape(i);
+      rt::KernelShape launch;
+      launch.block[0] = uint32_t(shape.getBlock());
+      launch.cluster[0] = uint32_t(shape.getCluster());
+      launch.sharedBytes = uint32_t(shape.getSharedBytes());
+      code.kernels.push_back({name.str(), 0, 0, launch});
+    }
   return pack(module, std::move(code), manifest);
 }

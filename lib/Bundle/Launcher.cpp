@@ -72,6 +72,10 @@ public:
   LauncherWriter(const rt::Program &program, target::ProgramOp op) : program(program), os(text) {
     for (auto argument : op.getBody().getOps<target::ArgumentOp>())
       types.push_back(argument.getType());
+    auto module = op->getParentOfType<target::ModuleOp>();
+    for (auto image : module.getBody().getOps<target::ImageOp>())
+      for (const std::string &kernel : program.kernels)
+        shapes.push_back(image.getShape(kernel));
   }
 
   std::string write() {
@@ -102,7 +106,8 @@ private:
     static const llvm::StringSet<> taken = {
         "code", "status",   "grid",    "words",  "parameters", "config",     "temporaries",
         "fail", "floordiv", "ceildiv", "bitsOf", "mod",        "bitsOfBf16", "i",
-        "Code", "Call",     "Tensor",  "value",  "bind",       "launch",     "temporary_bytes"};
+        "Code", "Call",     "Tensor",  "value",  "bind",       "launch",     "temporary_bytes",
+        "cluster"};
     std::string name = identifier(argument.name);
     StringRef digits = name;
     bool isNumbered = digits.consume_front("result") || digits.consume_front("temporary");
@@ -141,8 +146,24 @@ private:
     for (auto [i, kernel] : llvm::enumerate(program.kernels))
       os << "    if (result == CUDA_SUCCESS)\n      result = cuLibraryGetKernel(&kernels[" << i
          << "], library, \"" << kernel << "\");\n";
+    writeAllowances();
     os << "    return result;\n  }\n  CUresult unload() { return cuLibraryUnload(library); "
           "}\n};\n\n";
+  }
+
+  /// More shared memory than every GPU gives has to be asked for.
+  void writeAllowances() {
+    constexpr int64_t always = 48 << 10;
+    auto isLarge = [](target::KernelShapeAttr shape) { return shape.getSharedBytes() > always; };
+    if (llvm::none_of(shapes, isLarge))
+      return;
+    os << "    CUdevice device;\n    if (result == CUDA_SUCCESS)\n"
+       << "      result = cuCtxGetDevice(&device);\n";
+    for (auto [i, shape] : llvm::enumerate(shapes))
+      if (isLarge(shape))
+        os << "    if (result == CUDA_SUCCESS)\n      result = "
+           << "cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
+           << shape.getSharedBytes() << ", kernels[" << i << "], device);\n";
   }
 
   /// "const Tensor<2> &q, double scale"; those that the body does not use have no name.
@@ -314,6 +335,32 @@ private:
        << body << "    return status;\n  }\n";
   }
 
+  /// The launch's settings besides its grid.
+  std::string blockOf(size_t kernel) const {
+    int64_t block = 1, sharedBytes = 0, cluster = 1;
+    if (kernel < shapes.size()) {
+      block = shapes[kernel].getBlock();
+      sharedBytes = shapes[kernel].getSharedBytes();
+      cluster = shapes[kernel].getCluster();
+    }
+    std::string settings =
+        block == 1
+            ? "      config.blockDimX = config.blockDimY = config.blockDimZ = 1; // a tile block\n"
+            : formatv("      config.blockDimX = {0};\n"
+                      "      config.blockDimY = config.blockDimZ = 1;\n",
+                      block)
+                  .str();
+    if (sharedBytes)
+      settings += formatv("      config.sharedMemBytes = {0};\n", sharedBytes);
+    if (cluster > 1)
+      settings += formatv("      CUlaunchAttribute cluster = {{};\n"
+                          "      cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;\n"
+                          "      cluster.value.clusterDim = {{{0}, 1, 1};\n"
+                          "      config.attrs = &cluster;\n      config.numAttrs = 1;\n",
+                          cluster);
+    return settings;
+  }
+
   void writeStep(const rt::Step &step) {
     os << "    { // " << program.kernels[step.kernel] << "\n      int64_t grid[3] = {";
     for (size_t d = 0; d < 3; ++d)
@@ -328,8 +375,7 @@ private:
        << "      CUlaunchConfig config = {};\n"
        << "      config.gridDimX = unsigned(grid[0]);\n      config.gridDimY = unsigned(grid[1]);\n"
        << "      config.gridDimZ = unsigned(grid[2]);\n"
-       << "      config.blockDimX = config.blockDimY = config.blockDimZ = 1; // a tile block\n"
-       << "      config.hStream = stream;\n"
+       << blockOf(step.kernel) << "      config.hStream = stream;\n"
        << "      if (status == CUDA_SUCCESS && grid[0] > 0 && grid[1] > 0 && grid[2] > 0)\n"
        << "        status = cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(code.kernels["
        << step.kernel << "]), parameters, nullptr);\n    }\n";
@@ -337,6 +383,7 @@ private:
 
   const rt::Program &program;
   SmallVector<gir::TensorType> types; // of the arguments
+  SmallVector<target::KernelShapeAttr> shapes; // of the kernels
   std::vector<std::string> slotNames;
   std::set<std::string> guardTexts; // one may be asked for several times
   std::string text;

@@ -1,18 +1,29 @@
 //===- Backend.cpp - From Tile IR to machine code -------------------------===//
 #include "Backend.h"
+#include "GpuTarget.h"
 
 #include "mlir/IR/Verifier.h"
 #include "tessera/Bundle/Bundle.h"
-#include "tessera/Support/GpuDescription.h"
 
 namespace tessera {
 
 using namespace mlir;
 
-std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeOptions &options) {
+std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeOptions &options,
+                                            llvm::StringRef via, std::string &error) {
   std::unique_ptr<Backend> backend = createCpuBackend(name, options);
-  if (!backend)
-    backend = createCudaTileBackend(name);
+  std::optional<GpuTarget> gpu = GpuTarget::parse(name);
+  if (!backend && !gpu)
+    error = "target '" + name +
+            "' is not supported, expected cpu, x86-64-v2, x86-64-v3, x86-64-v4, aarch64, an "
+            "architecture with features such as x86_64:avx2,fma, or one of " +
+            GpuDescription::knownChips();
+  if (!backend && gpu) {
+    std::string road = gpu->choose(via, error);
+    backend = road == "tileir" ? createCudaTileBackend(*gpu)
+              : road == "ptx"  ? createPtxBackend(*gpu)
+                               : nullptr;
+  }
   if (backend)
     backend->codeOptions = options;
   return backend;
@@ -20,12 +31,6 @@ std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeO
 
 Ceilings Backend::ceilings() const {
   return Ceilings::ofChip(chip(), codeOptions.tensorCores);
-}
-
-std::string Backend::supportedTargets() {
-  return "expected cpu, x86-64-v2, x86-64-v3, x86-64-v4, aarch64, an architecture with features "
-         "such as x86_64:avx2,fma, or one of " +
-         GpuDescription::knownChips();
 }
 
 bool Backend::finish(Compilation &compilation, Stage last) const {

@@ -1,7 +1,8 @@
 //===- Backend.h - From Tile IR to machine code ----------------*- C++ -*-===//
 //
 // The last stages of a compilation for one machine: for CPUs target → llvm → asm → bundle, for GPUs
-// by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle.
+// by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle, or of our own PTX
+// target → ptx → cubin → bundle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_BACKEND_H
@@ -16,28 +17,32 @@
 
 namespace tessera {
 
+struct GpuTarget;
+
 class Backend {
 public:
   virtual ~Backend() = default;
 
   /// "cpu", a baseline ("x86-64-v3", "aarch64"), an architecture with features
   /// ("x86_64:avx2,fma"), or a GPU ("sm_90", "sm_90:tileir,aarch64" where its host is another
-  /// machine than this); null for another name.
-  static std::unique_ptr<Backend> forTarget(const std::string &name,
-                                            const CodeOptions &options = {});
-  static std::string supportedTargets();
-
+  /// machine than this) by the road that the name or `via` says; null where there is none, and
+  /// `error` says why.
+  static std::unique_ptr<Backend> forTarget(const std::string &name, const CodeOptions &options,
+                                            llvm::StringRef via, std::string &error);
   /// The target as the runtime writes it.
   virtual std::string name() const = 0;
   /// Whether a stage after Target IR exists here; those before it always do.
   virtual bool hasStage(Stage stage) const = 0;
   /// What the cost model knows of the machine.
   virtual MachineModel machine() const = 0;
-  /// A GPU's name without its road and host.
-  std::string chip() const { return llvm::StringRef(name()).split(':').first.str(); }
-  /// Whether measured choices are taken: they were measured with the usual options.
+  /// The road to a GPU's code, "tileir" or "ptx"; "" for a CPU.
+  virtual std::string road() const { return ""; }
+  /// A GPU's name without its road and host, as users write it.
+  std::string chip() const { return llvm::StringRef(name()).split(':').first.rtrim('a').str(); }
+  /// Whether measured choices are taken: they were measured by way of CUDA Tile IR and with the
+  /// usual options.
   bool takesMeasurements() const {
-    return machine().isGpu && codeOptions.tuning && codeOptions.tensorCores &&
+    return road() == "tileir" && codeOptions.tuning && codeOptions.tensorCores &&
            codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
   }
   /// What the machine can do at most; of a GPU by its name.
@@ -56,9 +61,10 @@ protected:
   CodeOptions codeOptions;
 };
 
-/// Null for a name that is none of this kind.
+/// Null for a name that is no CPU's.
 std::unique_ptr<Backend> createCpuBackend(const std::string &name, const CodeOptions &options);
-std::unique_ptr<Backend> createCudaTileBackend(const std::string &name);
+std::unique_ptr<Backend> createCudaTileBackend(const GpuTarget &target);
+std::unique_ptr<Backend> createPtxBackend(const GpuTarget &target);
 
 } // namespace tessera
 

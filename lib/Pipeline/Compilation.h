@@ -35,7 +35,9 @@ public:
 
   /// Keeps the module's text if it is wanted.
   void keepText();
-  bool wantsText(Stage stage) const { return request.texts.count(stage) != 0; }
+  bool wantsText(Stage stage) const {
+    return request.texts.count(stage) || request.welcome.count(stage);
+  }
 
   /// What a bundle says about itself, as JSON.
   std::string manifest() const;

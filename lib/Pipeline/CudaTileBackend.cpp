@@ -5,50 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"
+#include "GpuTarget.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
-#include "tessera/Conversion/TileToTarget/TileToTarget.h"
-#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/CodeGen/CudaTools/Disassembler.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
-#include "tessera/Support/GpuDescription.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/Triple.h"
 
 namespace tessera {
 
 using namespace mlir;
 using llvm::StringRef;
-
-/// Whether a tensor that is typical for the function has more elements than 32 bits count.
-static bool hasLargeTensors(ModuleOp module) {
-  bool large = false;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    SizeFacts facts(function);
-    auto look = [&](Value value) {
-      auto type = dyn_cast<gir::TensorType>(value.getType());
-      large |= type && facts.hint(type.getNumElements()) > INT32_MAX;
-    };
-    llvm::for_each(function.getArguments(), look);
-    function.walk([&](tile::EmptyOp empty) { look(empty.getResult()); });
-  }
-  return large;
-}
-
-/// An option of the compilation, which the functions carry; "" where it is not given.
-static StringRef optionOf(ModuleOp module, StringRef name) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (auto options = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr))
-      if (auto value = options.getAs<StringAttr>(name))
-        return value.getValue();
-  return "";
-}
 
 namespace {
 
@@ -64,16 +34,9 @@ public:
            stage == Stage::Sass;
   }
 
-  MachineModel machine() const override {
-    MachineModel machine;
-    machine.isGpu = true;
-    machine.cores = gpu.multiprocessors;
-    machine.l2Bytes = gpu.l2Bytes;
-    machine.wholeRow = 16384;
-    machine.rowAlignment = 16;
-    machine.operandsInRegisters = gpu.operandsInRegisters;
-    return machine;
-  }
+  std::string road() const override { return "tileir"; }
+
+  MachineModel machine() const override { return machineOf(gpu); }
 
 protected:
   LogicalResult lower(ModuleOp module) const override;
@@ -89,10 +52,6 @@ private:
 
 LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   MLIRContext *context = module.getContext();
-  if (StringRef via = optionOf(module, "via"); !via.empty() && via != "auto" && via != "tileir")
-    return emitError(UnknownLoc::get(context))
-           << "target '" << gpu.chip << "' is not supported via '" << via
-           << "': code for GPUs is made via 'tileir'";
   PassManager manager(context);
   if (codeOptions.tensorCores) {
     manager.addPass(tile::createTileNarrowProducts());
@@ -101,7 +60,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
     manager.addPass(tile::createTileWidenProducts());
   }
   manager.addPass(tile::createTileSplitIntegerProducts());
-  bool wideIndices = hasLargeTensors(module) || optionOf(module, "indices") == "64";
+  bool wideIndices = needsWideIndices(module);
   if (!wideIndices)
     manager.addPass(tile::createTileNarrowIndices());
   tile::TileExpandMathOptions expand;
@@ -130,34 +89,14 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   if (!bytes)
     return module.emitError(error);
 
-  context->loadDialect<target::TargetDialect>();
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto result =
-      target::ModuleOp::create(builder, module.getLoc(), module.getSymName().value_or("kernels"),
-                               "nvptx64-nvidia-cuda", gpu.chip, "tileir," + hostArchitecture);
-  builder.createBlock(&result.getBody());
   HostProgramOptions host;
   host.isGpu = true;
   host.addressAlignment = options.addressAlignment;
   host.alignedElements = true;
   host.forwardStrides = !options.anyStrides;
   host.maxElements = options.wideIndices ? 0 : INT32_MAX;
-  if (failed(convertHostFunctions(module, result, host)))
-    return failure();
-
-  SmallVector<StringRef> names;
-  for (auto kernel : module.getOps<tile::KernelOp>())
-    names.push_back(kernel.getSymName());
-  ArrayAttr kernels = builder.getStrArrayAttr(names);
-  for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
-    kernel.erase();
-  builder.setInsertionPointToEnd(&result.getBody().front());
-  auto type = RankedTensorType::get(int64_t(bytes->size()),
-                                    builder.getIntegerType(8, /*isSigned=*/false));
-  auto code = DenseResourceElementsAttr::get(
-      type, "kernels", HeapAsmResourceBlob::allocateAndCopyInferAlign(ArrayRef<uint8_t>(*bytes)));
-  target::ImageOp::create(builder, module.getLoc(), "image", "tileir", kernels, code);
-  return success();
+  ArrayRef<char> code(reinterpret_cast<const char *>(bytes->data()), bytes->size());
+  return packGpuModule(module, gpu.chip, "tileir," + hostArchitecture, host, {"tileir", code, {}});
 }
 
 LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp module,
@@ -201,7 +140,7 @@ LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp m
   if (compilation.wantsText(Stage::Cubin))
     texts[Stage::Cubin] = std::string(cubin->bytes.begin(), cubin->bytes.end());
   if (compilation.wantsText(Stage::Sass)) {
-    std::optional<std::string> text = cudatile::disassemble(cubin->bytes, error);
+    std::optional<std::string> text = cuda::disassemble(cubin->bytes, error);
     if (!text)
       return emitError(module.getLoc()) << "stage 'sass' is not supported here: " << error;
     texts[Stage::Sass] = std::move(*text);
@@ -216,21 +155,8 @@ LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp m
   return success();
 }
 
-std::unique_ptr<Backend> createCudaTileBackend(const std::string &name) {
-  auto [chip, list] = StringRef(name).split(':');
-  std::optional<GpuDescription> gpu = GpuDescription::from(chip);
-  if (!gpu)
-    return nullptr;
-  std::string host = llvm::Triple(llvm::sys::getProcessTriple()).getArchName().str();
-  SmallVector<StringRef> parts;
-  list.split(parts, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef part : parts) {
-    if (part == "x86_64" || part == "aarch64")
-      host = part.str();
-    else if (part != "tileir")
-      return nullptr;
-  }
-  return std::make_unique<CudaTileBackend>(*gpu, host);
+std::unique_ptr<Backend> createCudaTileBackend(const GpuTarget &target) {
+  return std::make_unique<CudaTileBackend>(target.gpu, target.host);
 }
 
 } // namespace tessera

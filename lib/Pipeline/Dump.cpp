@@ -1,8 +1,6 @@
 //===- Dump.cpp - The stages of every compilation as files ----------------===//
 #include "Dump.h"
 
-#include "Backend.h"
-
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -16,13 +14,13 @@ namespace tessera {
 
 Dump::Dump(std::string folder, const CompileRequest &request)
     : folder(std::move(folder)), widened(request), asked(request.texts) {
-  Stage last = request.code ? Stage::TileIR : Stage::Graph;
+  Stage last = request.code ? Stage::Bundle : Stage::Graph;
   if (!request.texts.empty())
     last = std::max(last, *request.texts.rbegin());
-  std::unique_ptr<Backend> backend = Backend::forTarget(request.target);
-  for (int stage = int(Stage::Graph); stage <= int(last); ++stage)
-    if (Stage(stage) <= Stage::Target || (backend && Stage(stage) != Stage::Sass && backend->hasStage(Stage(stage))))
-      widened.texts.insert(Stage(stage));
+  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Target, Stage::LLVM, Stage::Asm,
+                      Stage::TileIR, Stage::Ptx})
+    if (stage <= last)
+      widened.welcome.insert(stage);
 }
 
 std::optional<Dump> Dump::fromEnvironment(const CompileRequest &request) {
@@ -38,6 +36,8 @@ static llvm::StringRef extensionOf(Stage stage) {
     return "ll";
   case Stage::Asm:
     return "s";
+  case Stage::Ptx:
+    return "ptx";
   case Stage::TileIR:
   case Stage::Sass:
     return "txt";

@@ -199,7 +199,8 @@ std::string ScheduleReader::explain(ModuleOp module) const {
   for (auto function : module.getOps<func::FuncOp>()) {
     SmallVector<sched::KernelOp> kernels(function.getOps<sched::KernelOp>());
     os << "function " << function.getSymName() << ": " << kernels.size()
-       << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
+       << (kernels.size() == 1 ? " kernel" : " kernels") << (gpu.empty() ? "" : " for " + gpu)
+       << "\n";
     for (sched::KernelOp kernel : kernels) {
       os << "\n";
       KernelWriter(kernel, estimateCost(kernel, machine, ceilings), machine.isGpu, os).write();

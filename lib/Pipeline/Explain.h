@@ -14,6 +14,7 @@ namespace tessera {
 struct ScheduleReader {
   MachineModel machine;
   Ceilings ceilings;
+  std::string gpu; ///< its chip and the road to its code, "sm_90 via ptx"; "" for a CPU
 
   /// The decisions in a module of Schedule IR, in words.
   std::string explain(mlir::ModuleOp module) const;

@@ -5,6 +5,7 @@
 #include "Compilation.h"
 #include "Dump.h"
 #include "Explain.h"
+#include "GpuTarget.h"
 #include "Tuning.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -71,31 +72,65 @@ void reportProgram(CompileResult &result) {
   result.report["guards"] = std::move(guards);
 }
 
+/// The road that a GPU's code takes: as the program and its options ask for, or as an image says that
+/// a module holds already. A wish for the text of PTX decides where nothing else does.
+std::string roadOf(Compilation &compilation) {
+  const CompileRequest &request = compilation.request;
+  std::string via = optionOf(compilation.getModule(), "via").str();
+  compilation.getModule().walk([&](target::ImageOp image) { via = image.getFormat().str(); });
+  if (request.isIR) // from source these are among what the functions carry
+    for (const auto &[name, value] : request.program.options)
+      if (name == "via")
+        via = value;
+  return (via.empty() || via == "auto") && request.texts.count(Stage::Ptx) ? "ptx" : via;
+}
+
+/// The back end for the request's target. Null after an error.
+std::unique_ptr<Backend> findBackend(Compilation &compilation, llvm::StringRef via) {
+  const CompileRequest &request = compilation.request;
+  std::string error;
+  std::unique_ptr<Backend> backend =
+      Backend::forTarget(request.target, request.codeOptions, via, error);
+  if (!backend) {
+    compilation.fail(Outcome::Unsupported, error);
+    return nullptr;
+  }
+  compilation.result.report["target"] = backend->name();
+  if (std::string road = backend->road(); !road.empty())
+    compilation.result.report["road"] = road;
+  return backend;
+}
+
+/// Whether the stages that are asked for exist; says which does not.
+bool checkStages(Compilation &compilation, const Backend &backend) {
+  const CompileRequest &request = compilation.request;
+  for (Stage stage : request.texts)
+    if (stage > Stage::Target && !backend.hasStage(stage)) {
+      std::string road = backend.road();
+      compilation.fail(Outcome::Unsupported, "stage '" + std::string(stageName(stage)) +
+                                                 "' does not exist for target '" + request.target +
+                                                 "'" + (road.empty() ? "" : " via '" + road + "'"));
+      return false;
+    }
+  if (request.launcher && !backend.machine().isGpu) {
+    compilation.fail(Outcome::Unsupported, "stage 'launcher' does not exist for target '" +
+                                               request.target + "', only for GPUs");
+    return false;
+  }
+  return true;
+}
+
 /// Walks to the last stage that is wanted. False after an error. `tuned` is set where a choice of
 /// the tuning table was taken.
 bool walk(Compilation &compilation, bool &tuned) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
-  std::unique_ptr<Backend> backend = Backend::forTarget(request.target, request.codeOptions);
-  if (!backend) {
-    compilation.fail(Outcome::Unsupported, "target '" + request.target + "' is not supported, " +
-                                               Backend::supportedTargets());
+  // The program may say by which road, once it is read.
+  std::unique_ptr<Backend> backend = findBackend(compilation, "auto");
+  if (!backend || !compilation.start())
     return false;
-  }
-  for (Stage stage : request.texts)
-    if (stage > Stage::Target && !backend->hasStage(stage)) {
-      compilation.fail(Outcome::Unsupported, "stage '" + std::string(stageName(stage)) +
-                                                 "' does not exist for target '" + request.target +
-                                                 "'");
-      return false;
-    }
-  if (request.launcher && !backend->machine().isGpu) {
-    compilation.fail(Outcome::Unsupported, "stage 'launcher' does not exist for target '" +
-                                               request.target + "', only for GPUs");
-    return false;
-  }
-  result.report["target"] = backend->name();
-  if (!compilation.start())
+  backend = findBackend(compilation, roadOf(compilation));
+  if (!backend || !checkStages(compilation, *backend))
     return false;
   Stage last = lastStage(request);
   if (compilation.stage() == Stage::Graph && !request.isIR &&
@@ -107,7 +142,9 @@ bool walk(Compilation &compilation, bool &tuned) {
     Stage at = compilation.stage();
     if (at == Stage::Sched) {
       tuned = isTuned(compilation.getModule());
-      ScheduleReader reader{backend->machine(), backend->ceilings()};
+      std::string road = backend->road();
+      ScheduleReader reader{backend->machine(), backend->ceilings(),
+                            road.empty() ? "" : backend->chip() + " via " + road};
       result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
         result.explanation = reader.explain(compilation.getModule());

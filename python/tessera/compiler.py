@@ -17,6 +17,7 @@ from typing import Any
 from . import _tessera
 from .capture import Resolver, Source
 from .errors import TesseraError, compile_error
+from .tools import ptxas_identity
 
 _FORMAT = 1
 _STATUS_OK = 0
@@ -149,6 +150,15 @@ def _tuning(target: str) -> str:
         return ""
 
 
+def _assembler(unit: Unit) -> list:
+    """What PTX is assembled by, where code is made by way of it: a cubin, or the PTX itself, depends on it."""
+    chip, _, needs = unit.target.partition(":")
+    via_ptx = "ptx" in (dict(unit.options).get("via"), *needs.split(","))
+    if chip.startswith("sm_") and (via_ptx or chip in ("sm_70", "sm_75")):
+        return ptxas_identity(library_path())
+    return []
+
+
 class Keys:
     """The cache keys of a unit."""
 
@@ -161,6 +171,7 @@ class Keys:
             _tessera.build_id(library_path()),
             target,
             _tuning(target),
+            _assembler(unit),
             sorted(unit.options),
             unit.name,
             unit.source.text,

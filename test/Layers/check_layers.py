@@ -55,7 +55,8 @@ RULES: list[tuple[str, list[str], bool]] = [
         for a in DIALECTS
         for b in [*DIALECTS, "LLVM"]
     ],
-    ("CodeGen/CudaTileIR/Bytecode", BASE, False),
+    ("CodeGen/CudaTools", BASE, False),
+    ("CodeGen/CudaTileIR/Bytecode", [*BASE, "CodeGen/CudaTools"], False),
     ("CodeGen/LLVM", [*SHARED, *DIALECT_IR], True),
     (
         "CodeGen",
@@ -145,12 +146,13 @@ def check_include(layer: str, target: str) -> str | None:
 
 
 def check_codegen(layer: str, target: str) -> str | None:
-    """Code generators share lib/CodeGen/LLVM, but do not know each other."""
+    """Code generators share lib/CodeGen/LLVM and CUDA's programs, but do not know each other."""
     reached = layer_of(target)
     if not reached or not (layer.startswith("CodeGen/") and reached.startswith("CodeGen/")):
         return None
     mine, other = layer.split("/")[1], reached.split("/")[1]
-    return None if other in (mine, "LLVM") else f"CodeGen/{mine} must not look at CodeGen/{other}"
+    shared = (mine, "LLVM", "CudaTools")
+    return None if other in shared else f"CodeGen/{mine} must not look at CodeGen/{other}"
 
 
 def check_file(tree: str, path: str) -> Iterator[Violation]:

@@ -22,17 +22,19 @@ bool isCpu(const std::string &architecture) {
   return architecture == "x86_64" || architecture == "aarch64";
 }
 
-/// The compiler's targets, the best for a machine first.
-std::vector<std::string> targetsOf(const std::vector<std::string> &architectures) {
+/// The compiler's targets, the best for a machine first. Code that came by CUDA Tile IR holds a little
+/// code for the host, PTX none.
+std::vector<std::string> targetsOf(const std::vector<std::string> &architectures,
+                                   const std::string &via) {
   std::vector<std::string> targets;
   for (const std::string &architecture : architectures) {
     if (architecture == "x86_64") {
       targets.insert(targets.end(), {"x86-64-v4", "x86-64-v3", "x86-64-v2"});
-    } else if (architecture.starts_with("sm_") &&
+    } else if (architecture.starts_with("sm_") && via != "ptx" &&
                std::any_of(architectures.begin(), architectures.end(), isCpu)) {
       for (const std::string &host : architectures)
         if (isCpu(host))
-          targets.push_back(architecture + ":tileir," + host);
+          targets.push_back(architecture + ":" + host);
     } else {
       targets.push_back(architecture);
     }
@@ -107,7 +109,7 @@ public:
       one.arguments.clear();
       for (const std::vector<std::string> &values : arguments)
         one.arguments.push_back(values[std::min(i, values.size() - 1)]);
-      for (const std::string &target : targetsOf(options.architectures)) {
+      for (const std::string &target : targetsOf(options.architectures, options.via)) {
         one.target = target;
         programs.push_back(std::make_unique<Program>());
         if (!programs.back()->read(name, one))

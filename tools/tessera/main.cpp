@@ -20,6 +20,14 @@ namespace {
 const char *const programHelp = "FILE or FILE::FUNCTION; .py and .tsr hold programs, .mlir the IR "
                                 "of any stage, - is standard input";
 
+void addVia(CLI::App &command, Options &options) {
+  command
+      .add_option("--via", options.via,
+                  "the road to NVIDIA's machine code: CUDA Tile IR or our own PTX")
+      ->check(CLI::IsMember({"auto", "tileir", "ptx"}))
+      ->capture_default_str();
+}
+
 void addProgramOptions(CLI::App &command, Options &options) {
   command.add_option("program", options.program, programHelp)->required();
   command
@@ -33,6 +41,7 @@ void addProgramOptions(CLI::App &command, Options &options) {
       .add_option("--target", options.target,
                   "cpu, an architecture with features, or a GPU such as sm_90")
       ->capture_default_str();
+  addVia(command, options);
   command.add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
       ->take_all()
       ->expected(1);
@@ -50,9 +59,6 @@ CLI::App *addCompile(CLI::App &app, Options &options) {
                    "file, else the program is only checked")
       ->check(CLI::IsMember({"graph", "sched", "tile", "target", "llvm", "asm", "bundle", "ptx",
                              "tileir", "tileir-bytecode", "cubin", "sass", "launcher"}));
-  command->add_option("--via", options.via, "the road to NVIDIA's machine code")
-      ->check(CLI::IsMember({"auto", "tileir", "ptx"}))
-      ->capture_default_str();
   command->add_option("-o,--output", options.output, "the file to write, - for standard output");
   return command;
 }
@@ -95,6 +101,7 @@ CLI::App *addBuild(CLI::App &app, Options &options) {
           "the architectures beside it")
       ->delimiter(',')
       ->required();
+  addVia(*command, options);
   command->add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
       ->take_all()
       ->expected(1);

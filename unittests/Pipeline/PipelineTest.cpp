@@ -10,12 +10,13 @@ namespace tessera {
 namespace {
 
 TEST(Pipeline, StageNames) {
-  for (const char *name : {"graph", "sched", "tile", "target", "llvm", "asm", "bundle"}) {
+  for (const char *name : {"graph", "sched", "tile", "target", "llvm", "asm", "tileir", "tileir-bytecode",
+                           "ptx", "cubin", "sass", "bundle"}) {
     std::optional<Stage> stage = stageByName(name);
     ASSERT_TRUE(stage) << name;
     EXPECT_EQ(stageName(*stage), name);
   }
-  EXPECT_FALSE(stageByName("ptx"));
+  EXPECT_FALSE(stageByName("spirv"));
 }
 
 TEST(Pipeline, FaultsComeBack) {

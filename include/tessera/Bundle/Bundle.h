@@ -25,9 +25,9 @@ mlir::FailureOr<rt::Program> makeProgram(target::ProgramOp program);
 mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module,
                                                  const std::string &manifest = "{}");
 
-/// A GPU's kernels, assembled.
+/// A GPU's kernels, assembled, or as PTX that the driver assembles.
 struct Cubin {
-  std::string target; ///< as the runtime writes it: "sm_90:tileir,x86_64"
+  std::string target; ///< as the runtime writes it: "sm_90:tileir,x86_64", "sm_90a:ptx"
   std::vector<uint8_t> code;
 };
 /// Packs a module whose kernels are the entries of a cubin.

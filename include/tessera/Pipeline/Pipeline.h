@@ -4,7 +4,8 @@
 //
 //   source → graph → sched → tile → target → llvm → asm → bundle                        CPUs
 //                                         → tileir → tileir-bytecode → cubin → bundle    GPUs
-//                                                                             → sass
+//                                         → ptx                      → cubin → bundle    GPUs
+//                                                                            → sass
 //
 // A request starts from source text, or from the IR text of any stage up to target: a dump that was
 // edited continues from there. The texts of stages are made only when they are asked for. Every
@@ -42,6 +43,7 @@ enum class Stage {
   Asm,
   TileIR,
   TileIRBytecode,
+  Ptx,
   Cubin,
   Sass,
   Bundle,
@@ -77,6 +79,8 @@ struct CompileRequest {
   CodeOptions codeOptions;
   /// Stages whose text is wanted.
   std::set<Stage> texts;
+  /// Stages whose text is kept as well where the walk comes by them.
+  std::set<Stage> welcome;
   /// The scheduler's decisions in words are wanted.
   bool explain = false;
   /// The host side as C++ is wanted, of a GPU.
@@ -93,7 +97,7 @@ struct CompileResult {
   std::string explanation;
   std::string launcher;
   std::vector<uint8_t> bundle;
-  /// {"function", "target", "class", "guards", "kernels", "timings"}, see tessera_result_report.
+  /// {"function", "target", "road" of a GPU, "class", "guards", "kernels", "timings"}, see tessera_result_report.
   llvm::json::Object report;
 };
 

@@ -55,3 +55,45 @@ tessera_target.module @m triple "t" cpu "c" features "" {
     tessera_target.result %x : !gir.tensor<S, f32>
   }
 }
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
+  // expected-error @below {{has 2 kernels, but 1 shapes}}
+  tessera_target.image @i format "ptx" kernels ["a", "b"] shapes [#tessera_target.kernel_shape<block = 128>] code dense<0> : tensor<1xui8>
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
+  // expected-error @below {{expected a block of 1 to 1024 threads, got 2048}}
+  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<block = 2048>] code dense<0> : tensor<1xui8>
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
+  // expected-error @below {{expected non-negative bytes of shared memory, got -1}}
+  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<shared_bytes = -1>] code dense<0> : tensor<1xui8>
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
+  // expected-error @below {{expected a cluster of 1 to 16 blocks, got 17}}
+  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<cluster = 17>] code dense<0> : tensor<1xui8>
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_86" features "ptx" {
+  // expected-error @below {{kernel 'a' asks for 131072 bytes of shared memory, a block of sm_86 has 101376}}
+  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<shared_bytes = 131072>] code dense<0> : tensor<1xui8>
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_89" features "ptx" {
+  // expected-error @below {{kernel 'a' asks for a cluster of 2 blocks, sm_89 has none}}
+  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<cluster = 2>] code dense<0> : tensor<1xui8>
+}

@@ -30,3 +30,16 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
     tessera_target.return
   }
 }
+
+// How a GPU's kernels are launched; what is as usual is not written.
+// CHECK-LABEL: tessera_target.module @gpu
+tessera_target.module @gpu triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
+  // CHECK: tessera_target.image @image format "ptx" kernels ["a", "b"]
+  // CHECK-SAME: shapes [#tessera_target.kernel_shape<block = 128, shared_bytes = 232448>, #tessera_target.kernel_shape<block = 64, cluster = 2>]
+  // CHECK-SAME: code dense<47> : tensor<2xui8>
+  tessera_target.image @image format "ptx" kernels ["a", "b"]
+    shapes [#tessera_target.kernel_shape<block = 128, shared_bytes = 232448>, #tessera_target.kernel_shape<cluster = 2, block = 64>]
+    code dense<47> : tensor<2xui8>
+  // CHECK: tessera_target.image @tiles format "tileir" kernels ["c"] code
+  tessera_target.image @tiles format "tileir" kernels ["c"] code dense<47> : tensor<2xui8>
+}

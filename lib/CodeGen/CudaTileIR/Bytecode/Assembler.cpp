@@ -4,17 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
-#include "Tools.h"
+#include "tessera/CodeGen/CudaTools/Tools.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <map>
-#include <mutex>
 
 namespace fs = std::filesystem;
 using namespace tessera::cudatile;
+using namespace tessera::cuda;
 
 //===----------------------------------------------------------------------===//
 // Finding the assembler
@@ -25,46 +23,15 @@ static constexpr const char *kHowToGet =
     "nvidia-nvvm`, all of one version from 13.3 on, or install CUDA 13.3 or later; "
     "TESSERA_TILEIRAS can name the program";
 
-/// Asks a program for its release; nothing if it is not tileiras.
+/// Nothing if the program is none of CUDA's.
 static std::optional<Tileiras> ask(const fs::path &path) {
-  ScratchFolder scratch("tessera-tileiras");
-  if (scratch.path.empty() || runTool({path.string(), "--version"}, scratch.path / "out") != 0)
+  std::optional<Release> release = releaseOf(path);
+  if (!release)
     return std::nullopt;
-  // "Cuda compilation tools, release 13.4, V13.4.92"
-  std::string text = readText(scratch.path / "out");
-  size_t at = text.find(", V");
-  unsigned major = 0, minor = 0;
-  if (at == std::string::npos || std::sscanf(text.c_str() + at, ", V%u.%u", &major, &minor) != 2)
-    return std::nullopt;
-  Tileiras found;
-  found.path = path.string();
-  found.release = text.substr(at + 3, text.find_first_of(" \n", at + 3) - at - 3);
   // Later releases read every earlier format.
-  found.newestFormat = {
-      13, uint8_t(major > 13 ? kNewestMinor : std::min<unsigned>(minor, kNewestMinor))};
-  if (major < 13 || (major == 13 && minor < 3))
-    found.newestFormat = {0, 0};
-  return found;
-}
-
-/// The same, once per program and process unless the file changes: asking takes as long as our part
-/// of a compilation.
-static std::optional<Tileiras> askOnce(const fs::path &path) {
-  static std::mutex mutex;
-  static std::map<std::pair<std::string, fs::file_time_type>, Tileiras> known;
-  std::error_code failure;
-  std::pair key(path.string(), fs::last_write_time(path, failure));
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (auto found = known.find(key); found != known.end())
-      return found->second;
-  }
-  std::optional<Tileiras> asked = ask(path);
-  if (asked && !failure) {
-    std::lock_guard<std::mutex> lock(mutex);
-    known.emplace(key, *asked);
-  }
-  return asked;
+  unsigned minor = release->major > 13 ? kNewestMinor : std::min<unsigned>(release->minor, kNewestMinor);
+  Version newest = release->number() < 1303 ? Version{0, 0} : Version{13, uint8_t(minor)};
+  return Tileiras{path.string(), release->text, newest};
 }
 
 std::optional<Tileiras> tessera::cudatile::findTileiras(std::string &error) {
@@ -73,7 +40,7 @@ std::optional<Tileiras> tessera::cudatile::findTileiras(std::string &error) {
   auto accept = [&](const fs::path &path) -> std::optional<Tileiras> {
     std::error_code failure;
     fs::path real = fs::canonical(path, failure);
-    std::optional<Tileiras> found = failure ? std::nullopt : askOnce(real);
+    std::optional<Tileiras> found = failure ? std::nullopt : ask(real);
     if (found && found->newestFormat.major)
       return found;
     if (found)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Target/IR/Target.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "tessera/Support/GpuDescription.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -42,6 +43,17 @@ LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
+LogicalResult KernelShapeAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t block,
+                                      int64_t sharedBytes, int64_t cluster) {
+  if (block < 1 || block > 1024)
+    return emitError() << "expected a block of 1 to 1024 threads, got " << block;
+  if (sharedBytes < 0)
+    return emitError() << "expected non-negative bytes of shared memory, got " << sharedBytes;
+  if (cluster < 1 || cluster > 16)
+    return emitError() << "expected a cluster of 1 to 16 blocks, got " << cluster;
+  return success();
+}
+
 LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef kind,
                                int64_t operand, StringAttr expr) {
   if (kind != "address" && kind != "integer" && kind != "scalar")
@@ -62,6 +74,44 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got (")
            << types << ")";
   return success();
+}
+
+LogicalResult ImageOp::verify() {
+  std::optional<ArrayAttr> shapes = getShapes();
+  if (!shapes)
+    return success();
+  if (shapes->size() != getKernels().size())
+    return emitOpError("has ") << getKernels().size() << " kernels, but " << shapes->size()
+                               << " shapes";
+  auto module = (*this)->getParentOfType<target::ModuleOp>();
+  std::optional<GpuDescription> gpu =
+      module ? GpuDescription::from(module.getCpu().str()) : std::nullopt;
+  if (!gpu)
+    return success();
+  for (auto [name, shape] : llvm::zip(getKernels().getAsRange<StringAttr>(),
+                                      shapes->getAsRange<KernelShapeAttr>())) {
+    if (shape.getSharedBytes() > gpu->multiprocessor.sharedOfBlock)
+      return emitOpError("kernel '") << name.getValue() << "' asks for " << shape.getSharedBytes()
+                                     << " bytes of shared memory, a block of " << gpu->chip
+                                     << " has " << gpu->multiprocessor.sharedOfBlock;
+    if (shape.getCluster() > 1 && !gpu->hasClusters)
+      return emitOpError("kernel '") << name.getValue() << "' asks for a cluster of "
+                                     << shape.getCluster() << " blocks, " << gpu->chip
+                                     << " has none";
+  }
+  return success();
+}
+
+KernelShapeAttr ImageOp::getShape(size_t kernel) {
+  std::optional<ArrayAttr> shapes = getShapes();
+  return shapes ? cast<KernelShapeAttr>((*shapes)[kernel]) : KernelShapeAttr::get(getContext(), 1, 0, 1);
+}
+
+KernelShapeAttr ImageOp::getShape(StringRef kernel) {
+  for (auto [i, name] : llvm::enumerate(getKernels().getAsRange<StringAttr>()))
+    if (name.getValue() == kernel)
+      return getShape(i);
+  return KernelShapeAttr::get(getContext(), 1, 0, 1);
 }
 
 llvm::ArrayRef<uint8_t> ImageOp::getBytes() {

@@ -44,10 +44,6 @@ struct Cubin {
 std::optional<Cubin> assemble(const Tileiras &tileiras, std::span<const uint8_t> bytecode,
                               const AssembleOptions &options, std::string &error);
 
-/// The machine instructions of a cubin as text, by nvdisasm or cuobjdump of any CUDA: as
-/// $TESSERA_NVDISASM names, or found as the assembler is. If there is none, `error` says how to get it.
-std::optional<std::string> disassemble(std::span<const uint8_t> cubin, std::string &error);
-
 } // namespace tessera::cudatile
 
 #endif

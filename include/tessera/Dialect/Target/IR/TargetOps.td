@@ -16,7 +16,7 @@ def Target_Dialect : Dialect {
     A `tessera_target.module` is what is packed into a bundle: for each function of the source a
     `tessera_target.program` (sizes, guards, memory and launches as expressions that the runtime interprets), and the
     kernels that the launches name. A kernel's body is the code of one machine: for a CPU, structured control flow
-    (`scf`) over `llvm` operations on vectors of the machine's width; for a GPU by way of CUDA Tile IR, one image with all of them.
+    (`scf`) over `llvm` operations on vectors of the machine's width; for a GPU, one image with all of them.
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::tessera::gir::GraphDialect"];
@@ -45,6 +45,21 @@ def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
   let parameters = (ins StringRefParameter<"address, integer or scalar">:$kind, "int64_t":$operand,
                         "::mlir::StringAttr":$expr);
   let assemblyFormat = "`<` $kind `,` $operand `,` $expr `>`";
+  let genVerifyDecl = 1;
+}
+
+def Target_KernelShapeAttr : AttrDef<Target_Dialect, "KernelShape"> {
+  let mnemonic = "kernel_shape";
+  let summary = "how the blocks of a GPU's kernel are launched";
+  let description = [{
+    `#tessera_target.kernel_shape<block = 128, shared_bytes = 4096, cluster = 2>`: the threads of a block, its dynamic
+    shared memory, and how many blocks along the grid's first dimension share a cluster. What is not named is one thread
+    (CUDA Tile IR has no others), none, and one.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$block,
+                        DefaultValuedParameter<"int64_t", "0">:$shared_bytes,
+                        DefaultValuedParameter<"int64_t", "1">:$cluster);
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
@@ -90,16 +105,25 @@ def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
 def Target_ImageOp : Target_Op<"image", [Symbol]> {
   let summary = "kernels that are code already";
   let description = [{
-    Stands where a machine's kernels are one module in a format of their own: `tileir` is CUDA Tile IR's bytecode, which
-    the assembler turns into a cubin. `kernels` names the entries; a kernel's parameters are the words of its launches.
+    Stands where a machine's kernels are one module in a format of their own: `tileir` is CUDA Tile IR's bytecode, `ptx` is
+    PTX as text; assemblers turn both into a cubin. `kernels` names the entries; a kernel's parameters are the words of
+    its launches. `shapes` has how each is launched.
 
     ```mlir
     tessera_target.image @kernels format "tileir" kernels ["double_0"] code dense_resource<kernels> : tensor<812xui8>
+    tessera_target.image @more format "ptx" kernels ["half_0"] shapes [#tessera_target.kernel_shape<block = 128>]
+      code dense_resource<more> : tensor<2034xui8>
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels, ElementsAttr:$code);
-  let assemblyFormat = "$sym_name `format` $format `kernels` $kernels `code` $code attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels,
+                       OptionalAttr<TypedArrayAttrBase<Target_KernelShapeAttr, "shapes of kernels">>:$shapes,
+                       ElementsAttr:$code);
+  let assemblyFormat = "$sym_name `format` $format `kernels` $kernels (`shapes` $shapes^)? `code` $code attr-dict";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// How a kernel is launched, by its number or its name.
+    KernelShapeAttr getShape(size_t kernel);
+    KernelShapeAttr getShape(::llvm::StringRef kernel);
     /// The code; empty where its resource is not there.
     ::llvm::ArrayRef<uint8_t> getBytes();
   }];

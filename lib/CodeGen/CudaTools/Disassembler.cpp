@@ -1,12 +1,12 @@
 //===- Disassembler.cpp - Machine instructions of a cubin -----------------===//
-#include "Tools.h"
-#include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
+#include "tessera/CodeGen/CudaTools/Disassembler.h"
+#include "tessera/CodeGen/CudaTools/Tools.h"
 
 #include <cstdlib>
 #include <fstream>
 
 namespace fs = std::filesystem;
-using namespace tessera::cudatile;
+using namespace tessera::cuda;
 
 static fs::path findDisassembler() {
   if (const char *named = std::getenv("TESSERA_NVDISASM"))
@@ -18,7 +18,7 @@ static fs::path findDisassembler() {
   return {};
 }
 
-std::optional<std::string> tessera::cudatile::disassemble(std::span<const uint8_t> cubin,
+std::optional<std::string> tessera::cuda::disassemble(std::span<const uint8_t> cubin,
                                                           std::string &error) {
   fs::path program = findDisassembler();
   if (program.empty()) {

@@ -1,19 +1,22 @@
 //===- Tools.cpp - Finding and running programs of CUDA -------------------===//
-#include "Tools.h"
+#include "tessera/CodeGen/CudaTools/Tools.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
-using namespace tessera::cudatile;
+using namespace tessera::cuda;
 
 extern char **environ;
 
@@ -34,14 +37,14 @@ ScratchFolder::~ScratchFolder() {
     fs::remove_all(path, ignored);
 }
 
-std::string tessera::cudatile::readText(const fs::path &path) {
+std::string tessera::cuda::readText(const fs::path &path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
 
-int tessera::cudatile::runTool(const std::vector<std::string> &command, const fs::path &output) {
+int tessera::cuda::runTool(const std::vector<std::string> &command, const fs::path &output) {
   std::vector<char *> arguments, environment;
   for (const std::string &word : command)
     arguments.push_back(const_cast<char *>(word.c_str()));
@@ -69,26 +72,60 @@ int tessera::cudatile::runTool(const std::vector<std::string> &command, const fs
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+static std::optional<Release> ask(const fs::path &path) {
+  ScratchFolder scratch("tessera-release");
+  if (scratch.path.empty() || runTool({path.string(), "--version"}, scratch.path / "out") != 0)
+    return std::nullopt;
+  std::string text = readText(scratch.path / "out");
+  size_t at = text.find(", V");
+  Release release;
+  if (at == std::string::npos ||
+      std::sscanf(text.c_str() + at, ", V%u.%u", &release.major, &release.minor) != 2)
+    return std::nullopt;
+  release.text = text.substr(at + 3, text.find_first_of(" \n", at + 3) - at - 3);
+  return release;
+}
+
+std::optional<Release> tessera::cuda::releaseOf(const fs::path &path) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, fs::file_time_type>, Release> known;
+  std::error_code failure;
+  std::pair key(path.string(), fs::last_write_time(path, failure));
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (auto found = known.find(key); found != known.end())
+      return found->second;
+  }
+  std::optional<Release> asked = ask(path);
+  if (asked && !failure) {
+    std::lock_guard<std::mutex> lock(mutex);
+    known.emplace(key, *asked);
+  }
+  return asked;
+}
+
 //===----------------------------------------------------------------------===//
 // Finding a program
 //===----------------------------------------------------------------------===//
 
-bool tessera::cudatile::isProgram(const fs::path &path) {
+bool tessera::cuda::isProgram(const fs::path &path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// Where pip puts the program in an environment of Python, and a link that `make tileiras` adds.
+/// Where pip puts the program in an environment of Python (wheels of CUDA 13, then of 12), and a link
+/// that `make tileiras` adds.
 static void addEnvironment(std::vector<fs::path> &places, const fs::path &environment,
                            const std::string &name) {
   std::error_code failure;
   places.push_back(environment / "bin" / name);
   for (auto entry = fs::directory_iterator(environment / "lib", failure);
        !failure && entry != fs::directory_iterator(); entry.increment(failure))
-    places.push_back(entry->path() / "site-packages/nvidia/cu13/bin" / name);
+    for (const char *wheel : {"cu13", "cuda_nvcc"})
+      places.push_back(entry->path() / "site-packages/nvidia" / wheel / "bin" / name);
 }
 
-std::vector<fs::path> tessera::cudatile::searchPlaces(const std::string &name) {
+std::vector<fs::path> tessera::cuda::searchPlaces(const std::string &name) {
   std::vector<fs::path> places;
   Dl_info here;
   std::error_code ignored;

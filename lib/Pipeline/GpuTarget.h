@@ -1,0 +1,55 @@
+//===- GpuTarget.h - What the roads to a GPU share -------------*- C++ -*-===//
+//
+// A GPU's code is made by way of CUDA Tile IR or of our own PTX. Both begin with Tile IR and end with
+// a target module that holds the host program and one image of all kernels.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_PIPELINE_GPUTARGET_H
+#define TESSERA_LIB_PIPELINE_GPUTARGET_H
+
+#include "tessera/Analysis/CostModel.h"
+#include "tessera/Conversion/TileToTarget/TileToTarget.h"
+#include "tessera/Support/GpuDescription.h"
+
+namespace tessera {
+
+/// "sm_90", "sm_90:ptx", "sm_90:tileir,aarch64".
+struct GpuTarget {
+  GpuDescription gpu;
+  std::string road; ///< "tileir", "ptx", or "" where the name has none
+  std::string host; ///< the architecture of the machine that has the GPU; this one's if not named
+
+  /// Nothing for a name that is none of this kind.
+  static std::optional<GpuTarget> parse(llvm::StringRef name);
+
+  /// The road that `via` ("auto", "tileir", "ptx") means here; "" if there is none, and `error` says
+  /// why.
+  std::string choose(llvm::StringRef via, std::string &error) const;
+};
+
+/// What the cost model knows of the chip.
+MachineModel machineOf(const GpuDescription &gpu);
+
+/// An option of the compilation, which the functions carry; "" where it is not given.
+llvm::StringRef optionOf(mlir::ModuleOp module, llvm::StringRef name);
+
+/// Whether tensors may have more elements than 32 bits count: one that is typical for a function has,
+/// or an option says so.
+bool needsWideIndices(mlir::ModuleOp module);
+
+/// The kernels of a module in a format of their own.
+struct GpuImage {
+  std::string format; ///< "tileir", "ptx"
+  llvm::ArrayRef<char> code;
+  mlir::ArrayAttr shapes; ///< how each kernel is launched, in their order; null: as tile blocks
+};
+
+/// Replaces the functions and kernels of `module` by a target module with their host programs and the
+/// image.
+mlir::LogicalResult packGpuModule(mlir::ModuleOp module, llvm::StringRef chip,
+                                  llvm::StringRef features, const HostProgramOptions &host,
+                                  const GpuImage &image);
+
+} // namespace tessera
+
+#endif

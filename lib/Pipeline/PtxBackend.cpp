@@ -1,0 +1,251 @@
+//===- PtxBackend.cpp - The last stages by way of our own PTX -------------===//
+//
+// Target IR holds the host program and one image of PTX with all kernels. ptxas makes a cubin of it;
+// where there is none, a bundle carries the PTX itself and the driver assembles it.
+//
+//===----------------------------------------------------------------------===//
+#include "Backend.h"
+#include "GpuTarget.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Bundle/Bundle.h"
+#include "tessera/CodeGen/CudaTools/Disassembler.h"
+#include "tessera/CodeGen/CudaTools/Ptxas.h"
+#include "tessera/CodeGen/PTX/PTX.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include <cstdlib>
+
+namespace tessera {
+
+using namespace mlir;
+using llvm::StringRef;
+
+namespace {
+
+class PtxBackend final : public Backend {
+public:
+  explicit PtxBackend(GpuDescription gpu) : gpu(std::move(gpu)) {}
+
+  std::string name() const override { return gpu.ptxChip + ":ptx"; }
+  std::string road() const override { return "ptx"; }
+
+  bool hasStage(Stage stage) const override {
+    return stage == Stage::Ptx || stage == Stage::Cubin || stage == Stage::Sass;
+  }
+
+  MachineModel machine() const override {
+    MachineModel machine = machineOf(gpu);
+    machine.operandsInRegisters = true; // mma.sync
+    return machine;
+  }
+
+protected:
+  LogicalResult lower(ModuleOp module) const override;
+  LogicalResult emit(Compilation &compilation, target::ModuleOp module,
+                     Stage last) const override;
+
+private:
+  LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last,
+                         std::vector<uint8_t> &code) const;
+  void reportUse(llvm::json::Object &report, target::ImageOp image,
+                 ArrayRef<cuda::KernelUse> uses) const;
+
+  GpuDescription gpu;
+};
+
+} // namespace
+
+/// What divides the addresses of a kernel's arguments, in bytes.
+static constexpr int64_t kAddressAlignment = 16;
+/// Shared memory that is left to what is no buffer of a loop, in bytes.
+static constexpr int64_t kForConversions = 35 << 10;
+
+/// Leaves the hints that this road knows, and says how many warps share a program: as many as keep
+/// the largest tile in some 32 registers of each thread, from 4 on.
+static void settleHints(tile::KernelOp kernel) {
+  NamedAttrList hints;
+  for (StringRef name : {"warps", "ahead"})
+    if (std::optional<int64_t> value = getHint(kernel.getHintsAttr(), name))
+      hints.append(name, IntegerAttr::get(IntegerType::get(kernel.getContext(), 64), *value));
+  if (!hints.get("warps")) {
+    constexpr int64_t ofWarp = 32 * 32;
+    int64_t elements = 0;
+    kernel.walk([&](Operation *op) {
+      for (Type type : op->getResultTypes())
+        if (auto tile = dyn_cast<RankedTensorType>(type))
+          elements = std::max(elements, tile.getNumElements());
+    });
+    int64_t warps = std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / ofWarp), 4, 16);
+    hints.append("warps", IntegerAttr::get(IntegerType::get(kernel.getContext(), 64), warps));
+  }
+  kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
+}
+
+/// Whether something is computed in f64, for which the hardware has no functions.
+static bool hasDoubles(ModuleOp module) {
+  return module
+      .walk([](tile::MapOp map) {
+        return map.getType().getElementType().isF64() ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+LogicalResult PtxBackend::lower(ModuleOp module) const {
+  MLIRContext *context = module.getContext();
+  if (optionOf(module, "alignment") == "element")
+    return emitError(UnknownLoc::get(context))
+           << "addresses that are no multiples of " << kAddressAlignment
+           << " bytes are not supported via 'ptx'";
+  for (auto kernel : module.getOps<tile::KernelOp>())
+    settleHints(kernel);
+  PassManager manager(context);
+  if (codeOptions.tensorCores) {
+    manager.addPass(tile::createTileNarrowProducts());
+    manager.addPass(tile::createTileSplitProducts());
+  } else {
+    manager.addPass(tile::createTileWidenProducts());
+  }
+  manager.addPass(tile::createTileSplitIntegerProducts());
+  bool wideIndices = needsWideIndices(module);
+  if (!wideIndices)
+    manager.addPass(tile::createTileNarrowIndices());
+  tile::TileExpandMathOptions expand;
+  if (!hasDoubles(module))
+    expand.native = {"exp2"};
+  manager.addPass(tile::createTileRelaxMath());
+  manager.addPass(tile::createTileExpandMath(expand));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(tile::createTileAssignLayouts());
+  if (gpu.hasAsyncCopies) {
+    tile::TilePipelineLoopsOptions ahead;
+    ahead.most = uint64_t(gpu.multiprocessor.sharedOfBlock - kForConversions);
+    manager.addPass(tile::createTilePipelineLoops(ahead));
+  }
+  if (failed(manager.run(module)))
+    return failure();
+
+  ptx::PtxOptions options;
+  options.chip = gpu.ptxChip;
+  options.version = gpu.ptxVersion;
+  options.optimizationLevel = int(codeOptions.optimizationLevel);
+  options.lineInfo = codeOptions.profiling;
+  FailureOr<ptx::PtxModule> lowered = ptx::lowerToPtx(module, options);
+  if (failed(lowered))
+    return emitError(UnknownLoc::get(context))
+           << "this is not supported for target '" << gpu.chip << "' via 'ptx'"
+           << (gpu.hasTileIR ? "; via 'tileir' is the other road" : "");
+
+  context->loadDialect<target::TargetDialect>();
+  SmallVector<Attribute> shapes; // kernels come in the order of the module
+  for (const ptx::PtxKernel &kernel : lowered->kernels)
+    shapes.push_back(
+        target::KernelShapeAttr::get(context, kernel.threads, kernel.sharedBytes, /*cluster=*/1));
+  HostProgramOptions host;
+  host.isGpu = true;
+  host.addressAlignment = kAddressAlignment;
+  host.alignedElements = true;
+  host.maxElements = wideIndices ? 0 : INT32_MAX;
+  return packGpuModule(module, gpu.chip, "ptx", host,
+                       {"ptx", ArrayRef<char>(lowered->text.data(), lowered->text.size()),
+                        ArrayAttr::get(context, shapes)});
+}
+
+/// What the assembler says of each kernel, beside what was expected of it.
+void PtxBackend::reportUse(llvm::json::Object &report, target::ImageOp image,
+                           ArrayRef<cuda::KernelUse> uses) const {
+  llvm::json::Array *kernels = report.getArray("kernels");
+  if (!kernels) // of Target IR that was handed in
+    return;
+  for (llvm::json::Value &value : *kernels) {
+    llvm::json::Object &kernel = *value.getAsObject();
+    std::string name = kernel.getString("name").value_or("").str();
+    const auto *use =
+        llvm::find_if(uses, [&](const cuda::KernelUse &each) { return each.name == name; });
+    if (use == uses.end())
+      continue;
+    target::KernelShapeAttr shape = image.getShape(StringRef(name));
+    int64_t shared = use->sharedBytes + shape.getSharedBytes();
+    int64_t blocks = gpu.residentBlocks(shape.getBlock(), use->registers, shared);
+    kernel["threads"] = shape.getBlock();
+    kernel["registers"] = int64_t(use->registers);
+    kernel["spill_bytes"] = int64_t(use->spillStoreBytes + use->spillLoadBytes);
+    kernel["shared_bytes"] = shared;
+    kernel["occupancy"] =
+        double(blocks * ((shape.getBlock() + 31) / 32)) / double(gpu.multiprocessor.warps);
+  }
+}
+
+/// The image's cubin where there is an assembler, or the PTX where a bundle alone is wanted.
+LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last,
+                                   std::vector<uint8_t> &code) const {
+  ArrayRef<uint8_t> text = image.getBytes();
+  std::string error;
+  std::optional<cuda::Ptxas> ptxas =
+      cuda::findPtxas({gpu.ptxChip, gpu.firstCuda, gpu.lastCuda}, error);
+  if (!ptxas) {
+    bool wantsCubin = last != Stage::Bundle || compilation.wantsText(Stage::Cubin) ||
+                      compilation.wantsText(Stage::Sass);
+    if (wantsCubin || (std::getenv("TESSERA_PTXAS") && !cuda::isPtxasForbidden()))
+      return emitError(image.getLoc())
+             << "target '" << gpu.chip << "' is not supported here: " << error;
+    code.assign(text.begin(), text.end());
+    return success();
+  }
+  cuda::PtxasOptions options{codeOptions.optimizationLevel, codeOptions.profiling};
+  StringRef source(reinterpret_cast<const char *>(text.data()), text.size());
+  std::optional<cuda::AssembledPtx> assembled =
+      cuda::assemble(*ptxas, source, gpu.ptxChip, options, error);
+  if (!assembled)
+    return image.emitError(error);
+  reportUse(compilation.result.report, image, assembled->kernels);
+  compilation.result.report["assembler"] = "ptxas " + ptxas->release.text;
+  code = std::move(assembled->cubin);
+  return success();
+}
+
+LogicalResult PtxBackend::emit(Compilation &compilation, target::ModuleOp module,
+                               Stage last) const {
+  auto images = module.getBody().getOps<target::ImageOp>();
+  if (images.empty() || (*images.begin()).getFormat() != "ptx")
+    return module.emitOpError("expected an image of format 'ptx'");
+  target::ImageOp image = *images.begin();
+  ArrayRef<uint8_t> text = image.getBytes();
+  auto &texts = compilation.result.texts;
+  if (compilation.wantsText(Stage::Ptx))
+    texts[Stage::Ptx] = std::string(text.begin(), text.end());
+  if (last < Stage::Cubin)
+    return success();
+
+  std::vector<uint8_t> code;
+  if (failed(assemble(compilation, image, last, code)))
+    return failure();
+  if (compilation.wantsText(Stage::Cubin))
+    texts[Stage::Cubin] = std::string(code.begin(), code.end());
+  if (compilation.wantsText(Stage::Sass)) {
+    std::string error;
+    std::optional<std::string> sass = cuda::disassemble(code, error);
+    if (!sass)
+      return emitError(module.getLoc()) << "stage 'sass' is not supported here: " << error;
+    texts[Stage::Sass] = std::move(*sass);
+  }
+  if (last != Stage::Bundle)
+    return success();
+  FailureOr<std::vector<uint8_t>> bundle =
+      makeBundle(module, {name(), std::move(code)}, compilation.manifest());
+  if (failed(bundle))
+    return failure();
+  compilation.result.bundle = std::move(*bundle);
+  return success();
+}
+
+std::unique_ptr<Backend> createPtxBackend(const GpuTarget &target) {
+  return std::make_unique<PtxBackend>(target.gpu);
+}
+
+} // namespace tessera
