@@ -64,24 +64,27 @@ static constexpr int64_t kAddressAlignment = 16;
 /// Shared memory that is left to what is no buffer of a loop, in bytes.
 static constexpr int64_t kForConversions = 35 << 10;
 
-/// Leaves the hints that this road knows, and says how many warps share a program: as many as keep
-/// the largest tile in some 32 registers of each thread, from 4 on.
+/// Leaves the hints that this road knows, and says how many warps share a program: as many as the
+/// hints say, or more where the largest tile would not stay in some 32 registers of each thread.
+/// The sums of products may take more of them.
 static void settleHints(tile::KernelOp kernel) {
+  constexpr int64_t ofWarp = 32 * 32, fewest = 4, most = 16;
+  int64_t elements = 0;
+  bool hasProducts = false;
+  kernel.walk([&](Operation *op) {
+    hasProducts |= isa<tile::MmaOp>(op);
+    for (Type type : op->getResultTypes())
+      if (auto tile = dyn_cast<RankedTensorType>(type))
+        elements = std::max(elements, tile.getNumElements());
+  });
+  std::optional<int64_t> given = getHint(kernel.getHintsAttr(), "warps");
+  int64_t spread = std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / ofWarp), fewest, most);
+  int64_t warps = !given ? spread : hasProducts ? *given : std::max(*given, spread);
+  Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
-  for (StringRef name : {"warps", "ahead"})
-    if (std::optional<int64_t> value = getHint(kernel.getHintsAttr(), name))
-      hints.append(name, IntegerAttr::get(IntegerType::get(kernel.getContext(), 64), *value));
-  if (!hints.get("warps")) {
-    constexpr int64_t ofWarp = 32 * 32;
-    int64_t elements = 0;
-    kernel.walk([&](Operation *op) {
-      for (Type type : op->getResultTypes())
-        if (auto tile = dyn_cast<RankedTensorType>(type))
-          elements = std::max(elements, tile.getNumElements());
-    });
-    int64_t warps = std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / ofWarp), 4, 16);
-    hints.append("warps", IntegerAttr::get(IntegerType::get(kernel.getContext(), 64), warps));
-  }
+  hints.append("warps", IntegerAttr::get(number, warps));
+  if (std::optional<int64_t> ahead = getHint(kernel.getHintsAttr(), "ahead"))
+    hints.append("ahead", IntegerAttr::get(number, *ahead));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
 }
 
@@ -106,7 +109,8 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   PassManager manager(context);
   if (codeOptions.tensorCores) {
     manager.addPass(tile::createTileNarrowProducts());
-    manager.addPass(tile::createTileSplitProducts());
+    if (gpu.hasTf32)
+      manager.addPass(tile::createTileSplitProducts());
   } else {
     manager.addPass(tile::createTileWidenProducts());
   }

@@ -1,0 +1,93 @@
+"""Functions by way of PTX for every chip, assembled by NVIDIA's ptxas without spills.
+
+CUDA 13 has no sm_70: it is assembled where TESSERA_PTXAS_12 names a ptxas of CUDA 12.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tessera as tsr
+from tessera import Tensor, bf16, fp16, fp32, int32
+
+CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
+PLACES = [shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"]
+PTXAS = next((place for place in PLACES if place and os.access(place, os.X_OK)), None)
+OLDER = os.environ.get("TESSERA_PTXAS_12")
+pytestmark = pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")
+
+
+@tsr.function(via="ptx")
+def softmax(x):
+    return tsr.softmax(x, dim=-1)
+
+
+@tsr.function(via="ptx")
+def norm(x, w):
+    return tsr.rms_norm(x, weight=w)
+
+
+@tsr.function(via="ptx")
+def chain(x, y):
+    return tsr.exp(x * 0.5 + y).clamp(0.1, 10.0).sqrt() - tsr.abs(y)
+
+
+@tsr.function(via="ptx")
+def columns(x):
+    return x.sum(dim=0)
+
+
+@tsr.function(via="ptx")
+def rows_at(x, index):
+    return x[index]
+
+
+CASES = {
+    "softmax": (softmax, [Tensor[4096, 1000, fp32]]),
+    "softmax of half": (softmax, [Tensor[4096, 8192, fp16]]),
+    "norm": (norm, [Tensor[512, 4096, fp32], Tensor[4096, fp32]]),
+    "chain": (chain, [Tensor[1 << 20, fp32]] * 2),
+    "columns": (columns, [Tensor[4096, 512, fp32]]),
+    "rows": (rows_at, [Tensor[512, 64, fp32], Tensor[128, int32]]),
+}
+
+
+def check(compiled, chip):
+    report = compiled.report()
+    assert report["road"] == "ptx" and report["target"].startswith(chip)
+    for kernel in report["kernels"]:
+        assert kernel["registers"] and kernel["spill_bytes"] == 0
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("case", CASES)
+def test_assembles(case, chip, monkeypatch):
+    monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
+    function, types = CASES[case]
+    check(function.compile(*types, target=chip), chip)
+
+
+@pytest.mark.parametrize("chip", CHIPS[1:])
+def test_assembles_bf16(chip, monkeypatch):
+    monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
+    check(softmax.compile(Tensor[4096, 16384, bf16], target=chip), chip)
+
+
+@pytest.mark.skipif(not OLDER, reason="TESSERA_PTXAS_12 does not name a ptxas of CUDA 12")
+@pytest.mark.parametrize("case", CASES)
+def test_assembles_for_volta(case, monkeypatch):
+    monkeypatch.setenv("TESSERA_PTXAS", str(Path(str(OLDER))))
+    function, types = CASES[case]
+    check(function.compile(*types, target="sm_70"), "sm_70")
+
+
+def test_says_what_volta_needs(monkeypatch):
+    monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
+    if OLDER:
+        pytest.skip("its ptxas is here")
+    with pytest.raises(tsr.CompileError, match="does not know sm_70: expected 12.9 or earlier"):
+        softmax.compile(Tensor[64, 64, fp32], target="sm_70")
