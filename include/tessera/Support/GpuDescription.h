@@ -19,6 +19,7 @@ struct GpuDescription {
   bool sumsFloat8 = false; ///< their products are summed in fp32; a Hopper keeps some 14 bits
   bool operandsInRegisters = false; ///< tensor cores do not read them from shared memory
   bool hasTileIR = false;           ///< CUDA Tile IR is assembled for it
+  bool hasBf16 = false;             ///< instructions compute in it, and convert to it
   bool hasTf32 = false;             ///< tensor cores multiply it
   bool hasAsyncCopies = false;      ///< to shared memory, past the registers
   bool hasClusters = false;         ///< of multiprocessors that see each other's shared memory

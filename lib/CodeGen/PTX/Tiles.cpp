@@ -1,5 +1,6 @@
 //===- Tiles.cpp - Tiles from tiles ---------------------------------------===//
 #include "KernelEmitter.h"
+#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -41,7 +42,8 @@ LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
 }
 
 Value KernelEmitter::castElement(Value value, Type from, Type to) {
-  if (from.isF32() && to.isBF16())
+  std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
+  if (from.isF32() && to.isBF16() && gpu && gpu->hasBf16)
     return assembly("cvt.rn.bf16.f32 $0, $1;", "=h,f", e.i16, value);
   if (from.isF32() && isa<FloatTF32Type>(to))
     return LLVM::BitcastOp::create(e.b, e.f32, assembly("cvt.rna.tf32.f32 $0, $1;", "=r,f", e.i32, value));
