@@ -105,16 +105,23 @@ def attention(q, k, v):
 """
 
 
+def emulator_of(arch: str, root: Path) -> list[str | Path]:
+    """What runs a program of the other architecture, with the libraries in `root`; empty if
+    qemu-user is not installed."""
+    qemu = shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
+    return [qemu, "-L", root] if qemu else []
+
+
 def try_out(archive: Path, arch: str) -> None:
     """Unpacks the archive elsewhere, compiles and checks a function with what is in it, imports the
-    package, and builds the C++ example. For the other architecture, the programs alone, where qemu-user is installed."""
+    package, and builds the C++ example. For the other architecture, the programs alone, where
+    qemu-user is installed."""
     emulator = []
     if arch != platform.machine():
-        qemu = shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
-        if not qemu:
+        emulator = emulator_of(arch, TOP / f"sysroot-{arch}")
+        if not emulator:
             print(f"dist: not tried out, since qemu-{arch} is not installed")
             return
-        emulator = [qemu, "-L", TOP / f"sysroot-{arch}"]
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(archive) as tar:
             tar.extractall(folder)

@@ -1,17 +1,23 @@
 #!/bin/bash
 # Makes a sysroot for the other architecture from Debian's packages, to cross-compile against:
-# installs nothing, needs no root, leaves dpkg's and apt's own state alone.
-#   utils/sysroot.sh x86_64|aarch64 DIR
+# installs nothing, needs no root, leaves dpkg's and apt's own state alone. With `python`, not that
+# but a Python of that architecture, to run under qemu's user mode.
+#   utils/sysroot.sh x86_64|aarch64 DIR [python]
 set -euo pipefail
-case ${1:-} in
-  x86_64) arch=amd64 ;;
-  aarch64) arch=arm64 ;;
-  *) echo "usage: utils/sysroot.sh x86_64|aarch64 DIR" >&2; exit 2 ;;
+purpose=${3:-build}
+case ${1:-}-$purpose in
+  x86_64-build | x86_64-python) arch=amd64 ;;
+  aarch64-build | aarch64-python) arch=arm64 ;;
+  *) echo "usage: utils/sysroot.sh x86_64|aarch64 DIR [python]" >&2; exit 2 ;;
 esac
 dest=$(realpath -m "$2")
 llvm=22
 packages=(llvm-$llvm-dev libmlir-$llvm-dev libc6 libc6-dev linux-libc-dev libcrypt-dev libgcc-s1
           libgcc-12-dev libstdc++-12-dev zlib1g-dev libzstd-dev libpython3.11-dev)
+if [ "$purpose" = python ]; then
+  packages=(python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libgcc-s1
+            libstdc++6 libexpat1 libffi8 zlib1g)
+fi
 
 tmp=$dest.tmp
 rm -rf "$tmp" "$dest"
@@ -26,11 +32,10 @@ export APT_CONFIG=$tmp/apt.conf
 apt-get -qq update
 
 # One LLVM version on both sides: the tablegen tools are the build machine's.
-version=$(dpkg-query -W -f '${Version}' "libmlir-$llvm-dev")
 wanted=()
 for package in "${packages[@]}"; do
   case $package in
-    *-"$llvm"-dev) wanted+=("$package=$version") ;;
+    *-"$llvm"-dev) wanted+=("$package=$(dpkg-query -W -f '${Version}' "libmlir-$llvm-dev")") ;;
     *) wanted+=("$package") ;;
   esac
 done
@@ -45,17 +50,19 @@ prefix=$root/usr/lib/llvm-$llvm
 find "$root" -type l -lname '/*' | while read -r link; do
   ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
 done
-ln -sfn "/usr/lib/llvm-$llvm/bin" "$prefix/bin" # tools: the build machine's
-# Stand-ins for the shared libraries whose presence LLVM's CMake files check. They hold text,
-# because an empty file is a valid linker script and would be accepted silently.
-sed -n 's/^list(APPEND _cmake_import_check_files_for_.*"${_IMPORT_PREFIX}\/\([^"]*\)".*/\1/p' \
-  "$prefix"/lib/cmake/{llvm/LLVMExports,mlir/MLIRTargets}-*.cmake | sort -u | while read -r file; do
-  [ -e "$prefix/$file" ] || {
-    target=$(realpath -m "$prefix/$file")
-    mkdir -p "${target%/*}"
-    echo "stand_in_never_link_this $file" >"$target"
-  }
-done
+if [ "$purpose" = build ]; then
+  ln -sfn "/usr/lib/llvm-$llvm/bin" "$prefix/bin" # tools: the build machine's
+  # Stand-ins for the shared libraries whose presence LLVM's CMake files check. They hold text,
+  # because an empty file is a valid linker script and would be accepted silently.
+  sed -n 's/^list(APPEND _cmake_import_check_files_for_.*"${_IMPORT_PREFIX}\/\([^"]*\)".*/\1/p' \
+    "$prefix"/lib/cmake/{llvm/LLVMExports,mlir/MLIRTargets}-*.cmake | sort -u | while read -r file; do
+    [ -e "$prefix/$file" ] || {
+      target=$(realpath -m "$prefix/$file")
+      mkdir -p "${target%/*}"
+      echo "stand_in_never_link_this $file" >"$target"
+    }
+  done
+fi
 (cd "$tmp/debs" && sha256sum -- *.deb) >"$root/MANIFEST"
 mv "$root" "$dest"
 rm -rf "$tmp"

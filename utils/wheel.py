@@ -7,7 +7,8 @@
 The extension uses Python's limited API, so that one wheel serves Python 3.11 and later; compiler and
 runtime need nothing but libc and libm, and the platform's tag names the glibc that they need. What
 is checked: abi3audit on the extension, auditwheel's opinion of the tag, and a program in a fresh
-environment of every Python that is installed here (of this machine's architecture).
+environment of every Python that is installed here; for the other architecture, with Debian's
+Python under qemu's user mode.
 """
 
 import argparse
@@ -49,6 +50,7 @@ Classifier: Programming Language :: Python :: 3 :: Only
 Classifier: Programming Language :: Python :: 3.11
 Classifier: Programming Language :: Python :: 3.12
 Classifier: Programming Language :: Python :: 3.13
+Classifier: Programming Language :: Python :: 3.14
 Classifier: Programming Language :: Python :: Implementation :: CPython
 Classifier: Topic :: Scientific/Engineering
 Classifier: Topic :: Software Development :: Compilers
@@ -101,7 +103,8 @@ def information(version: str, tag: str) -> dict[str, bytes]:
 
 
 def pack(build: Path, output: Path, arch: str, level: int = 9) -> Path:
-    """The same tree gives the same bytes: names in order, times of the last commit."""
+    """The same tree gives the same bytes: names in order, the package's before those about it, and
+    times of the last commit."""
     version = (TOP / "VERSION").read_text().strip()
     tag = tag_of(build, arch)
     record = f"{NAME}-{version}.dist-info/RECORD"
@@ -120,7 +123,8 @@ def pack(build: Path, output: Path, arch: str, level: int = 9) -> Path:
     done = subprocess.run(commit, capture_output=True, text=True)
     stamp = time.gmtime(int(done.stdout) if done.returncode == 0 else 315532800)[:6]
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
-        for name, (data, executable) in sorted(files.items(), key=lambda one: one[0] == record):
+        for name in sorted(files, key=lambda name: (".dist-info/" in name, name == record, name)):
+            data, executable = files[name]
             entry = zipfile.ZipInfo(name, stamp)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100755 if executable else 0o100644) << 16
@@ -160,6 +164,14 @@ if __name__ == "__main__":
 """
 
 
+def check(folder: Path, program: list[str | Path], environment: dict[str, str]) -> None:
+    """The command line compiles, runs and checks the program that is in the folder."""
+    arguments = ["attention.py", *(f"--arg={name}=fp32[2,37,64]" for name in "qkv"), "--check"]
+    shown = command(*program, "run", *arguments, env=environment, cwd=folder)
+    if " ok" not in shown:
+        sys.exit(f"wheel: tessera run --check said\n{shown}")
+
+
 def try_out(python: str, install: list[str | Path]) -> None:
     """Installs the wheel in a fresh environment, runs a program and the command line: without a
     compiler, since nothing but the environment's own programs is on the path."""
@@ -173,13 +185,32 @@ def try_out(python: str, install: list[str | Path]) -> None:
         program.write_text("import tessera as tsr\n" + PROGRAM)
         environment = {"PATH": str(programs), "TESSERA_CACHE": str(folder / "cache")}
         command(programs / "python", program, env=environment, cwd=folder)
-        arguments = [f"--arg={name}=fp32[2,37,64]" for name in "qkv"]
-        shown = command(
-            programs / "tessera", "run", program, *arguments, "--check", env=environment, cwd=folder
-        )
-        if " ok" not in shown:
-            sys.exit(f"wheel: tessera run --check said\n{shown}")
+        check(folder, [programs / NAME], environment)
         command(programs / "python", "-m", "tessera", "--version", env=environment, cwd=folder)
+
+
+def try_out_emulated(wheel: Path, arch: str) -> str:
+    """The same for the other architecture, and what came of it. There are no environments, since a
+    Python under qemu cannot start programs: pip here puts the packages for that machine in a folder."""
+    root = TOP / f"sysroot-{arch}-python"
+    emulator = dist.emulator_of(arch, root)
+    if not emulator:
+        return f"not tried out, since qemu-{arch} is not installed"
+    if not root.exists():
+        command(TOP / "utils" / "sysroot.sh", arch, root, "python")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        # Of a Debian 12, whose glibc is 2.36.
+        machine = [f"--platform=manylinux_2_{minor}_{arch}" for minor in range(17, 37)]
+        machine += ["--python-version=3.11", "--only-binary=:all:"]
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        command(*pip, *machine, "--target", folder / "site", wheel)
+        program = folder / "attention.py"
+        program.write_text("import tessera as tsr\n" + PROGRAM)
+        environment = {"PYTHONPATH": str(folder / "site"), "TESSERA_CACHE": str(folder / "cache")}
+        command(*emulator, root / "usr" / "bin" / "python3.11", program, env=environment, cwd=folder)
+        check(folder, [*emulator, folder / "site" / NAME / "bin" / NAME], environment)
+    return f"works with python3.11 of {arch}, emulated"
 
 
 def main() -> None:
@@ -194,6 +225,8 @@ def main() -> None:
         return
     wheel = pack(dist.build(arguments.arch), arguments.output, arguments.arch)
     audit(wheel)
+    if arguments.arch != here:
+        print("wheel:", try_out_emulated(wheel, arguments.arch))
     for python in filter(shutil.which, PYTHONS if arguments.arch == here else ()):
         if subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode:
             continue  # a name without a Python behind it
