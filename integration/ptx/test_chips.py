@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import tessera as tsr
-from tessera import Tensor, bf16, fp16, fp32, int32
+from tessera import Tensor, bf16, fp16, fp32, int8, int32
 
 CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
 PLACES = [shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"]
@@ -46,6 +46,11 @@ def rows_at(x, index):
     return x[index]
 
 
+@tsr.function(via="ptx")
+def product(a, b):
+    return a @ b
+
+
 CASES = {
     "softmax": (softmax, [Tensor[4096, 1000, fp32]]),
     "softmax of half": (softmax, [Tensor[4096, 8192, fp16]]),
@@ -53,7 +58,14 @@ CASES = {
     "norm": (norm, [Tensor[512, 4096, fp32], Tensor[4096, fp32]]),
     "chain": (chain, [Tensor[1 << 20, fp32]] * 2),
     "columns": (columns, [Tensor[4096, 512, fp32]]),
+    "product of bf16": (product, [Tensor[512, 512, bf16]] * 2),
     "rows": (rows_at, [Tensor[512, 64, fp32], Tensor[128, int32]]),
+}
+
+
+LARGE = {  # without large mma.sync these tiles are too large for registers, or for shared memory
+    "fp16": [Tensor[511, 77, fp16], Tensor[77, 513, fp16]],
+    "int8": [Tensor[512, 512, int8]] * 2,
 }
 
 
@@ -70,6 +82,18 @@ def test_assembles(case, chip, monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
     function, types = CASES[case]
     check(function.compile(*types, target=chip), chip)
+
+
+@pytest.mark.parametrize("chip", CHIPS[1:])
+@pytest.mark.parametrize("dtype", LARGE)
+def test_products(dtype, chip, monkeypatch):
+    monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
+    check(product.compile(*LARGE[dtype], target=chip), chip)
+
+
+def test_says_what_turing_lacks():
+    with pytest.raises(tsr.CompileError, match="bytes of shared memory, a block has 65536"):
+        product.compile(*LARGE["int8"], target="sm_75")
 
 
 @pytest.mark.skipif(not OLDER, reason="TESSERA_PTXAS_12 does not name a ptxas of CUDA 12")

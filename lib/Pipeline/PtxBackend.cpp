@@ -107,10 +107,9 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   for (auto kernel : module.getOps<tile::KernelOp>())
     settleHints(kernel);
   PassManager manager(context);
-  if (codeOptions.tensorCores) {
+  if (codeOptions.tensorCores && gpu.hasLargeMma) {
     manager.addPass(tile::createTileNarrowProducts());
-    if (gpu.hasTf32)
-      manager.addPass(tile::createTileSplitProducts());
+    manager.addPass(tile::createTileSplitProducts());
   } else {
     manager.addPass(tile::createTileWidenProducts());
   }
@@ -147,9 +146,15 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
 
   context->loadDialect<target::TargetDialect>();
   SmallVector<Attribute> shapes; // kernels come in the order of the module
-  for (const ptx::PtxKernel &kernel : lowered->kernels)
+  for (const ptx::PtxKernel &kernel : lowered->kernels) {
+    if (kernel.sharedBytes > gpu.multiprocessor.sharedOfBlock)
+      return module.emitError("kernel '")
+             << kernel.name << "' is not supported for target '" << gpu.chip << "' via 'ptx': it needs "
+             << kernel.sharedBytes << " bytes of shared memory, a block has "
+             << gpu.multiprocessor.sharedOfBlock;
     shapes.push_back(
         target::KernelShapeAttr::get(context, kernel.threads, kernel.sharedBytes, /*cluster=*/1));
+  }
   HostProgramOptions host;
   host.isGpu = true;
   host.addressAlignment = kAddressAlignment;

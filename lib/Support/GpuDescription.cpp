@@ -46,7 +46,7 @@ std::optional<GpuDescription> GpuDescription::from(std::string_view name) {
                             entry.operandsInRegisters,
                             /*hasTileIR=*/entry.number >= 80,
                             /*hasBf16=*/entry.number >= 80,
-                            /*hasTf32=*/entry.number >= 80,
+                            /*hasLargeMma=*/entry.number >= 80,
                             /*hasAsyncCopies=*/entry.number >= 80,
                             /*hasClusters=*/entry.number >= 90,
                             entry.ptxChip,

@@ -20,7 +20,7 @@ struct GpuDescription {
   bool operandsInRegisters = false; ///< tensor cores do not read them from shared memory
   bool hasTileIR = false;           ///< CUDA Tile IR is assembled for it
   bool hasBf16 = false;             ///< instructions compute in it, and convert to it
-  bool hasTf32 = false;             ///< tensor cores multiply it
+  bool hasLargeMma = false;         ///< mma.sync of 16x8x16 elements of 16 bits, and of all types
   bool hasAsyncCopies = false;      ///< to shared memory, past the registers
   bool hasClusters = false;         ///< of multiprocessors that see each other's shared memory
 
