@@ -29,6 +29,7 @@ constexpr int FirstEllipsis = 256;
 struct Operand {
   Value x;
   Labels labels;
+  llvm::StringRef term = {}; ///< of the equation
 
   int64_t dimOf(int label) const {
     auto it = llvm::find(labels, label);
@@ -44,7 +45,11 @@ public:
   Value run();
 
 private:
-  ErrorBuilder fail(std::string message) { return args.error(0, std::move(message)); }
+  /// Reports what is wrong with a part of the equation.
+  ErrorBuilder fail(llvm::StringRef part, std::string message) {
+    return args.in.error(rangeOf(part), std::move(message));
+  }
+  SourceRange rangeOf(llvm::StringRef part) const;
   bool readTerm(llvm::StringRef term, size_t number);
   bool readResult(llvm::StringRef term);
   void impliedResult();
@@ -64,6 +69,7 @@ private:
 
   Args &args;
   Emitter &emit;
+  std::string equation; ///< without spaces
   std::vector<Operand> operands;
   Labels result;
   std::map<int, SymExpr> sizes;
@@ -76,24 +82,51 @@ private:
 // The equation
 //===------------------------------------------------------------------------------------------===//
 
-/// Splits a term into its letters before and behind the ellipsis. False if it is not well formed.
-static bool splitTerm(llvm::StringRef term, llvm::StringRef &front, llvm::StringRef &back,
-                      bool &hasEllipsis) {
+/// Where a part of the equation stands in the program, if that has it as a literal; else the whole
+/// argument.
+SourceRange Einsum::rangeOf(llvm::StringRef part) const {
+  SourceRange whole = args.ranges[0];
+  llvm::StringRef written = args.in.diagnostics.sources.text(whole);
+  llvm::StringRef value = *args.values[0].text;
+  size_t quotes = written.starts_with("\"\"\"") || written.starts_with("'''") ? 3 : 1;
+  bool isLiteral = written.starts_with("\"") || written.starts_with("'");
+  if (!isLiteral || written.drop_front(quotes).drop_back(quotes) != value)
+    return whole;
+  auto placeOf = [&](size_t letter) {
+    size_t place = 0;
+    for (; place < value.size(); ++place)
+      if (value[place] != ' ' && letter-- == 0)
+        break;
+    return uint32_t(whole.begin + quotes + place);
+  };
+  size_t first = part.data() - equation.data();
+  return {whole.file, placeOf(first), placeOf(first + std::max<size_t>(part.size(), 1) - 1) + 1};
+}
+
+/// Splits a term into its letters before and behind the ellipsis. The first character that is none is
+/// returned, if there is one.
+static llvm::StringRef splitTerm(llvm::StringRef term, llvm::StringRef &front,
+                                 llvm::StringRef &back, bool &hasEllipsis) {
   size_t at = term.find("...");
   hasEllipsis = at != term.npos;
   front = term.take_front(at);
   back = hasEllipsis ? term.drop_front(at + 3) : llvm::StringRef();
-  return llvm::all_of(front, llvm::isAlpha) && llvm::all_of(back, llvm::isAlpha);
+  for (llvm::StringRef part : {front, back})
+    for (const char &c : part)
+      if (!llvm::isAlpha(c))
+        return {&c, 1};
+  return {};
 }
 
 bool Einsum::readTerm(llvm::StringRef term, size_t number) {
   llvm::StringRef front, back;
   bool hasEllipsis = false;
-  if (!splitTerm(term, front, back, hasEllipsis)) {
-    fail("expected letters and at most one '...' in '" + term.str() + "' of 'einsum'");
+  if (llvm::StringRef wrong = splitTerm(term, front, back, hasEllipsis); !wrong.empty()) {
+    fail(wrong, "expected letters and at most one '...' in '" + term.str() + "' of 'einsum'");
     return false;
   }
   Operand &operand = operands[number];
+  operand.term = term;
   int64_t rank = operand.x.rank(), named = front.size() + back.size();
   if (hasEllipsis ? named > rank : named != rank) {
     args.error(1, "expected " + std::string(hasEllipsis ? "at least " : "") +
@@ -115,9 +148,9 @@ bool Einsum::readTerm(llvm::StringRef term, size_t number) {
 bool Einsum::readResult(llvm::StringRef term) {
   llvm::StringRef front, back;
   bool hasEllipsis = false;
-  if (!splitTerm(term, front, back, hasEllipsis)) {
-    fail("expected letters and at most one '...' behind '->' of 'einsum', found '" + term.str() +
-         "'");
+  if (llvm::StringRef wrong = splitTerm(term, front, back, hasEllipsis); !wrong.empty()) {
+    fail(wrong, "expected letters and at most one '...' behind '->' of 'einsum', found '" +
+                    term.str() + "'");
     return false;
   }
   for (char c : front)
@@ -128,12 +161,13 @@ bool Einsum::readResult(llvm::StringRef term) {
     result.push_back(c);
   for (size_t i = 0; i < result.size(); ++i) {
     std::string name(1, char(result[i]));
+    auto written = [&] { return term.substr(term.rfind(name[0]), 1); };
     if (llvm::is_contained(llvm::ArrayRef(result).take_front(i), result[i])) {
-      fail("'" + name + "' stands twice behind '->' of 'einsum'");
+      fail(written(), "'" + name + "' stands twice behind '->' of 'einsum'");
       return false;
     }
     if (llvm::none_of(operands, [&](const Operand &one) { return one.has(result[i]); })) {
-      fail("'" + name + "' behind '->' of 'einsum' names no dimension of an operand");
+      fail(written(), "'" + name + "' behind '->' of 'einsum' names no dimension of an operand");
       return false;
     }
   }
@@ -171,7 +205,9 @@ bool Einsum::bindSizes() {
         while (first < second && (!operands[first].has(label) ||
                                   !llvm::is_contained(operands[first].x.shape(), it->second)))
           ++first;
-        args.in.sizeMismatch(args.range,
+        SourceRange range =
+            rangeOf(operand.term.substr(operand.term.rfind(name), name.size()));
+        args.in.sizeMismatch(range,
                              "the sizes of '" + name + "' of 'einsum' do not match: '" +
                                  it->second.str() + "' and '" + size.str() + "'",
                              it->second, size, {operands[first].x, args.part(1, first)},
@@ -356,9 +392,8 @@ Value Einsum::arrange(const Operand &last) {
 
 Value Einsum::run() {
   if (!args[0].is(Value::Str))
-    return fail("expected an equation such as 'ij,jk->ik' for 'einsum', found " +
-                describe(args[0]));
-  std::string equation;
+    return args.error(0, "expected an equation such as 'ij,jk->ik' for 'einsum', found " +
+                             describe(args[0]));
   for (char c : *args[0].text)
     if (c != ' ')
       equation += c;
