@@ -1,0 +1,6 @@
+"""Processes that tests start in other folders find the package where this one does."""
+
+import os
+
+if paths := os.environ.get("PYTHONPATH"):
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths.split(os.pathsep)))
