@@ -71,6 +71,12 @@ class Unit:
             self.resolver,
         )
 
+    def with_description(self, description: list[tuple]) -> Unit:
+        """The same for other classes of arguments."""
+        made = self.for_target(self.target)
+        made.description = description
+        return made
+
     def request(self, stages: list[str] | None = None, no_code: bool = False) -> dict:
         return {
             "source": self.source.text.encode("utf-8", "surrogateescape"),

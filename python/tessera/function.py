@@ -23,7 +23,7 @@ from .compiler import Unit, specialise
 from .errors import TesseraError, placed
 from .options import merge
 from .parameters import Bound, Parameters
-from .specialization import Specialization, reason_for
+from .specialization import Specialization, reason_for, widened
 from .targets import call_options, is_gpu, target_for, target_of_call
 
 __all__ = ["STAGES", "Compiled", "Function", "function"]
@@ -182,13 +182,21 @@ class Function(_tessera.Function):
     ) -> None:
         table, records = self._active
         key, unit = self._unit(bound, target, options)
-        if not fresh and any(record.is_for(unit, bound.device) for record in records):
+        seen = unit.description
+        unit = widened(unit, records)
+        record = next(
+            (one for one in reversed(records) if one.is_for(unit, bound.device)), None
+        )
+        if record is not None and key in record.keys and not fresh:
             return  # the same code again would refuse again
-        artifact = specialise(unit, fresh)
-        reason = reason_for(unit, bound.device, records)
-        record = Specialization(unit, artifact, reason, bound.device)
-        table.add(artifact.module, self.__name__, 0, key, artifact.meta["tuple"], bound.device)
-        records.append(record)
+        if record is None or fresh:
+            artifact = specialise(unit, fresh)
+            reason = reason_for(unit, bound.device, records, seen)
+            record = Specialization(unit, artifact, reason, bound.device, seen)
+        record.keys.add(key)
+        module, is_tuple = record.artifact.module, record.artifact.meta["tuple"]
+        table.add(module, self.__name__, 0, key, is_tuple, bound.device)
+        records.append(record)  # once for each class of calls, as in the table
         names = unit.resolver.names()
         if names != self._names:
             # More names are known now: older tables were told apart by fewer.
@@ -201,8 +209,8 @@ class Function(_tessera.Function):
 
     def specializations(self) -> list[Specialization]:
         """What was compiled, why, and how long it took."""
-        seen = {id(records): records for _, records in [*self._tables.values(), self._active]}
-        return [record for records in seen.values() for record in records]
+        tables = [*self._tables.values(), self._active]
+        return list({id(record): record for _, records in tables for record in records}.values())
 
     @placed
     def inspect_ir(self, stage: str, *args: Any, target: str | None = None, **kwargs: Any) -> str:

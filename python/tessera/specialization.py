@@ -6,14 +6,28 @@ import json
 from typing import Any
 
 from .compiler import Artifact, Unit
+from .targets import is_gpu
 from .types import DTYPES
+
+#: A dimension that was of so many classes is compiled for wide ones from then on, which end here.
+_NARROW_CLASSES = 2
+_WIDE_BOUNDS = (16, 64, 128, 256, 1024, 16384)
 
 
 class Specialization:
     """One compiled class of arguments: what it is for, why it was needed, how long it took."""
 
-    def __init__(self, unit: Unit, artifact: Artifact, reason: str, device: int = 0):
+    def __init__(
+        self,
+        unit: Unit,
+        artifact: Artifact,
+        reason: str,
+        device: int = 0,
+        seen: list[tuple] | None = None,
+    ):
         self.unit = unit
+        self.seen = unit.description if seen is None else seen  # the call that it was made for
+        self.keys: set[bytes] = set()  # of the classes of calls that it takes
         self.device = device
         self.artifact = artifact
         self.reason = reason
@@ -69,10 +83,41 @@ def _class_text(divisor: int, hint: int) -> str:
     return f"{multiple}<={hint}" if hint else multiple
 
 
-def reason_for(unit: Unit, device: int, earlier: list[Specialization]) -> str:
+def widened(unit: Unit, earlier: list[Specialization]) -> Unit:
+    """The unit for wide classes of the sizes that keep changing: a loop over many lengths compiles
+    a few kernels. What divides a size decides how a GPU copies, so that is kept there."""
+    description = [
+        _widened_argument(one, [other.seen[i] for other in earlier if len(other.seen) > i], unit)
+        for i, one in enumerate(unit.description)
+    ]
+    return unit if description == unit.description else unit.with_description(description)
+
+
+def _widened_argument(argument: tuple, earlier: list[tuple], unit: Unit) -> tuple:
+    if argument[0] != 0:
+        return argument
+    *head, dims = argument
+    kind = (*argument[:2], len(dims))
+    alike = [other[-1] for other in earlier if (*other[:2], len(other[-1])) == kind]
+    wide = []
+    for d, (size, divisor, hint, fixed) in enumerate(dims):
+        classes = {(one[d][1], one[d][2], one[d][3]) for one in alike if one[d][0] > 1}
+        classes.discard((divisor, hint, fixed))
+        if size > 1 and len(classes) >= _NARROW_CLASSES:
+            hint = next((bound for bound in _WIDE_BOUNDS if size <= bound), 0)
+            divisor, fixed = divisor if is_gpu(unit.target) else 1, 0
+        wide.append((size, divisor, hint, fixed))
+    return (*head, tuple(wide))
+
+
+def reason_for(unit: Unit, device: int, earlier: list[Specialization], seen: list[tuple]) -> str:
     """Why no specialisation that was there would do."""
     if not earlier:
         return "first call"
+    for name, wide, narrow in zip(unit.names, unit.description, seen):
+        if wide != narrow:
+            dim = next(d for d in range(len(wide[-1])) if wide[-1][d] != narrow[-1][d])
+            return f"argument '{name}': dimension {dim} is of many sizes, this is for a wide class"
     classes = unit.classes()
     alike = [other for other in earlier if other.unit.classes() == classes]
     if alike and all(other.device != device for other in alike):
