@@ -66,6 +66,7 @@ from .errors import (
     Diagnostic as Diagnostic,
     FixIt as FixIt,
     OutOfMemoryError as OutOfMemoryError,
+    OutOfRangeError as OutOfRangeError,
     TesseraError as TesseraError,
 )
 from .function import Function as Function

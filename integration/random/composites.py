@@ -90,7 +90,7 @@ def loss(b: Builder) -> None:
 @operation("one_hot", 0.4)
 def one_hot(b: Builder) -> None:
     x = b.pick(lambda v: v.is_integer and v.rank < 3) or b.parameter(b.random_dims(1, 2), "int32")
-    rows = b.emit("one_hot", f"tsr.one_hot({x.name}, 5)", [x], (*x.dims, "5"), "int64", Interval(0, 1))
+    rows = b.emit("one_hot", f"tsr.one_hot({x.name} % 5, 5)", [x], (*x.dims, "5"), "int64", Interval(0, 1))
     b.emit("cast", f"{rows.name}.to({b.dtype})", [rows], rows.dims, b.dtype, rows.range)
 
 

@@ -232,6 +232,21 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
     }
     step.words.push_back(std::move(word));
   }
+  if (ArrayAttr checks = launch.getChecksAttr())
+    for (auto told : checks.getAsRange<gir::FailureAttr>()) {
+      rt::Check check;
+      check.kind = told.getKind() == "index" ? rt::Check::Index : rt::Check::Assertion;
+      check.message = told.getMessage().str();
+      if (told.getExcerpt())
+        check.excerpt = told.getExcerpt().str();
+      for (auto size : told.getSizes().getAsRange<StringAttr>()) {
+        FailureOr<rt::Expr> expr = expect(launch, size.getValue());
+        if (failed(expr))
+          return failure();
+        check.operands.push_back(*expr);
+      }
+      step.checks.push_back(std::move(check));
+    }
   program.steps.push_back(std::move(step));
   return success();
 }

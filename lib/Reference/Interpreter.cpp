@@ -178,6 +178,7 @@ private:
   FailureOr<TensorRef> evaluate(Operation *op);
   FailureOr<TensorRef> evaluateGraphOp(gir::GraphOpInterface op);
   FailureOr<TensorRef> evaluateConcat(gir::ConcatOp op);
+  LogicalResult evaluateCheck(gir::CheckOp op);
   TensorRef evaluateBody(gir::GraphOpInterface op, const gir::ScalarBody &body,
                          ArrayRef<int64_t> iteration);
   TensorRef evaluateContraction(gir::GraphOpInterface op, ArrayRef<int64_t> iteration, DType dtype);
@@ -269,6 +270,11 @@ FailureOr<std::vector<Result>> Interpreter::run(func::FuncOp function) {
         results.push_back(toResult(*values[result]));
       break;
     }
+    if (auto check = dyn_cast<gir::CheckOp>(op)) {
+      if (failed(evaluateCheck(check)))
+        return failure();
+      continue;
+    }
     FailureOr<TensorRef> result = evaluate(&op);
     if (failed(result))
       return failure();
@@ -319,6 +325,26 @@ FailureOr<TensorRef> Interpreter::evaluate(Operation *op) {
   if (auto graphOp = dyn_cast<gir::GraphOpInterface>(op))
     return evaluateGraphOp(graphOp);
   return op->emitError("expected a graph operation"), failure();
+}
+
+/// Fails at the first element that certainly does not hold.
+LogicalResult Interpreter::evaluateCheck(gir::CheckOp op) {
+  const Tensor &condition = *values[op.getCondition()], &value = *values[op.getValue()];
+  size_t wrong = 0, count = condition.integers.size();
+  while (wrong < count && (condition.integers[wrong] || condition.uncertain[wrong]))
+    ++wrong;
+  if (wrong == count)
+    return success();
+  SmallVector<int64_t> told{value.integers[wrong]};
+  for (auto size : op.getFailure().getSizes().getAsRange<StringAttr>())
+    told.push_back(this->value(*SymExpr::parse(size.getValue().str())).value_or(-1));
+  std::string message = op.getFailure().getMessage().str();
+  for (auto [i, number] : llvm::enumerate(told)) {
+    std::string mark = "{" + std::to_string(i) + "}";
+    for (size_t at; (at = message.find(mark)) != std::string::npos;)
+      message.replace(at, mark.size(), std::to_string(number));
+  }
+  return op->emitError() << message;
 }
 
 TensorRef Interpreter::operand(gir::GraphOpInterface op, unsigned i, ArrayRef<int64_t> iteration) {

@@ -53,6 +53,61 @@ public:
       message(note);
   }
 
+  /// The line of a diagnostic, with a number where it is known to last, and marks.
+  void snippet(const Diagnostic &diagnostic, bool numbered = true) {
+    const SourceBuffer &buffer = sources.buffer(diagnostic.range.file);
+    bool cutLeft = false, cutRight = false;
+    std::vector<Cell> cells = layOut(buffer, diagnostic.range.begin, cutLeft, cutRight);
+    std::string number(2, ' ');
+    if (numbered) {
+      number = std::to_string(buffer.lineColumn(diagnostic.range.begin).line);
+      number.insert(0, number.size() < 5 ? 5 - number.size() : 0, ' ');
+    }
+    std::string gutter(number.size(), ' ');
+    // What was removed from the text's lines is shown again, up to a window's part.
+    std::string left(std::min(buffer.removedColumns(), options.maxColumns / 3), ' ');
+    if (cutLeft)
+      left = "...";
+
+    out += number + " | ";
+    out += left;
+    unsigned columns = 0;
+    unsigned caretColumn = 0;
+    bool caretFound = false;
+    for (const Cell &cell : cells) {
+      if (!caretFound && cell.offset >= diagnostic.range.begin) {
+        caretColumn = columns;
+        caretFound = true;
+      }
+      if (cell.isTab)
+        out.append(cell.width, ' ');
+      else
+        printable(buffer.text().substr(cell.offset, cell.length));
+      columns += cell.width;
+    }
+    if (!caretFound)
+      caretColumn = columns;
+    out += cutRight ? "...\n" : "\n";
+
+    std::string marks(columns + 1, ' ');
+    mark(marks, cells, diagnostic.range, '~');
+    for (SourceRange other : diagnostic.highlights)
+      if (other.file == diagnostic.range.file)
+        mark(marks, cells, other, '~');
+    marks[caretColumn] = '^';
+    marks.erase(marks.find_last_not_of(' ') + 1);
+    out += gutter + " | " + std::string(left.size(), ' ');
+    style("\033[1;32m", marks);
+    out += '\n';
+
+    std::string fixes = suggestions(diagnostic, buffer, cells);
+    if (!fixes.empty()) {
+      out += gutter + " | " + std::string(left.size(), ' ');
+      style("\033[32m", fixes);
+      out += '\n';
+    }
+  }
+
   std::string out;
 
 private:
@@ -118,57 +173,6 @@ private:
         for (unsigned i = 0; i < cell.width; ++i)
           line[column + i] = c;
       column += cell.width;
-    }
-  }
-
-  void snippet(const Diagnostic &diagnostic) {
-    const SourceBuffer &buffer = sources.buffer(diagnostic.range.file);
-    bool cutLeft = false, cutRight = false;
-    std::vector<Cell> cells = layOut(buffer, diagnostic.range.begin, cutLeft, cutRight);
-    std::string number = std::to_string(buffer.lineColumn(diagnostic.range.begin).line);
-    number.insert(0, number.size() < 5 ? 5 - number.size() : 0, ' ');
-    std::string gutter(number.size(), ' ');
-    // What was removed from the text's lines is shown again, up to a window's part.
-    std::string left(std::min(buffer.removedColumns(), options.maxColumns / 3), ' ');
-    if (cutLeft)
-      left = "...";
-
-    out += number + " | ";
-    out += left;
-    unsigned columns = 0;
-    unsigned caretColumn = 0;
-    bool caretFound = false;
-    for (const Cell &cell : cells) {
-      if (!caretFound && cell.offset >= diagnostic.range.begin) {
-        caretColumn = columns;
-        caretFound = true;
-      }
-      if (cell.isTab)
-        out.append(cell.width, ' ');
-      else
-        printable(buffer.text().substr(cell.offset, cell.length));
-      columns += cell.width;
-    }
-    if (!caretFound)
-      caretColumn = columns;
-    out += cutRight ? "...\n" : "\n";
-
-    std::string marks(columns + 1, ' ');
-    mark(marks, cells, diagnostic.range, '~');
-    for (SourceRange other : diagnostic.highlights)
-      if (other.file == diagnostic.range.file)
-        mark(marks, cells, other, '~');
-    marks[caretColumn] = '^';
-    marks.erase(marks.find_last_not_of(' ') + 1);
-    out += gutter + " | " + std::string(left.size(), ' ');
-    style("\033[1;32m", marks);
-    out += '\n';
-
-    std::string fixes = suggestions(diagnostic, buffer, cells);
-    if (!fixes.empty()) {
-      out += gutter + " | " + std::string(left.size(), ' ');
-      style("\033[32m", fixes);
-      out += '\n';
     }
   }
 
@@ -273,6 +277,16 @@ void jsonDiagnostic(std::string &out, const SourceManager &sources, const Diagno
 }
 
 } // namespace
+
+std::string tessera::excerpt(const SourceManager &sources, SourceRange range) {
+  if (!range.isValid())
+    return "";
+  RenderOptions options;
+  Renderer renderer(sources, options);
+  renderer.snippet(Diagnostic(Severity::Error, range, ""), /*numbered=*/false);
+  renderer.out.pop_back();
+  return renderer.out;
+}
 
 std::string Diagnostics::render(const RenderOptions &options) const {
   Renderer renderer(sources, options);

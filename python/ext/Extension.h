@@ -45,6 +45,7 @@ struct Errors {
   PyObject *argument = nullptr;
   PyObject *device = nullptr;
   PyObject *memory = nullptr;
+  PyObject *range = nullptr;
 };
 extern Errors errors;
 

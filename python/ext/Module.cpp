@@ -24,16 +24,19 @@ PyObject *raise(tessera_rt_status status) {
     type = errors.device;
   else if (status == TESSERA_RT_OUT_OF_MEMORY)
     type = errors.memory;
+  else if (status == TESSERA_RT_INDEX)
+    type = errors.range;
   PyErr_SetString(type, tessera_rt_last_error());
   return nullptr;
 }
 
-/// set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError)
+/// set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError)
 static PyObject *setErrors(PyObject *, PyObject *args) {
-  if (!PyArg_ParseTuple(args, "OOOO", &errors.tessera, &errors.argument, &errors.device,
-                        &errors.memory))
+  if (!PyArg_ParseTuple(args, "OOOOO", &errors.tessera, &errors.argument, &errors.device,
+                        &errors.memory, &errors.range))
     return nullptr;
-  for (PyObject *error : {errors.tessera, errors.argument, errors.device, errors.memory})
+  for (PyObject *error :
+       {errors.tessera, errors.argument, errors.device, errors.memory, errors.range})
     Py_INCREF(error);
   Py_RETURN_NONE;
 }
@@ -250,7 +253,7 @@ static PyObject *log(PyObject *, PyObject *args) {
 
 static PyMethodDef moduleFunctions[] = {
     {"set_errors", setErrors, METH_VARARGS,
-     "set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError)"},
+     "set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError)"},
     {"cache_key", cacheKey, METH_VARARGS, "cache_key(text): the key of what it describes"},
     {"cache_get", cacheGet, METH_VARARGS, "cache_get(key): the entry's bytes, or None"},
     {"cache_put", cachePut, METH_VARARGS, "cache_put(key, bytes): whether it was written"},

@@ -31,10 +31,13 @@ from .errors import (
     Diagnostic,
     FixIt,
     OutOfMemoryError,
+    OutOfRangeError,
     TesseraError,
 )
 
-_tessera.set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError)
+_tessera.set_errors(
+    TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError
+)
 
 from .function import Compiled, Function, function
 from .operations import OPERATIONS as _OPERATIONS
@@ -101,6 +104,7 @@ __all__ = [
     "FixIt",
     "Function",
     "OutOfMemoryError",
+    "OutOfRangeError",
     "Tensor",
     "TensorType",
     "TesseraError",

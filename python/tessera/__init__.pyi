@@ -18,6 +18,7 @@ from .errors import (
     Diagnostic as Diagnostic,
     FixIt as FixIt,
     OutOfMemoryError as OutOfMemoryError,
+    OutOfRangeError as OutOfRangeError,
     TesseraError as TesseraError,
 )
 from .function import Function as Function
@@ -293,7 +294,7 @@ class Tensor:
         """x - trunc(x / y) * y: the sign is x's"""
 
     def gather(self, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-        """elements of x along a dimension, at indices of the result's shape; an index outside takes the nearest element"""
+        """elements of x along a dimension, at indices of the result's shape"""
 
     def ge(self, y: Operand) -> Tensor:
         """x >= y"""
@@ -323,7 +324,7 @@ class Tensor:
         """x * hardsigmoid(x)"""
 
     def index_select(self, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-        """slices of x along a dimension; an index outside takes the nearest one"""
+        """slices of x along a dimension"""
 
     def int(self) -> Tensor:
         """x converted to this element type"""
@@ -481,7 +482,7 @@ class Tensor:
         """1 / sqrt(x)"""
 
     def scatter_add(self, dim: Dims = ..., index: Operand = ..., src: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-        """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out"""
+        """x with elements of src added at indices along a dimension, in their order"""
 
     def selu(self) -> Tensor:
         """the self-normalising elu"""
@@ -551,7 +552,7 @@ class Tensor:
         """two dimensions swapped"""
 
     def take(self, index: Operand, dim: Dims | None = ..., *, axis: Dims | None = ...) -> Tensor:
-        """elements of x as if it had one dimension, or slices along dim; indices below 0 count from the end, one outside takes the nearest element"""
+        """elements of x as if it had one dimension, or slices along dim; indices below 0 count from the end"""
 
     def tan(self) -> Tensor:
         """tangent"""
@@ -753,7 +754,7 @@ def elu(x: Operand, alpha: _float = ...) -> Tensor:
     """x where positive, else alpha * expm1(x)"""
 
 def embedding(x: Operand, weight: Operand, padding_idx: Any = ..., max_norm: Any = ..., norm_type: Any = ..., scale_grad_by_freq: Any = ..., sparse: Any = ...) -> Tensor:
-    """rows of weight at the indices x, which may also stand behind it; an index outside takes the nearest row"""
+    """rows of weight at the indices x, which may also stand behind it"""
 
 def eq(x: Operand, y: Operand) -> Tensor:
     """x == y"""
@@ -807,7 +808,7 @@ def full_like(x: Operand, value: Operand, dtype: DType | None = ...) -> Tensor:
     """one number in the shape of x"""
 
 def gather(x: Operand, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-    """elements of x along a dimension, at indices of the result's shape; an index outside takes the nearest element"""
+    """elements of x along a dimension, at indices of the result's shape"""
 
 def ge(x: Operand, y: Operand) -> Tensor:
     """x >= y"""
@@ -837,7 +838,7 @@ def hardswish(x: Operand) -> Tensor:
     """x * hardsigmoid(x)"""
 
 def index_select(x: Operand, dim: Dims = ..., index: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-    """slices of x along a dimension; an index outside takes the nearest one"""
+    """slices of x along a dimension"""
 
 def iota(shape: Sizes, dim: Dims = ..., dtype: DType | None = ..., *, axis: Dims | None = ...) -> Tensor:
     """the index along a dimension"""
@@ -1014,7 +1015,7 @@ def rsqrt(x: Operand) -> Tensor:
     """1 / sqrt(x)"""
 
 def scatter_add(x: Operand, dim: Dims = ..., index: Operand = ..., src: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-    """x with elements of src added at indices along a dimension, in their order; one whose index is outside is left out"""
+    """x with elements of src added at indices along a dimension, in their order"""
 
 def selu(x: Operand) -> Tensor:
     """the self-normalising elu"""
@@ -1077,7 +1078,7 @@ def swapdims(x: Operand, dim0: _int, dim1: _int) -> Tensor:
     """two dimensions swapped"""
 
 def take(x: Operand, index: Operand, dim: Dims | None = ..., *, axis: Dims | None = ...) -> Tensor:
-    """elements of x as if it had one dimension, or slices along dim; indices below 0 count from the end, one outside takes the nearest element"""
+    """elements of x as if it had one dimension, or slices along dim; indices below 0 count from the end"""
 
 def tan(x: Operand) -> Tensor:
     """tangent"""

@@ -63,6 +63,10 @@ class ArgumentError(TesseraError, ValueError, TypeError):
     """An argument of a call is wrong: names it, what was expected and what was found."""
 
 
+class OutOfRangeError(TesseraError, IndexError):
+    """An element of an argument is no index of the dimension that it is to index."""
+
+
 class DeviceError(TesseraError):
     """A device is missing, or cannot do what was asked of it."""
 

@@ -31,7 +31,7 @@ extern "C" {
 #define TESSERA_RT_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_RT_ABI_VERSION 0x00010002u
+#define TESSERA_RT_ABI_VERSION 0x00010003u
 
 typedef enum tessera_rt_status {
   TESSERA_RT_OK = 0,
@@ -45,6 +45,9 @@ typedef enum tessera_rt_status {
   TESSERA_RT_IO = 7,            ///< a file could not be read or written
   TESSERA_RT_DEVICE = 8,        ///< a device's driver reported an error; the device stays usable
   TESSERA_RT_DEVICE_LOST = 9,   ///< nothing runs on this device until the process is restarted
+  // Since ABI 1.3. What the results hold then is not defined.
+  TESSERA_RT_INDEX = 10,     ///< an element of an argument is no index of what it is to index
+  TESSERA_RT_ASSERTION = 11, ///< what the program says of its data does not hold
 } tessera_rt_status;
 
 /// Element types. The values are part of the bundle format.
@@ -96,13 +99,21 @@ typedef struct tessera_rt_value {
   } as;
 } tessera_rt_value;
 
+/// A check that did not hold, as a kernel tells it.
+typedef struct tessera_rt_failure {
+  int64_t program; ///< the first linear grid index at which one failed; INT64_MAX: none did
+  int64_t check;   ///< which: a number among the checks of the launch
+  int64_t value;   ///< what was found
+} tessera_rt_failure;
+
 /// What a kernel receives besides its argument words and its range. Kernels import nothing else.
 typedef struct tessera_rt_kernel_env {
   uint32_t thread_index; ///< 0 is the thread that launched
   uint32_t thread_count; ///< upper bound of the threads that take part in this launch
   void *scratch; ///< this thread's own memory, 64-byte aligned; its content is undefined at entry
   uint64_t scratch_bytes;
-  uint64_t reserved[5];
+  tessera_rt_failure *failure; ///< this thread's own; since ABI 1.3
+  uint64_t reserved[4];
 } tessera_rt_kernel_env;
 
 /// A kernel: runs the linear grid indices [begin, end), the grid's first dimension varying fastest.

@@ -90,16 +90,11 @@ static tessera_rt_status checkArgument(const Argument &arg, const tessera_rt_val
 }
 
 static std::string expand(const Guard &guard, const int64_t *slots) {
-  std::string text = guard.message;
-  for (size_t i = 0; i < guard.operands.size(); ++i) {
-    std::string mark = "{" + std::to_string(i) + "}";
-    bool overflow = false;
-    std::string value = std::to_string(evaluate(guard.operands[i], slots, overflow));
-    for (size_t at = text.find(mark); at != std::string::npos;
-         at = text.find(mark, at + value.size()))
-      text.replace(at, mark.size(), value);
-  }
-  return text;
+  std::vector<int64_t> values;
+  bool overflow = false;
+  for (const Expr &operand : guard.operands)
+    values.push_back(evaluate(operand, slots, overflow));
+  return expand(guard.message, values);
 }
 
 /// Places each temporary at the lowest offset that is free during all of its steps. False on

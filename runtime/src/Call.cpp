@@ -40,12 +40,33 @@ public:
       launch.work = static_cast<int64_t>(std::min(stepWork(frame, index), 1e18));
       launch.cost = &function.costs[index];
     }
-    if (profiling.load(std::memory_order_relaxed))
-      return launchTimed(function.name, *function.driver, stream, launch);
-    return function.driver->launch(stream, launch);
+    tessera_rt_failure failure = {INT64_MAX, 0, 0};
+    launch.failure = &failure;
+    tessera_rt_status status = profiling.load(std::memory_order_relaxed)
+                                   ? launchTimed(function.name, *function.driver, stream, launch)
+                                   : function.driver->launch(stream, launch);
+    return status == TESSERA_RT_OK && failure.program != INT64_MAX ? tell(failure, index) : status;
   }
 
 private:
+  /// The error of a check that did not hold.
+  tessera_rt_status tell(const tessera_rt_failure &failure, size_t index) const {
+    const std::vector<Check> &checks = plan.source.steps[index].checks;
+    if (failure.check < 0 || static_cast<size_t>(failure.check) >= checks.size())
+      return fail(TESSERA_RT_INVALID, "function '" + frame->function->name +
+                                          "': a kernel tells of a check that it does not have");
+    const Check &check = checks[static_cast<size_t>(failure.check)];
+    std::vector<int64_t> values = {failure.value};
+    bool overflow = false;
+    for (const Expr &operand : check.operands)
+      values.push_back(evaluate(operand, frame->slots, overflow));
+    std::string text = expand(check.message, values);
+    if (!check.excerpt.empty())
+      text += "\n" + check.excerpt;
+    return fail(check.kind == Check::Index ? TESSERA_RT_INDEX : TESSERA_RT_ASSERTION,
+                std::move(text));
+  }
+
   /// Adds the address to an offset, or puts in a scalar argument.
   void patch(int64_t &value, const PlanWord &w) const {
     auto add = [&](const void *base) {

@@ -57,6 +57,8 @@ struct Launch {
   int64_t grain = 1;
   int64_t work = -1;                  // estimate in nanoseconds of one core; negative: unknown
   std::atomic<float> *cost = nullptr; // measured there, unless null
+  // Where the CPU tells of a check that failed, if the launch runs at once.
+  tessera_rt_failure *failure = nullptr;
 };
 
 class Driver {

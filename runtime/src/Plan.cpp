@@ -121,6 +121,16 @@ int64_t evaluate(const Expr &expr, const int64_t *slots, bool &overflow) {
   return expr.empty() ? 0 : evaluateCode(expr.code.data(), expr.code.size(), slots, overflow);
 }
 
+std::string expand(std::string message, std::span<const int64_t> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::string mark = "{" + std::to_string(i) + "}", value = std::to_string(values[i]);
+    for (size_t at = message.find(mark); at != std::string::npos;
+         at = message.find(mark, at + value.size()))
+      message.replace(at, mark.size(), value);
+  }
+  return message;
+}
+
 int64_t Plan::evaluate(PlanExpr expr, const int64_t *slots, bool &overflow) const {
   const ExprInstr *first = code.data() + expr.begin;
   // Most expressions are one slot or one number.

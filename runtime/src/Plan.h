@@ -108,6 +108,9 @@ private:
 /// Evaluates an expression that is not part of a plan (a guard's operand, a test).
 int64_t evaluate(const Expr &expr, const int64_t *slots, bool &overflow);
 
+/// A message with values in place of {0}, {1}, …
+std::string expand(std::string message, std::span<const int64_t> values);
+
 /// The bits of a number as an element of type `dtype`, rounded to nearest even, zero-extended.
 uint64_t scalarBits(double value, DType dtype);
 uint64_t scalarBits(int64_t value, DType dtype);

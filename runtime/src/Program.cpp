@@ -171,7 +171,11 @@ private:
     return s.kernel < program.kernels.size() && !s.grid.empty() && s.grid.size() <= 3 &&
            s.grain > 0 && s.words.size() <= maxWords && (s.work.empty() || expr(s.work, slots)) &&
            all(s.grid, [&](const Expr &e) { return expr(e, slots); }) &&
-           all(s.words, [&](const Word &w) { return word(w, index); });
+           all(s.words, [&](const Word &w) { return word(w, index); }) &&
+           all(s.checks, [&](const Check &check) {
+             return check.kind <= Check::Assertion &&
+                    all(check.operands, [&](const Expr &e) { return expr(e, slots); });
+           });
   }
 
   const Program &program;
@@ -289,6 +293,9 @@ std::string toString(const Program &program) {
     if (!step.work.empty())
       text += " work " + infix(step.work);
     text += "\n";
+    for (const Check &check : step.checks)
+      text += std::string(check.kind == Check::Index ? "  index" : "  assertion") + " \"" +
+              check.message + "\" (" + infix(check.operands) + ")\n";
   }
   return text;
 }

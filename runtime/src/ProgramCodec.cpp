@@ -1,16 +1,19 @@
 //===- ProgramCodec.cpp - The binary form of host programs ----------------===//
 //
 // Fields in the order of the structs; vectors and strings with a u32 count; an expression is a
-// count and, per instruction, a byte and (for Const and Slot) an i64.
+// count and, per instruction, a byte and (for Const and Slot) an i64. Version 2 has a list of checks
+// for each step; programs without any are written as version 1.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Codec.h"
 #include "tessera_rt/program.h"
 
+#include <algorithm>
+
 namespace tessera::rt {
 
-static constexpr uint32_t programVersion = 1;
+static constexpr uint32_t programVersion = 2;
 
 static bool hasOperand(ExprOp op) { return op == ExprOp::Const || op == ExprOp::Slot; }
 
@@ -74,13 +77,24 @@ struct ProgramWriter : Writer {
     put(word.expr);
   }
 
+  void put(const Check &check) {
+    u8(check.kind);
+    put(check.message);
+    list(check.operands);
+    put(check.excerpt);
+  }
+
   void put(const Step &step) {
     u32(step.kernel);
     list(step.grid);
     list(step.words);
     u32(step.grain);
     put(step.work);
+    if (hasChecks)
+      list(step.checks);
   }
+
+  bool hasChecks = false;
 };
 
 struct ProgramReader : Reader {
@@ -148,20 +162,33 @@ struct ProgramReader : Reader {
     get(word.expr);
   }
 
+  void get(Check &check) {
+    enumeration(check.kind);
+    get(check.message);
+    list(check.operands);
+    get(check.excerpt);
+  }
+
   void get(Step &step) {
     step.kernel = u32();
     list(step.grid);
     list(step.words);
     step.grain = u32();
     get(step.work);
+    if (hasChecks)
+      list(step.checks);
   }
+
+  bool hasChecks = false;
 };
 
 } // namespace
 
 std::vector<uint8_t> encode(const Program &program) {
   ProgramWriter writer;
-  writer.u32(programVersion);
+  writer.hasChecks = std::any_of(program.steps.begin(), program.steps.end(),
+                                 [](const Step &step) { return !step.checks.empty(); });
+  writer.u32(writer.hasChecks ? programVersion : 1);
   writer.list(program.arguments);
   writer.list(program.slots);
   writer.list(program.guards);
@@ -176,11 +203,12 @@ bool decode(std::span<const uint8_t> bytes, Program &program, std::string &error
   ProgramReader reader(bytes);
   program = Program();
   uint32_t version = reader.u32();
-  if (reader.ok() && version != programVersion) {
-    error = "invalid host program: expected version " + std::to_string(programVersion) +
+  if (reader.ok() && (version < 1 || version > programVersion)) {
+    error = "invalid host program: expected version 1 to " + std::to_string(programVersion) +
             ", found " + std::to_string(version);
     return false;
   }
+  reader.hasChecks = version > 1;
   reader.list(program.arguments);
   reader.list(program.slots);
   reader.list(program.guards);

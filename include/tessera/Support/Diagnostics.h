@@ -166,6 +166,10 @@ private:
   std::optional<Diagnostic> dropped;
 };
 
+/// The line that `range` begins in and below it the range's marks, without line numbers; two lines
+/// that begin with a bar. Empty for an invalid range.
+std::string excerpt(const SourceManager &sources, SourceRange range);
+
 /// The offset of the first byte of `text` that is not part of valid UTF-8, or npos.
 size_t findInvalidUtf8(std::string_view text);
 

@@ -35,6 +35,7 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   int64_t rank = kernel.getGridRank();
   e.loop(entry->getArgument(1), entry->getArgument(2), 1, [&](Value linear) {
     programIds.clear();
+    program = linear;
     Value rest = linear;
     for (int64_t d = 0; d < rank; ++d) {
       if (d + 1 == rank) {
@@ -150,6 +151,10 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
       return fail(op, "expected a scalar that is computed before");
   if (auto id = dyn_cast<tile::ProgramIdOp>(op))
     return bind(programIds[id.getDim()]);
+  if (auto check = dyn_cast<tile::CheckOp>(op)) {
+    emitCheck(check);
+    return success();
+  }
   if (auto dim = dyn_cast<tile::DimOp>(op))
     return bind(views[dim.getView()].sizes[dim.getDim()]);
   if (auto extract = dyn_cast<tile::ExtractOp>(op)) {
@@ -215,6 +220,28 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
     return bind(LLVM::TruncOp::create(e.b, to, operand(0)));
   }
   return fail(op, "is not supported by the CPU code generator");
+}
+
+/// Writes tessera_rt_failure, unless it has that of an earlier program.
+void KernelEmitter::emitCheck(tile::CheckOp op) {
+  constexpr int64_t failureInEnvironment = 24;
+  llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
+  int64_t number = llvm::find(failures, op.getFailure()) - failures.begin();
+  e.branch(
+      scalars.lookup(op.getCondition()), [] {},
+      [&] {
+        Value env = result.getBody().front().getArgument(3);
+        Value failure = e.load(e.ptr, e.address(env, failureInEnvironment), {});
+        Value isEarlier = e.cmp(ICmpPredicate::slt, program, e.load(e.i64, failure, {}));
+        e.branch(
+            isEarlier,
+            [&] {
+              e.store(program, failure, {});
+              e.store(e.integer(number), e.address(failure, 8), {});
+              e.store(scalars.lookup(op.getValue()), e.address(failure, 16), {});
+            },
+            nullptr);
+      });
 }
 
 void KernelEmitter::emitFor(scf::ForOp op) {

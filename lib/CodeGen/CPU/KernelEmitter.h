@@ -59,6 +59,7 @@ private:
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
   void emitAccess(mlir::Operation *op);
+  void emitCheck(tile::CheckOp op);
   /// The valid elements of an access along a tile dimension; null if its coordinates are not known
   /// yet.
   Value validElements(const Extent::Bound &bound);
@@ -174,6 +175,7 @@ private:
   };
   llvm::DenseMap<Value, View> views;
   llvm::SmallVector<Value> grid, programIds;
+  Value program; // its number in the grid
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseSet<Value> open; // tiles that the present group makes itself
   llvm::DenseMap<const Buffer *, Value> firstOfPair; // of vectors that are split together

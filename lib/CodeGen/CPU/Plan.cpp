@@ -543,20 +543,26 @@ void Plan::noteUpcoming() {
   };
   for (auto &[block, items] : blocks) {
     Item *before = nullptr;
+    DenseSet<Operation *> later; // accesses whose addresses are not known yet where `before` stands
     for (Item &item : items) {
       if (item.kind != Item::Group && item.kind != Item::Scalar && item.kind != Item::Access)
         before = nullptr;
+      if (item.kind == Item::Access)
+        later.insert(item.op);
       if (item.kind != Item::Group)
         continue;
       for (const Root &root : item.roots)
-        if (before && root.kind == Root::Store && before->shape == item.shape)
+        if (before && root.kind == Root::Store && before->shape == item.shape &&
+            !later.contains(root.op))
           before->upcoming.push_back(root.op);
       double sum = 0;
       for (const Root &root : item.roots)
         sum += work(root);
       auto reduces = [](const Root &root) { return root.kind == Root::Reduce; };
-      if (sum > dear && llvm::any_of(item.roots, reduces))
+      if (sum > dear && llvm::any_of(item.roots, reduces)) {
         before = &item;
+        later.clear();
+      }
     }
   }
 }

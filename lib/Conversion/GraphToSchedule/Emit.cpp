@@ -44,7 +44,7 @@ private:
     resultOf.clear();
     for (const KernelOutput &output : outputs) {
       // Parts of one tensor are stored into one result.
-      if (!resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
+      if (output.check || !resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
         continue;
       types.push_back(output.type);
       mlir::Value existing = written.lookup(output.value);
@@ -98,7 +98,8 @@ private:
     for (const KernelOutput &output : plan.outputs) {
       if (output.pass < 0 || plan.stream.empty())
         emitStore(output);
-      written[output.value] = kernel.getResult(resultOf.at(output.value.getAsOpaquePointer()));
+      if (output.value)
+        written[output.value] = kernel.getResult(resultOf.at(output.value.getAsOpaquePointer()));
     }
   }
 
@@ -396,7 +397,19 @@ private:
     return result;
   }
 
+  /// The condition stands before the value that is told.
+  void emitCheck(const KernelOutput &condition, const KernelOutput &value) {
+    mlir::Value holds = emit(condition.resolved), told = emit(value.resolved);
+    sched::CheckOp::create(builder, condition.check->getLoc(), holds, told,
+                           llvm::cast<gir::CheckOp>(condition.check).getFailure());
+  }
+
   void emitStore(const KernelOutput &output) {
+    if (output.check) {
+      const KernelOutput *next = &output + 1;
+      bool isCondition = output.expr->type.isInteger(1);
+      return isCondition ? emitCheck(output, *next) : void();
+    }
     Expr stored = pool.cast(output.resolved,
                             llvm::cast<gir::TensorType>(output.value.getType()).getElementType(),
                             false, output.expr->loc);

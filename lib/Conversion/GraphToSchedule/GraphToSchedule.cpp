@@ -26,13 +26,14 @@ gir::TensorType tensorType(mlir::Value value) {
 }
 
 /// A part of a stored tensor that one kernel writes: all of it, one input of a concatenation, or
-/// what is added at computed places.
+/// what is added at computed places. Or a check, which writes nothing.
 struct Root {
   mlir::Value stored;
   mlir::Value source;
   int64_t dim = -1; ///< concatenation: the dimension and where the part begins
   SymExpr offset = SymExpr(0);
   mlir::Value indices = {}; ///< sources that are added at these indices along the dimension
+  gir::CheckOp check = {};
 };
 
 struct Kernel {
@@ -48,8 +49,10 @@ public:
 
   mlir::LogicalResult run() {
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
-    if (machine.isGpu)
+    if (machine.isGpu) {
       decomposeSums();
+      dropChecks();
+    }
     copies = copyOddRows(function, facts, machine);
     for (mlir::Value copy : copies) {
       stored.insert(copy);
@@ -97,6 +100,12 @@ private:
     }
   }
 
+  /// Nothing waits for a GPU, so there is nobody to tell.
+  void dropChecks() {
+    for (gir::CheckOp check : llvm::to_vector(function.getOps<gir::CheckOp>()))
+      check.erase();
+  }
+
   /// Stores the value, or what elementwise work directly on it leaves.
   bool store(const Cut &cut) {
     mlir::Value value = cut.value;
@@ -142,14 +151,26 @@ private:
                llvm::cast<mlir::BlockArgument>(b).getArgNumber();
       return x && y ? x->isBeforeInBlock(y) : !x;
     });
+    std::vector<Root> roots;
     for (mlir::Value value : values)
-      for (Root &root : rootsOf(value)) {
-        auto kernel = std::make_unique<Kernel>();
-        kernel->roots = {root};
-        if (auto cut = planKernel(*kernel))
-          return cut;
-        kernels.push_back(std::move(kernel));
-      }
+      llvm::append_range(roots, rootsOf(value));
+    // A check comes as soon as what it reads is stored.
+    for (gir::CheckOp check : function.getOps<gir::CheckOp>()) {
+      auto isBehind = [&](const Root &root) {
+        mlir::Operation *op = root.stored ? root.stored.getDefiningOp() : nullptr;
+        return root.check || !op || op->isBeforeInBlock(check);
+      };
+      Root root{mlir::Value(), check.getCondition()};
+      root.check = check;
+      roots.insert(std::partition_point(roots.begin(), roots.end(), isBehind), root);
+    }
+    for (Root &root : roots) {
+      auto kernel = std::make_unique<Kernel>();
+      kernel->roots = {root};
+      if (auto cut = planKernel(*kernel))
+        return cut;
+      kernels.push_back(std::move(kernel));
+    }
     return std::nullopt;
   }
 
@@ -163,15 +184,18 @@ private:
     // What this kernel stores itself it need not read back.
     llvm::SetVector<mlir::Value> inMemory = stored;
     for (const Root &root : kernel.roots)
-      if (root.dim < 0)
+      if (root.dim < 0 && !root.check)
         inMemory.remove(root.stored);
     Puller puller(*kernel.pool, inMemory);
     std::vector<std::string> shared;
     for (Root &root : kernel.roots) {
       KernelOutput output;
       output.value = root.stored;
-      output.type = copies.contains(root.stored) ? withAlignedRows(tensorType(root.stored), machine)
-                                                 : tensorType(root.stored);
+      output.check = root.check;
+      if (root.stored)
+        output.type = copies.contains(root.stored)
+                          ? withAlignedRows(tensorType(root.stored), machine)
+                          : tensorType(root.stored);
       // A reshape is written by walking its input: the element number is the same.
       mlir::Value source = root.source;
       bool asRoot = source == root.stored;
@@ -182,7 +206,7 @@ private:
       while (auto reshape = source.getDefiningOp<gir::ReshapeOp>()) {
         if (!asRoot && inMemory.contains(source))
           break;
-        if (root.dim >= 0 || empty)
+        if (root.dim >= 0 || root.check || empty)
           break;
         source = reshape.getInput();
         asRoot = false;
@@ -225,6 +249,12 @@ private:
       } else if (root.dim >= 0) {
         output.index[root.dim] = output.index[root.dim] + root.offset;
       }
+      kernel.plan.outputs.push_back(output);
+      if (!root.check)
+        continue;
+      output.expr = puller.pull(root.check.getValue(), index);
+      if (puller.cut)
+        return puller.cut;
       kernel.plan.outputs.push_back(output);
     }
     return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
@@ -330,7 +360,7 @@ private:
         }
         bool reads = false;
         for (const Root &root : groups[i]->roots)
-          reads |= mine.count(root.stored.getAsOpaquePointer()) != 0;
+          reads |= root.stored && mine.count(root.stored.getAsOpaquePointer());
         if (reads)
           break;
       }
@@ -344,7 +374,14 @@ private:
     return groups;
   }
 
+  static bool onlyChecks(const Kernel &kernel) {
+    return llvm::all_of(kernel.roots, [](const Root &root) { return bool(root.check); });
+  }
+
   std::unique_ptr<Kernel> join(const Kernel &a, const Kernel &b) {
+    // Dimensions are shared in order: what has more of them comes first.
+    if (onlyChecks(a) && !onlyChecks(b))
+      return join(b, a);
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
         if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
@@ -358,17 +395,21 @@ private:
     // Worth it only if elements are shared and no work is repeated: the later outputs bring no
     // dimension of their own.
     std::vector<Expr> first, second;
-    DimSet firstDims, secondDims;
+    DimSet firstDims, secondDims, stream = joined->plan.streamSet();
     for (auto [i, output] : llvm::enumerate(joined->plan.outputs)) {
-      (i < a.roots.size() ? first : second).push_back(output.expr);
+      bool isFirst = i < a.plan.outputs.size();
+      (isFirst ? first : second).push_back(output.expr);
       std::set<std::string> names;
       for (SymExpr e : output.index)
         e.collectSymbols(names);
-      for (const std::string &name : names)
+      for (const std::string &name : names) {
         if (joined->pool->isDim(name))
-          (i < a.roots.size() ? firstDims : secondDims).insert(name);
+          (isFirst ? firstDims : secondDims).insert(name);
+        // A stream may leave blocks out, a check may not.
+        if (output.check && stream.count(name))
+          return nullptr;
+      }
     }
-    DimSet stream = joined->plan.streamSet();
     for (const std::string &dim : stream) {
       firstDims.erase(dim);
       secondDims.erase(dim);
@@ -402,8 +443,9 @@ private:
         for (const std::string &reason : reasons)
           kernel->plan.notes.push_back("a value is stored between kernels because " + reason);
       std::string name = (function.getName() + "_" + llvm::Twine(number)).str();
-      emitKernel(builder, kernel->roots[0].stored.getLoc(), name, *kernel->pool, kernel->plan,
-                 written);
+      Root &root = kernel->roots[0];
+      emitKernel(builder, root.check ? root.check.getLoc() : root.stored.getLoc(), name,
+                 *kernel->pool, kernel->plan, written);
     }
     for (mlir::OpOperand &operand : terminator->getOpOperands()) {
       auto it = written.find(operand.get());

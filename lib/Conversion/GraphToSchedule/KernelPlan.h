@@ -31,13 +31,14 @@ struct StreamState {
 };
 
 struct KernelOutput {
-  mlir::Value value;          ///< the graph value that is stored
+  mlir::Value value;          ///< the graph value that is stored; null where it is checked
   mlir::Type type;            ///< of the memory that it is stored in
   std::vector<SymExpr> index; ///< where, over the dimensions
   Expr expr = nullptr;        ///< the element
   int pass = -1;              ///< the pass that stores it, -1 behind the last
   Expr resolved = nullptr;    ///< the element in terms of states
   bool isSum = false;         ///< it is added to what is there, in the order of the stream
+  mlir::Operation *check = nullptr; ///< what is not stored: the condition of a check, and behind it its value
 };
 
 struct KernelDim {

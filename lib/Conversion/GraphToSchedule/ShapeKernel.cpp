@@ -129,6 +129,10 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       roots.push_back(place.value);
       visitExprs({place.value}, [&](Expr part) { places.insert(part); });
     }
+  bool stores = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return !output.check; });
+  for (const KernelOutput &output : plan.outputs)
+    if (output.check && stores)
+      visitExprs({output.resolved}, [&](Expr part) { places.insert(part); });
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Load)
       visitExprs(e->args, [&](Expr part) { places.insert(part); });

@@ -235,6 +235,8 @@ Values Emitter::emitBlock(sched::StreamOp op) {
     loc = member.getLoc();
     if (auto store = dyn_cast<sched::StoreOp>(member)) {
       emitStore(store);
+    } else if (auto check = dyn_cast<sched::CheckOp>(member)) {
+      emitCheck(check);
     } else if (auto gauge = dyn_cast<sched::GaugeOp>(member)) {
       states.push_back(getGaugeStep(gauge).next);
     } else if (auto scan = dyn_cast<sched::ScanOp>(member)) {
@@ -270,7 +272,7 @@ Values Emitter::emitBlock(sched::StreamOp op) {
 bool Emitter::isPaddedProduct(sched::StreamOp op) {
   SmallVector<StringAttr> over(op.getOver().getAsRange<StringAttr>());
   return llvm::all_of(op.getBody().front(), [&](Operation &member) {
-    if (isa<sched::GaugeOp, sched::StoreOp, sched::MaskOp>(member))
+    if (isa<sched::GaugeOp, sched::StoreOp, sched::CheckOp, sched::MaskOp>(member))
       return false;
     auto accumulate = dyn_cast<sched::AccumulateOp>(member);
     if (!accumulate)

@@ -247,3 +247,34 @@ void Emitter::emitStore(sched::StoreOp op) {
     return Values();
   });
 }
+
+/// Whether all of the block holds, and of the values where it does not the least.
+void Emitter::emitCheck(sched::CheckOp op) {
+  SmallVector<StringAttr> dims(llvm::cast<sched::ValType>(op.getCondition().getType()).getDims());
+  llvm::append_range(dims, llvm::cast<sched::ValType>(op.getValue().getType()).getDims());
+  SmallVector<StringAttr> looped, ragged;
+  for (StringAttr dim : dims)
+    if (!findScope(dim) && !llvm::is_contained(looped, dim))
+      looped.push_back(dim);
+  emitLoops(looped, /*peel=*/false, {}, [&](ValueRange) {
+    Order order = getOrder(dims);
+    Value holds = emitTile(op.getCondition(), order), value = emitTile(op.getValue(), order);
+    loc = op.getLoc();
+    for (StringAttr dim : order)
+      if (isRagged(dim))
+        ragged.push_back(dim);
+    if (!ragged.empty())
+      holds = map(ScalarOp::Or, {holds, map(ScalarOp::Not, emitEdge(ragged, order))});
+    TypedAttr most = builder.getI64IntegerAttr(INT64_MAX);
+    Value fine = create<tile::ConstantOp>(tileType(order, builder.getI64Type()), most);
+    Value told = map(ScalarOp::Where, {holds, fine, value});
+    if (auto axes = llvm::to_vector(llvm::seq<int64_t>(0, order.size())); !axes.empty()) {
+      holds = fold<tile::ReduceOp>(ReduceOp::All, holds, axes);
+      told = fold<tile::ReduceOp>(ReduceOp::Min, told, axes);
+    }
+    Value all = create<tile::ExtractOp>(builder.getI1Type(), holds);
+    Value least = create<tile::ExtractOp>(builder.getI64Type(), told);
+    create<tile::CheckOp>(all, least, op.getFailure());
+    return Values();
+  });
+}

@@ -422,6 +422,8 @@ void Emitter::emit() {
       emitStream(stream);
     else if (auto store = dyn_cast<sched::StoreOp>(op))
       emitStore(store);
+    else if (auto check = dyn_cast<sched::CheckOp>(op))
+      emitCheck(check);
   }
   loc = kernel.getLoc();
   create<tile::ReturnOp>();

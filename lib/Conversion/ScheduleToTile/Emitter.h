@@ -160,6 +160,7 @@ private:
   Values emitPlaces(mlir::ValueRange places, const Order &order);
   void emitStore(sched::StoreOp op);
   void emitScatter(sched::StoreOp op);
+  void emitCheck(sched::CheckOp op);
 
   // Reductions (EmitJoin.cpp).
   mlir::Type accumulatorType(ReduceOp kind, mlir::ValueRange values, mlir::Type result);

@@ -27,3 +27,9 @@ int64_t tessera::countWords(tile::KernelOp kernel) {
   forEachWord(kernel, [&](WordRole, unsigned, unsigned) { ++words; });
   return words;
 }
+
+llvm::SetVector<gir::FailureAttr> tessera::failuresOf(tile::KernelOp kernel) {
+  llvm::SetVector<gir::FailureAttr> failures;
+  kernel.walk([&](tile::CheckOp check) { failures.insert(check.getFailure()); });
+  return failures;
+}

@@ -244,9 +244,12 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
       places = places * *SymExpr::parse(size.getValue());
     grid = builder.getStrArrayAttr({(persistent ? SymExpr::min(places, *persistent) : places).str()});
   }
+  llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
+  SmallVector<Attribute> checks(failures.begin(), failures.end());
   target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), grid, operands,
                            builder.getArrayAttr(words), op->getAttrOfType<IntegerAttr>("grain"),
-                           op->getAttrOfType<StringAttr>("work"));
+                           op->getAttrOfType<StringAttr>("work"),
+                           checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
   return success();
 }
 

@@ -5,6 +5,7 @@
 // makes are never stored.
 //
 //===------------------------------------------------------------------------------------------===//
+#include "Gathers.h"
 #include "Reductions.h"
 
 using namespace tessera;
@@ -169,6 +170,10 @@ Value CrossEntropy::ofIndices() {
   if (!ignored)
     return Value::error();
   target = emit.cast(target, DType::Int64, false);
+  Value counts = emit.map(ScalarOp::Ne, {target, Value::ofInt(SymExpr(*ignored))});
+  Value asked = emit.map(ScalarOp::Where, {counts, target, Value::ofInt(SymExpr(0))});
+  checkIndex(emit, asked, x.shape()[dim], false,
+             "class {0} of 'cross_entropy' is out of range for {1} classes", args.ranges[1]);
   Value position = emit.iota(x.shape(), dim, DType::Int64);
   Value isTarget = emit.map(ScalarOp::Eq, {position, kept(target)});
   auto chosen = [&](const Value &values) {
@@ -176,7 +181,6 @@ Value CrossEntropy::ofIndices() {
   };
   // The difference first: it is exact where the class has nearly the largest logit.
   Value loss = emit.map(ScalarOp::Sub, {logSum, emit.map(ScalarOp::Sub, {chosen(x), largest})});
-  Value counts = emit.map(ScalarOp::Ne, {target, Value::ofInt(SymExpr(*ignored))});
   Value share = weight.isTensor() ? chosen(weight) : emit.cast(counts, wide, false);
   if (weight.isTensor())
     loss = emit.map(ScalarOp::Mul, {loss, share});
@@ -237,6 +241,8 @@ static Value oneHot(Args &args) {
   if (classes->isConstant(0))
     return args.error(1, "expected at least one class, found 0");
   Emitter &emit = args.emit();
+  checkIndex(emit, *x, *classes, false, "class {0} of 'one_hot' is out of range for {1} classes",
+             args.ranges[0]);
   Shape shape(x->shape());
   shape.push_back(*classes);
   Value position = emit.iota(shape, x->rank(), DType::Int64);

@@ -138,7 +138,9 @@ static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction
   Value position = emit.iota(r.x.shape(), dim, DType::Int64);
   Reduction first = r;
   first.x = emit.map(ScalarOp::Where, {hit, position, Value::ofInt(r.x.shape()[dim])});
-  return reduce(emit, tessera::ReduceOp::Min, first);
+  Value index = reduce(emit, tessera::ReduceOp::Min, first);
+  emit.indexEnds.try_emplace(index.tensor, r.x.shape()[dim]);
+  return index;
 }
 
 /// max and min: of all elements; (values, indices) along a dimension; of two tensors.

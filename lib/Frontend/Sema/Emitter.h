@@ -31,7 +31,10 @@ public:
       : builder(builder), diagnostics(diagnostics) {}
 
   mlir::OpBuilder builder;
+  Diagnostics &diagnostics;
   Interpreter *in = nullptr;
+  /// Tensors that hold indices by what they are: each element is at least 0 and below this.
+  llvm::DenseMap<mlir::Value, SymExpr> indexEnds;
 
   /// Operations made while this lives come from `range`; messages point at `op`, if there is one.
   class At {
@@ -115,7 +118,6 @@ private:
   /// Where a message about the whole operation points: its operator, else all of it.
   SourceRange place() const { return op.isValid() ? op : current; }
 
-  Diagnostics &diagnostics;
   SourceRange current;
   SourceRange op;
 };

@@ -1,7 +1,8 @@
 //===- Gathers.cpp - Reads and writes at places that tensors hold -----------------------------===//
 //
-// All reads become `gir.gather`, with indices broadcast to the result's shape. Indices outside are
-// the operation's matter: it takes the nearest element, so that no memory elsewhere is read.
+// All reads become `gir.gather`, with indices broadcast to the result's shape. For indices outside
+// there is a `gir.check` beside it; without regard to that the operation takes the nearest element,
+// so that no memory elsewhere is read.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Gathers.h"
@@ -42,6 +43,60 @@ std::optional<Value> sema::listedIndices(Emitter &emit, const Value &list) {
     result = emit.map(ScalarOp::Where, {isHere, (*list.elements)[i], result});
   }
   return result;
+}
+
+/// The tensor whose elements a view has, each at least once.
+static mlir::Value withoutViews(mlir::Value tensor) {
+  mlir::Operation *op = tensor.getDefiningOp();
+  bool isView = op && llvm::isa<gir::BroadcastOp, gir::ReshapeOp, gir::TransposeOp>(op);
+  return isView ? withoutViews(op->getOperand(0)) : tensor;
+}
+
+/// Whether a tensor of integers is known to have none below 0 and none of `size` or more.
+static bool isWithin(Emitter &emit, mlir::Value tensor, SymExpr size) {
+  auto fits = [&](SymExpr end) { return end == size || (size - end).isNonNegative(); };
+  if (auto known = emit.indexEnds.find(tensor); known != emit.indexEnds.end())
+    return fits(known->second);
+  mlir::Operation *op = tensor.getDefiningOp();
+  if (auto iota = llvm::dyn_cast_or_null<gir::IotaOp>(op))
+    return fits(iota.getType().getDim(iota.getDim()));
+  bool isSame = op && llvm::isa<gir::BroadcastOp, gir::ReshapeOp, gir::TransposeOp, gir::SliceOp>(op);
+  return isSame && isWithin(emit, op->getOperand(0), size);
+}
+
+void sema::checkIndex(Emitter &emit, const Value &index, SymExpr size, bool mayCountFromEnd,
+                      std::string_view message, SourceRange range) {
+  if (isEmpty(index.shape()) || isWithin(emit, index.tensor, size))
+    return;
+  Value places = emit.cast(Value::ofTensor(withoutViews(index.tensor)), DType::Int64, false);
+  Value holds = emit.map(ScalarOp::Lt, {places, Value::ofInt(size)});
+  if (Emitter::dtype(index) != DType::UInt8) {
+    SymExpr least = mayCountFromEnd ? SymExpr(0) - size : SymExpr(0);
+    Value isAbove = emit.map(ScalarOp::Ge, {places, Value::ofInt(least)});
+    holds = emit.map(ScalarOp::And, {isAbove, holds});
+  }
+  mlir::Builder &build = emit.builder;
+  mlir::StringAttr excerpt;
+  if (range.isValid())
+    excerpt = build.getStringAttr(tessera::excerpt(emit.diagnostics.sources, range));
+  auto failure = gir::FailureAttr::get(
+      build.getContext(), build.getStringAttr("index"),
+      build.getStringAttr(llvm::StringRef(message.data(), message.size())),
+      build.getStrArrayAttr({size.str()}), excerpt);
+  gir::CheckOp::create(emit.builder, emit.loc(), holds.tensor, places.tensor, failure);
+}
+
+/// What is told of an index along a dimension, in a function if it has a name.
+static std::string outOfRange(int64_t dim, std::string_view function = "") {
+  std::string of = function.empty() ? "" : " of '" + std::string(function) + "'";
+  return "index {0}" + of + " is out of range for dimension " + std::to_string(dim) + " of size {1}";
+}
+
+/// The same for argument `i` of a call, which indexes `x` along `dim`.
+static void checkIndex(Args &args, size_t i, const Value &index, const Value &x, int64_t dim,
+                       bool mayCountFromEnd = false) {
+  sema::checkIndex(args.emit(), index, x.shape()[dim], mayCountFromEnd,
+                   outOfRange(dim, args.builtin.name), args.ranges[i]);
 }
 
 Value sema::fromEnd(Emitter &emit, const Value &index, SymExpr size) {
@@ -91,6 +146,7 @@ Value sema::indexByTensors(Emitter &emit, const Value &x, llvm::ArrayRef<const V
   // A tensor without dimensions is an integer: its dimension goes away and separates nothing.
   for (size_t dim = 0; dim < indices.size(); ++dim)
     if (indices[dim] && indices[dim]->rank() == 0) {
+      sema::checkIndex(emit, *indices[dim], x.shape()[dim], true, outOfRange(dim), ranges[dim]);
       Value index = fromEnd(emit, *indices[dim], x.shape()[dim]);
       Value rest = gatherAlong(emit, x, {int64_t(dim)}, {index}, dim, ranges[dim]);
       if (rest.isError())
@@ -107,6 +163,7 @@ Value sema::indexByTensors(Emitter &emit, const Value &x, llvm::ArrayRef<const V
   for (size_t dim = 0; dim < indices.size(); ++dim)
     if (indices[dim]) {
       dims.push_back(dim);
+      sema::checkIndex(emit, *indices[dim], x.shape()[dim], true, outOfRange(dim), ranges[dim]);
       places.push_back(fromEnd(emit, *indices[dim], x.shape()[dim]));
       placeRanges.push_back(ranges[dim]);
     }
@@ -192,6 +249,7 @@ static Value gather(Args &args) {
     return Value::error();
   if (isEmpty(x->shape()))
     return args.error(2, "there is no element to read: " + describe(*x) + " is empty");
+  checkIndex(args, 2, *index, *x, *dim);
   *x = leadingPart(args, *x, index->shape(), *dim);
   llvm::SmallVector<int64_t> rest = allDims(x->rank());
   rest.erase(rest.begin() + *dim);
@@ -216,6 +274,7 @@ static Value take(Args &args) {
       return Value::error();
     dim = *given;
   }
+  checkIndex(args, 1, *index, *x, dim, /*mayCountFromEnd=*/true);
   Value places = fromEnd(emit, *index, x->shape()[dim]);
   return gatherAlong(emit, *x, dim, places, dim, args.ranges[1]);
 }
@@ -233,6 +292,7 @@ static Value indexSelect(Args &args) {
   bool isScalar = x->rank() == 0;
   if (isScalar)
     *x = withDims(args, *x, {SymExpr(1)});
+  checkIndex(args, 2, *index, *x, *dim);
   Value result = gatherAlong(args.emit(), *x, *dim, *index, *dim, args.ranges[2]);
   if (!isScalar || result.isError())
     return result;
@@ -257,6 +317,7 @@ static Value embedding(Args &args) {
                                      describe(*weight));
   if (!args[3].is(Value::None))
     return args.error(3, "'max_norm' changes the weights, which is not supported by this compiler");
+  checkIndex(args, which, *index, *weight, 0);
   return gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[which]);
 }
 
@@ -280,6 +341,7 @@ static Value scatterAdd(Args &args) {
   if (!sameRank(args, 2, *index, *x) || !sameRank(args, 3, *src, *x) ||
       !fitsInto(args, 2, *index, *x, *dim) || !fitsInto(args, 2, *index, *src, -1))
     return Value::error();
+  checkIndex(args, 2, *index, *x, *dim);
   *src = leadingPart(args, *src, index->shape(), -1);
 
   // Sums of narrow floats are carried in fp32; bools are counted.
@@ -299,21 +361,18 @@ std::vector<Builtin> sema::gatherBuiltins() {
   constexpr uint8_t both = Builtin::Function | Builtin::Method;
   return {
       {"gather", "x, dim, index", both, gather,
-       "elements of x along a dimension, at indices of the result's shape; an index outside takes "
-       "the nearest element"},
+       "elements of x along a dimension, at indices of the result's shape"},
       {"take", "x, index, dim=None", both, take,
        "elements of x as if it had one dimension, or slices along dim; indices below 0 count from "
-       "the end, one outside takes the nearest element"},
+       "the end"},
       {"index_select", "x, dim, index", both, indexSelect,
-       "slices of x along a dimension; an index outside takes the nearest one"},
+       "slices of x along a dimension"},
       {"embedding",
        "x, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
        "sparse=False",
        Builtin::Function, embedding,
-       "rows of weight at the indices x, which may also stand behind it; an index outside takes the "
-       "nearest row"},
+       "rows of weight at the indices x, which may also stand behind it"},
       {"scatter_add", "x, dim, index, src", both, scatterAdd,
-       "x with elements of src added at indices along a dimension, in their order; one whose index "
-       "is outside is left out"},
+       "x with elements of src added at indices along a dimension, in their order"},
   };
 }

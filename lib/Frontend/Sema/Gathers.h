@@ -16,6 +16,12 @@ inline bool isIndexType(DType dtype) { return !Emitter::isFloat(dtype) && dtype 
 /// A list of at most 64 ints, each known when the function is compiled, as a tensor of indices.
 std::optional<Value> listedIndices(Emitter &emit, const Value &list);
 
+/// Makes a call fail if an element of `index` is not below `size` and not below 0, or, where it may
+/// count from the end, not below -size. In the message {0} stands for the element, {1} for the size;
+/// the error shows `range`.
+void checkIndex(Emitter &emit, const Value &index, SymExpr size, bool mayCountFromEnd,
+                std::string_view message, SourceRange range);
+
 /// Indices below 0 counted from the end, as Python does.
 Value fromEnd(Emitter &emit, const Value &index, SymExpr size);
 

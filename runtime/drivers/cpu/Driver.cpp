@@ -102,8 +102,14 @@ Status runLaunch(const rt::Launch &request, const int64_t *words) {
                         request.work,
                         kernel.scratchBytes,
                         request.cost};
+  tessera_rt_failure failure = {INT64_MAX, 0, 0};
+  launch.failure = request.failure ? request.failure : &failure;
   if (cpu::launch(launch))
-    return TESSERA_RT_OK;
+    return failure.program == INT64_MAX
+               ? TESSERA_RT_OK
+               : fail(TESSERA_RT_INDEX, "kernel '" + kernel.name + "' in a graph: check " +
+                                            std::to_string(failure.check) + " failed, of value " +
+                                            std::to_string(failure.value));
   return fail(TESSERA_RT_OUT_OF_MEMORY, "out of memory: kernel '" + kernel.name + "' needs " +
                                             formatBytes(kernel.scratchBytes) +
                                             " of scratch memory per thread");
@@ -271,6 +277,7 @@ public:
     rt::Launch later = request;
     later.work = -1;
     later.cost = nullptr;
+    later.failure = nullptr;
     std::vector<int64_t> grid(request.grid, request.grid + 3);
     std::vector<int64_t> words(request.words, request.words + request.wordCount);
     return submit(stream, [later, grid, words]() mutable -> Status {

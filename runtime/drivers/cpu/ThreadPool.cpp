@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <linux/futex.h>
+#include <mutex>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -120,6 +121,25 @@ void runMeasured(const Launch &job, int64_t begin, int64_t end, const tessera_rt
     measured = before + (measured - before) / 4;
   job.cost->store(std::max(measured, 0.1f), std::memory_order_relaxed);
 }
+
+/// What one thread tells of checks; the first program in the grid's order has the word.
+class Failures {
+public:
+  explicit Failures(tessera_rt_failure *told) : told(told) {}
+  ~Failures() {
+    if (!told || mine.program == INT64_MAX)
+      return;
+    static std::mutex mutex;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (mine.program < told->program)
+      *told = mine;
+  }
+  Failures(const Failures &) = delete;
+  tessera_rt_failure mine = {INT64_MAX, 0, 0};
+
+private:
+  tessera_rt_failure *told;
+};
 
 /// The gate's fields.
 constexpr uint64_t activeOne = 1, joinedOne = 1ull << 16, placeOne = 1ull << 32,
@@ -233,7 +253,9 @@ private:
   void work(uint32_t index) {
     if (!scratch.reserve(job.scratchBytes))
       return; // the caller has its own and finishes alone
+    Failures failures(job.failure);
     tessera_rt_kernel_env env = {};
+    env.failure = &failures.mine;
     env.thread_index = index;
     env.thread_count = static_cast<uint32_t>(jobThreads);
     env.scratch = scratch.data;
@@ -307,7 +329,9 @@ void acquire() {
 }
 
 void runInline(const Launch &launch) {
+  Failures failures(launch.failure);
   tessera_rt_kernel_env env = {};
+  env.failure = &failures.mine;
   env.thread_count = 1;
   env.scratch = scratch.data;
   env.scratch_bytes = launch.scratchBytes;

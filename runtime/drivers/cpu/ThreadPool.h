@@ -28,6 +28,7 @@ struct Launch {
   int64_t work;  // estimate in nanoseconds of one core; negative: unknown
   uint64_t scratchBytes;
   Cost *cost; // measured here, unless null
+  tessera_rt_failure *failure = nullptr; // written if a check fails, unless null
 };
 
 /// Runs the whole grid and returns when it is done; false when scratch memory cannot be had

@@ -144,12 +144,22 @@ struct Word {
   Expr expr; // an empty byte offset is 0
 };
 
+/// What is told when a kernel finds that its data are not as they must be.
+struct Check {
+  enum Kind : uint8_t { Index, Assertion };
+  Kind kind = Index;
+  std::string message; // {0} stands for the value that was found, {1}, … for the operands' values
+  std::vector<Expr> operands;
+  std::string excerpt; // lines of the source to show below; may be empty
+};
+
 struct Step {
   uint32_t kernel = 0;     // index into Program::kernels
   std::vector<Expr> grid;  // 1 to 3 sizes, the first varies fastest; an empty grid is not launched
   std::vector<Word> words; // the kernel's argument block
   uint32_t grain = 1;      // least number of consecutive grid indices worth handing to a thread
   Expr work; // estimate in nanoseconds of one core for the whole launch; empty: unknown
+  std::vector<Check> checks; // as the kernel numbers them
 };
 
 struct Program {

@@ -500,3 +500,37 @@ func.func @f(%x: !gir.tensor<B, i32>) {
   %0 = gir.map philox(%x, %x, %x) : (!gir.tensor<B, i32>, !gir.tensor<B, i32>, !gir.tensor<B, i32>) -> !gir.tensor<B, i32>
   return
 }
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %i: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a condition of i1, got 'f32'}}
+  gir.check %x, %i else <kind = "index", message = "no", sizes = []> : !gir.tensor<S, f32>, !gir.tensor<S, i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, i1>, %i: !gir.tensor<S, i32>) {
+  // expected-error @below {{expected values of i64, got 'i32'}}
+  gir.check %x, %i else <kind = "index", message = "no", sizes = []> : !gir.tensor<S, i1>, !gir.tensor<S, i32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, i1>, %i: !gir.tensor<T, i64>) {
+  // expected-error @below {{expected values of shape [S], got [T]}}
+  gir.check %x, %i else <kind = "index", message = "no", sizes = []> : !gir.tensor<S, i1>, !gir.tensor<T, i64>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected a failure of kind index or assertion, got "size"}}
+func.func private @f() attributes {x = #gir.failure<kind = "size", message = "no", sizes = []>}
+
+// -----
+
+// expected-error @below {{expected size expressions for the message, got "S +"}}
+func.func private @f() attributes {x = #gir.failure<kind = "index", message = "no", sizes = ["S +"]>}

@@ -363,3 +363,25 @@ func.func @scan_of_two(%x: !gir.tensor<S, T, f32>) {
   }
   return
 }
+
+// -----
+
+func.func @check_of_numbers(%x: !gir.tensor<S, i64>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i64>) -> () dims [parallel i = S tile 8] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+    // expected-error @+1 {{expected a condition, got 'i64'}}
+    sched.check %1, %1 else <kind = "index", message = "no", sizes = []> : !sched.val<[i], i64>, !sched.val<[i], i64>
+  }
+  return
+}
+
+// -----
+
+func.func @check_tells_bools(%x: !gir.tensor<S, i1>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i1>) -> () dims [parallel i = S tile 8] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, i1> -> !sched.val<[i], i1>
+    // expected-error @+1 {{expected values of i64, got 'i1'}}
+    sched.check %1, %1 else <kind = "index", message = "no", sizes = []> : !sched.val<[i], i1>, !sched.val<[i], i1>
+  }
+  return
+}

@@ -472,3 +472,11 @@ func.func @scan_half(%x: tensor<4x8xf16>, %c: tensor<4xf16>) {
   %y, %t = tile.scan sum %x from %c dim 1 : tensor<4x8xf16>, tensor<4xf16>
   return
 }
+
+// -----
+
+func.func @check_outside(%c: i1, %v: i64) {
+  // expected-error @+1 {{expected to stand inside a tile.kernel}}
+  tile.check %c, %v else <kind = "index", message = "no", sizes = []>
+  return
+}

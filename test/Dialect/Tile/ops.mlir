@@ -130,3 +130,10 @@ func.func @scan(%x: tensor<4x8xf32>, %c: tensor<4xf32>) -> tensor<4x8xf32> {
   %z, %u = tile.scan max %t from %s dim 0 : tensor<4xf32>, tensor<f32>
   return %y : tensor<4x8xf32>
 }
+
+// CHECK-LABEL: tile.kernel @checked(
+tile.kernel @checked(%c: i1, %v: i64) grid 1 {
+  // CHECK: tile.check %{{.*}}, %{{.*}} else <kind = "index", message = "no {0} of {1}", sizes = ["V"]>
+  tile.check %c, %v else <kind = "index", message = "no {0} of {1}", sizes = ["V"]>
+  tile.return
+}

@@ -13,6 +13,8 @@
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace tessera {
 
 enum class WordRole { Address, Size, Stride, Scalar, Grid };
@@ -23,6 +25,9 @@ void forEachWord(tile::KernelOp kernel,
                  llvm::function_ref<void(WordRole, unsigned argument, unsigned dim)> visit);
 
 int64_t countWords(tile::KernelOp kernel);
+
+/// The failures that a kernel may tell, each once; code names them by their number.
+llvm::SetVector<gir::FailureAttr> failuresOf(tile::KernelOp kernel);
 
 } // namespace tessera
 

@@ -20,12 +20,19 @@ using namespace tessera::gir;
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphTypes.cpp.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphAttrs.cpp.inc"
+
 #include "tessera/Dialect/Graph/IR/GraphInterfaces.cpp.inc"
 
 void GraphDialect::initialize() {
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "tessera/Dialect/Graph/IR/GraphTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tessera/Dialect/Graph/IR/GraphAttrs.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST
@@ -58,6 +65,18 @@ Type gir::accumulationType(Type type) {
   if (type.isInteger() && !type.isInteger(1) && type.getIntOrFloatBitWidth() < 32)
     return IntegerType::get(type.getContext(), 32);
   return type;
+}
+
+LogicalResult FailureAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr kind,
+                                  StringAttr message, ArrayAttr sizes, StringAttr excerpt) {
+  if (kind != "index" && kind != "assertion")
+    return emitError() << "expected a failure of kind index or assertion, got " << kind;
+  for (Attribute size : sizes) {
+    auto text = dyn_cast<StringAttr>(size);
+    if (!text || !SymExpr::parse(text.getValue().str()))
+      return emitError() << "expected size expressions for the message, got " << size;
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

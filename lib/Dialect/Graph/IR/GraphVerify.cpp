@@ -312,6 +312,15 @@ LogicalResult ScatterAddOp::verify() {
   return expectShape(*this, "indices", index.getShape(), from.getShape());
 }
 
+LogicalResult CheckOp::verify() {
+  gir::TensorType condition = tensorType(getCondition()), value = tensorType(getValue());
+  if (!condition.isBool())
+    return emitOpError() << "expected a condition of i1, got " << condition.getElementType();
+  if (!value.getElementType().isSignlessInteger(64))
+    return emitOpError() << "expected values of i64, got " << value.getElementType();
+  return expectShape(*this, "values", value.getShape(), condition.getShape());
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//

@@ -470,6 +470,18 @@ LogicalResult StoreOp::verify() {
                        valType(getValue()).getElementType());
 }
 
+LogicalResult CheckOp::verify() {
+  FailureOr<KernelOp> kernel = expectKernel(*this);
+  if (failed(kernel) || failed(expectStreamed(*this, *kernel, withDimsOf(*kernel, {}, getOperands()))))
+    return failure();
+  Type condition = valType(getCondition()).getElementType(), value = valType(getValue()).getElementType();
+  if (!condition.isInteger(1))
+    return emitOpError() << "expected a condition, got " << condition;
+  if (!value.isSignlessInteger(64))
+    return emitOpError() << "expected values of i64, got " << value;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -581,5 +593,7 @@ LogicalResult VisitOp::verify() {
     return emitOpError("expected one test of the block, got several");
   if (!stream.getBody().front().getOps<StoreOp>().empty())
     return emitOpError("expected a stream that stores nothing");
+  if (!stream.getBody().front().getOps<CheckOp>().empty())
+    return emitOpError("expected a stream that checks nothing");
   return success();
 }

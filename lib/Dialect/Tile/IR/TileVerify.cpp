@@ -296,6 +296,12 @@ LogicalResult ExtractOp::verify() {
   return success();
 }
 
+LogicalResult tile::CheckOp::verify() {
+  if (!(*this)->getParentOfType<KernelOp>())
+    return emitOpError("expected to stand inside a tile.kernel");
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles from tiles
 //===----------------------------------------------------------------------===//

@@ -80,6 +80,9 @@ inline constexpr llvm::StringLiteral kValueTypeAttr = "gir.value_type";
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Graph/IR/GraphTypes.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/Graph/IR/GraphAttrs.h.inc"
+
 #include "tessera/Dialect/Graph/IR/GraphInterfaces.h.inc"
 
 #define GET_OP_CLASSES

@@ -30,6 +30,7 @@ def Graph_Dialect : Dialect {
     - `gir.numerics`: the user's numerics policy.
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -66,6 +67,21 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
     bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
     bool isBool() const { return getElementType().isInteger(1); }
   }];
+}
+
+def Graph_FailureAttr : AttrDef<Graph_Dialect, "Failure"> {
+  let mnemonic = "failure";
+  let summary = "what is told when a check fails";
+  let description = [{
+    `#gir.failure<kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>`: in the message `{0}` stands
+    for the value that the check gives, `{1}`, `{2}`, … for `sizes`, which are size expressions. `excerpt` is the line of the
+    source, marked; it is shown below. The kind decides the error that callers see: `index` or `assertion`. Checks carry it from
+    the graph down to the host program.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::StringAttr":$message, "::mlir::ArrayAttr":$sizes,
+                        OptionalParameter<"::mlir::StringAttr">:$excerpt);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif

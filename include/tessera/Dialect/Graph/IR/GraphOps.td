@@ -309,6 +309,29 @@ def Graph_ScatterAddOp : Graph_CompositeOp<"scatter_add", [AllTypesMatch<["input
 }
 
 //===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "makes the call fail unless all elements of a condition hold";
+  let description = [{
+    Of an element that does not hold, `value` is told with the failure. Nothing waits for a check: results of a call that
+    fails are undefined, and operations on what was checked must be safe without it. Where machine code has no way to tell
+    the host (GPUs), checks are left out.
+
+    ```mlir
+    gir.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>
+      : !gir.tensor<S, i1>, !gir.tensor<S, i64>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$condition, Graph_TensorType:$value, Graph_FailureAttr:$failure);
+  let assemblyFormat = [{
+    $condition `,` $value `else` $failure attr-dict `:` type($condition) `,` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//
 

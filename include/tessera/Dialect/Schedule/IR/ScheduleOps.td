@@ -272,6 +272,22 @@ def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
   ];
 }
 
+def Schedule_CheckOp : Schedule_Op<"check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "makes the call fail unless a condition holds";
+  let description = [{
+    As `gir.check`, for the elements of this program's block; what lies beyond an edge is not looked at.
+
+    ```mlir
+    sched.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>
+      : !sched.val<[n], i1>, !sched.val<[n], i64>
+    ```
+  }];
+  let arguments = (ins Schedule_ValType:$condition, Schedule_ValType:$value, Graph_FailureAttr:$failure);
+  let assemblyFormat = [{
+    $condition `,` $value `else` $failure attr-dict `:` type($condition) `,` type($value)
+  }];
+}
+
 def Schedule_ConstantOp : Schedule_PureOp<"constant", [ConstantLike]> {
   let summary = "a number";
   let description = [{

@@ -193,12 +193,14 @@ def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects
   let summary = "runs a kernel over a grid";
   let description = [{
     The grid's sizes are expressions, the first varies fastest. `work` estimates the time of the launch on one core in
-    nanoseconds; `grain` is the least number of consecutive grid indices worth giving to a thread.
+    nanoseconds; `grain` is the least number of consecutive grid indices worth giving to a thread. `checks` are the failures
+    that the kernel may tell, which names them by their number.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$operands,
-                       ArrayAttr:$words, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work);
+                       ArrayAttr:$words, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work,
+                       OptionalAttr<TypedArrayAttrBase<Graph_FailureAttr, "failures">>:$checks);
   let assemblyFormat = [{
-    $kernel `grid` $grid `(` $operands `)` `words` $words (`grain` $grain^)? (`work` $work^)? attr-dict `:` type($operands)
+    $kernel `grid` $grid `(` $operands `)` `words` $words (`grain` $grain^)? (`work` $work^)? (`checks` $checks^)? attr-dict `:` type($operands)
   }];
   let hasVerifier = 1;
 }

@@ -202,6 +202,19 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects
   }];
 }
 
+def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "makes the call fail unless a condition holds";
+  let description = [{
+    The failure is told with `value`. The kernel goes on; of several failures the caller sees that of the first program.
+
+    ```mlir
+    tile.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>
+    ```
+  }];
+  let arguments = (ins I1:$condition, I64:$value, Graph_FailureAttr:$failure);
+  let assemblyFormat = "$condition `,` $value `else` $failure attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles from scalars
 //===----------------------------------------------------------------------===//
