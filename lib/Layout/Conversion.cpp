@@ -23,9 +23,8 @@ std::optional<Layout> tessera::holder(const Layout &from, const Layout &to, DimS
   return Layout(to.in(), places, std::move(columns));
 }
 
-/// A barrier of a block and the latency of shared memory, in units of half a wavefront; a warp's
-/// barrier costs less.
-static constexpr unsigned warpBarrierCost = 16;
+/// A warp's barrier and the latency of shared memory, in units of half a wavefront.
+static constexpr unsigned barrierCost = 16;
 
 std::optional<ConversionPlan> tessera::planConversion(const Layout &source, const Layout &result,
                                                       unsigned bits, SharedFeatures features) {
@@ -43,21 +42,21 @@ std::optional<ConversionPlan> tessera::planConversion(const Layout &source, cons
     plan.registers = same->sublayout(allDims, {Dim::Register});
     return plan;
   }
-  plan.kind = Kind::Shared;
   plan.scope = holder(from, to, {Dim::Warp, Dim::Block}) ? Scope::Warp
                : holder(from, to, {Dim::Block})          ? Scope::Block
                                                          : Scope::Cluster;
   std::optional<SharedExchange> exchange = planExchange(from, to, bits, features);
-  if (!exchange)
-    return std::nullopt;
-  plan.exchange = std::move(*exchange);
   if (plan.scope == Scope::Warp) {
     std::optional<ShuffleSchedule> shuffles = planShuffles(from, to, bits);
-    if (shuffles && shuffles->cost(bits) <= plan.exchange.cost() + warpBarrierCost) {
+    if (!exchange || shuffles->cost(bits) <= exchange->cost() + barrierCost * exchange->passes()) {
       plan.kind = Kind::Shuffles;
       plan.shuffles = std::move(*shuffles);
-      plan.exchange = SharedExchange();
+      return plan;
     }
   }
+  if (!exchange)
+    return std::nullopt;
+  plan.kind = Kind::Shared;
+  plan.exchange = std::move(*exchange);
   return plan;
 }

@@ -7,6 +7,7 @@
 // gives an arrangement by Swizzle.h, or none; the cheapest one by exact counts is the plan.
 //
 //===----------------------------------------------------------------------===//
+#include "Passes.h"
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Swizzle.h"
 
@@ -311,17 +312,10 @@ unsigned SharedExchange::cost() const {
   return 2 * (store.wavefronts + load.wavefronts) + store.accesses + load.accesses;
 }
 
-std::optional<SharedExchange> tessera::planExchange(const Layout &from, const Layout &to,
-                                                    unsigned bits, SharedFeatures features) {
-  assert(bits >= 8 && bits <= 64 && "expected elements of 1, 2, 4 or 8 bytes");
-  Layout source = from.broadcastTo(to.in().only(threadDims));
-  Layout result = to.broadcastTo(from.in().only(threadDims));
-  std::optional<Layout> holds = holder(source, result, {Dim::Block});
-  if (!holds)
-    holds = holder(source, result, {});
-  if (!holds)
-    return std::nullopt;
-  Search search(source, *holds, bits);
+/// The whole tile at once.
+static std::optional<SharedExchange> search(const Layout &from, const Layout &holds, unsigned bits,
+                                            SharedFeatures features) {
+  Search search(from, holds, bits);
   search.plainPlain();
   for (Kind kind : {Kind::Matrix, Kind::Transposed}) {
     if (features.ldmatrix)
@@ -335,8 +329,51 @@ std::optional<SharedExchange> tessera::planExchange(const Layout &from, const La
   return std::move(search.best);
 }
 
-std::optional<SharedExchange> tessera::planCopy(const Layout &from, const Layout &to, unsigned bits, unsigned vector,
-                                                SharedFeatures features) {
+/// An access of one part as the access of all of them.
+static void inPasses(SharedAccess &access, const Layout &registers) {
+  RegisterOrder &order = access.registers;
+  Vectors columns;
+  for (uint64_t number : order.order.columns())
+    columns.push_back(registers(number));
+  order.order = Layout(registers.in(), registers.out(),
+                       gf2::concat({columns, registers.columns(Dim::Round)}));
+  access.accesses <<= registers.in().bits(Dim::Round);
+  access.wavefronts <<= registers.in().bits(Dim::Round);
+}
+
+std::optional<SharedExchange> tessera::planExchange(const Layout &from, const Layout &to,
+                                                    unsigned bits, SharedFeatures features) {
+  assert(bits >= 8 && bits <= 64 && "expected elements of 1, 2, 4 or 8 bytes");
+  Layout source = from.broadcastTo(to.in().only(threadDims));
+  Layout result = to.broadcastTo(from.in().only(threadDims));
+  std::optional<Layout> holds = holder(source, result, {Dim::Block});
+  unsigned share = gf2::rank(source.columnsOf(~DimSet{Dim::Block})), passes = 0;
+  while (passes < share && (uint64_t(bits / 8) << (share - passes)) > features.memoryBytes)
+    ++passes;
+  if (!passes) {
+    if (!holds)
+      holds = holder(source, result, {});
+    return holds ? search(source, *holds, bits, features) : std::nullopt;
+  }
+  std::optional<Passes> parts;
+  if (holds)
+    parts = splitPasses(source, result, *holds, passes);
+  if (!parts)
+    return std::nullopt;
+  holds = holder(parts->from, parts->to, {Dim::Block});
+  assert(holds && "a part has all its elements");
+  std::optional<SharedExchange> exchange = search(parts->from, *holds, bits, features);
+  if (exchange) {
+    inPasses(exchange->store, parts->fromRegisters);
+    inPasses(exchange->load, parts->toRegisters);
+    // Idle threads are told by bits of the whole layout's places.
+    exchange->store.idle <<= passes;
+  }
+  return exchange;
+}
+
+std::optional<SharedExchange> tessera::planCopy(const Layout &from, const Layout &to, unsigned bits,
+                                                unsigned vector, SharedFeatures features) {
   // Registers beyond a piece are as good as more warps: no access has two of them.
   VectorsRef registers = from.columns(Dim::Register);
   Space in = from.in();

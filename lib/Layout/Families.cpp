@@ -124,3 +124,11 @@ Layout tessera::swizzledShared(unsigned rows, unsigned columns, unsigned bits, u
   }
   return Layout(box.in(), box.in(), std::move(unswizzle)).then(box);
 }
+
+std::optional<unsigned> tessera::swizzleSpan(const Layout &memory, unsigned bits) {
+  unsigned rows = memory.out().size(Dim::D0), columns = memory.out().size(Dim::D1);
+  for (unsigned span : {128u, 64u, 32u, 16u})
+    if (columns * bits / 8 >= span && memory == swizzledShared(rows, columns, bits, span))
+      return span;
+  return std::nullopt;
+}

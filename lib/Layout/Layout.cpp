@@ -297,9 +297,8 @@ static std::function<Dim(Dim)> moveFrom(unsigned first, int by) {
       [=](Dim dim) { return dim <= tensorDim(first) && dim >= Dim::D7 ? Dim(int(dim) - by) : dim; };
 }
 
-Layout Layout::dropDim(unsigned dim) const {
-  Layout rest = sublayout(allDims, ~DimSet{tensorDim(dim)}).renameOut(moveFrom(dim + 1, -1));
-  return rest.withoutFreeBits({Dim::Register});
+Layout Layout::withoutDim(unsigned dim) const {
+  return sublayout(allDims, ~DimSet{tensorDim(dim)}).renameOut(moveFrom(dim + 1, -1));
 }
 
 Layout Layout::insertDim(unsigned dim) const {

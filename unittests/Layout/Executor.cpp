@@ -77,6 +77,23 @@ std::string Executor::runShuffles(const ShuffleSchedule &schedule) {
   return compare();
 }
 
+namespace {
+/// Numbers of elements of one pass. A warp's number counts those of all blocks.
+struct Numbers {
+  const SharedAccess &access;
+  uint64_t pass;
+
+  Numbers(const SharedAccess &access, unsigned pass)
+      : access(access), pass(uint64_t(pass) << access.registers.order.in().bits(Dim::Register)) {}
+  uint64_t registerOf(uint64_t number) const { return access.registers.order(number | pass); }
+  Point address(uint64_t number, uint64_t lane, uint64_t warp) const {
+    const Space &in = access.address.in();
+    return access.address.out().unpack(
+        access.address(number | lane << in.shift(Dim::Lane) | warp << in.shift(Dim::Warp)));
+  }
+};
+} // namespace
+
 std::string Executor::transfer(Registers &registers, uint64_t place, Point address, bool isLoad) {
   uint64_t cell = address[Dim::Block] * from.out().size() + address[Dim::Offset];
   if (cell >= memory.size())
@@ -113,8 +130,9 @@ unsigned Executor::count(const std::vector<Access> &accesses, unsigned elements,
 }
 
 std::string Executor::plainAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
-                                  unsigned warp) {
+                                  unsigned warp, unsigned pass) {
   const Space &places = layout.in();
+  Numbers numbers(access, pass);
   unsigned elements = 1u << access.registers.vector, bytes = elements * bits / 8;
   if (bytes > 16)
     return "an access of more than 16 bytes";
@@ -125,13 +143,13 @@ std::string Executor::plainAccess(const SharedAccess &access, const Layout &layo
       uint64_t thread = lane << shift | uint64_t(warp) << places.shift(Dim::Warp);
       if (!isLoad && (thread & access.idle))
         continue;
-      Point address = access.address.out().unpack(access.address(thread | n));
+      Point address = numbers.address(n, lane, warp);
       if (address[Dim::Offset] % elements)
         return "an address that is not aligned";
       asked.push_back({unsigned(lane), int64_t(address[Dim::Offset])});
       for (unsigned j = 0; j < elements; ++j, ++address[Dim::Offset]) {
-        std::string wrong = transfer(isLoad ? result : source,
-                                     thread | access.registers.order(n | j), address, isLoad);
+        std::string wrong =
+            transfer(isLoad ? result : source, thread | numbers.registerOf(n | j), address, isLoad);
         if (!wrong.empty())
           return wrong;
       }
@@ -144,8 +162,9 @@ std::string Executor::plainAccess(const SharedAccess &access, const Layout &layo
 }
 
 std::string Executor::matrixAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
-                                   unsigned warp) {
+                                   unsigned warp, unsigned pass) {
   const Space &places = layout.in();
+  Numbers numbers(access, pass);
   bool transposed = access.kind == SharedAccess::Kind::Transposed;
   unsigned perRegister = 32 / bits, perRow = 128 / bits;
   uint64_t ofWarp = uint64_t(warp) << places.shift(Dim::Warp), shift = places.shift(Dim::Lane);
@@ -161,7 +180,7 @@ std::string Executor::matrixAccess(const SharedAccess &access, const Layout &lay
       std::vector<Access> asked;
       for (unsigned row = 0; row < 8; ++row) {
         uint64_t lane = m * 8 + row;
-        rows[row] = access.address.out().unpack(access.address(n | lane << shift | ofWarp));
+        rows[row] = numbers.address(n, lane, warp);
         if (rows[row][Dim::Offset] % perRow)
           return "a row that is not aligned";
         asked.push_back({row, int64_t(rows[row][Dim::Offset])});
@@ -174,7 +193,7 @@ std::string Executor::matrixAccess(const SharedAccess &access, const Layout &lay
           unsigned column = transposed ? lane / 4 : lane % 4 * perRegister + j;
           Point address = rows[row];
           address[Dim::Offset] += column;
-          uint64_t place = access.registers.order(n + m * perRegister + j) | lane << shift | ofWarp;
+          uint64_t place = numbers.registerOf(n + m * perRegister + j) | lane << shift | ofWarp;
           std::string wrong = transfer(isLoad ? result : source, place, address, isLoad);
           if (!wrong.empty())
             return wrong;
@@ -183,29 +202,31 @@ std::string Executor::matrixAccess(const SharedAccess &access, const Layout &lay
   return "";
 }
 
-void Executor::copyDuplicates(const SharedAccess &access, const Layout &layout) {
+void Executor::copyDuplicates(const SharedAccess &access, const Layout &layout, unsigned pass) {
+  Numbers numbers(access, pass);
   uint64_t distinct = uint64_t(1) << access.registers.distinct;
-  uint64_t registers = layout.in().size(Dim::Register);
-  for (uint64_t thread = 0; thread < result.size(); thread += registers)
-    for (uint64_t n = distinct; n < registers; ++n)
-      result[thread | access.registers.order(n)] =
-          result[thread | access.registers.order(n % distinct)];
+  uint64_t all = access.registers.order.in().size(Dim::Register);
+  for (uint64_t thread = 0; thread < result.size(); thread += layout.in().size(Dim::Register))
+    for (uint64_t n = distinct; n < all; ++n)
+      result[thread | numbers.registerOf(n)] = result[thread | numbers.registerOf(n % distinct)];
 }
 
 std::string Executor::runExchange(const SharedExchange &exchange) {
-  memory.clear();
-  for (bool isLoad : {false, true}) {
-    const SharedAccess &access = isLoad ? exchange.load : exchange.store;
-    const Layout &layout = isLoad ? to : from;
-    uint64_t warps = layout.in().size() >> layout.in().shift(Dim::Warp);
-    for (unsigned warp = 0; warp < warps; ++warp) {
-      std::string wrong = access.kind == SharedAccess::Kind::Plain
-                              ? plainAccess(access, layout, isLoad, warp)
-                              : matrixAccess(access, layout, isLoad, warp);
-      if (!wrong.empty())
-        return wrong;
+  for (unsigned pass = 0; pass < exchange.passes(); ++pass) {
+    memory.clear();
+    for (bool isLoad : {false, true}) {
+      const SharedAccess &access = isLoad ? exchange.load : exchange.store;
+      const Layout &layout = isLoad ? to : from;
+      uint64_t warps = layout.in().size() >> layout.in().shift(Dim::Warp);
+      for (unsigned warp = 0; warp < warps; ++warp) {
+        std::string wrong = access.kind == SharedAccess::Kind::Plain
+                                ? plainAccess(access, layout, isLoad, warp, pass)
+                                : matrixAccess(access, layout, isLoad, warp, pass);
+        if (!wrong.empty())
+          return wrong;
+      }
     }
+    copyDuplicates(exchange.load, to, pass);
   }
-  copyDuplicates(exchange.load, to);
   return compare();
 }

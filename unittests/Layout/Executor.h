@@ -35,11 +35,11 @@ private:
   unsigned count(const std::vector<Access> &accesses, unsigned elements,
                  unsigned lanesInPhase) const;
   std::string plainAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
-                          unsigned warp);
+                          unsigned warp, unsigned pass);
   std::string matrixAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
-                           unsigned warp);
+                           unsigned warp, unsigned pass);
   std::string transfer(Registers &registers, uint64_t place, Point address, bool isLoad);
-  void copyDuplicates(const SharedAccess &access, const Layout &layout);
+  void copyDuplicates(const SharedAccess &access, const Layout &layout, unsigned pass);
 
   Layout from, to;
   unsigned bits;

@@ -146,6 +146,8 @@ TEST(Families, SwizzledShared) {
       unsigned bytes = bits / 8, rows = 16, columns = 256 / bytes, perRow = span / bytes;
       Layout layout = swizzledShared(rows, columns, bits, span);
       ASSERT_TRUE(layout.inverse());
+      ASSERT_EQ(swizzleSpan(layout, bits), span);
+      ASSERT_FALSE(swizzleSpan(layout.transpose({1, 0}), bits));
       for (unsigned row = 0; row < rows; ++row)
         for (unsigned column = 0; column < columns; ++column) {
           // CUTLASS: Swizzle<log2(span / 16), 4, 3> of the byte address in a box of `span` bytes.

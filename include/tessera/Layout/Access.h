@@ -19,8 +19,9 @@
 namespace tessera {
 
 /// The order in which a thread's registers are accessed: `order` takes the number of an access's
-/// element to the register. Its low `vector` bits count the elements of one access; the bits from
-/// `distinct` on count copies of the same element, which are made without access.
+/// element (and the pass, Conversion.h) to the register. Its low `vector` bits count the elements
+/// of one access; the bits from `distinct` on count copies of the same element, which are made
+/// without access.
 struct RegisterOrder {
   Layout order;
   unsigned vector = 0, distinct = 0;

@@ -48,7 +48,8 @@ std::optional<ShuffleSchedule> planShuffles(const Layout &from, const Layout &to
 // Within a block or a cluster: shared memory
 //===----------------------------------------------------------------------===//
 
-/// How the threads store to shared memory or load from it.
+/// How the threads store to shared memory or load from it. Where a tile goes in several passes,
+/// each is as the first, with registers.order(number, round: the pass) and a barrier before it.
 ///
 /// Plain: access n = 0, 1, … moves the elements n << vector | 0, 1, … of the order of registers,
 /// to or from the address of the first.
@@ -74,23 +75,27 @@ struct SharedAccess {
 };
 
 struct SharedExchange {
-  Layout memory; // offset -> element, for block 0; each block has its own share so
+  Layout memory; // offset -> element, for block 0 and pass 0; the others hold other cosets so
   SharedAccess store, load;
+  unsigned passes() const { return 1u << store.registers.order.in().bits(Dim::Round); }
   /// In units of half a wavefront, without the barrier.
   unsigned cost() const;
 };
 
 struct SharedFeatures {
   bool ldmatrix = false, stmatrix = false; // sm_75, sm_90 and later
+  uint64_t memoryBytes = UINT64_MAX;       // of a block, for the exchange
 };
-/// The cheapest exchange; loads stay within the block where they can.
+/// The cheapest exchange; loads stay within the block where they can. A tile that needs more memory
+/// is exchanged in passes. Nothing if it cannot be split so.
 std::optional<SharedExchange> planExchange(const Layout &from, const Layout &to, unsigned bits,
                                            SharedFeatures features);
 
-/// The exchange of a tile that copies bring into shared memory past the registers: the first 2^vector registers of
-/// `from` are one piece of memory, and stay one. Nothing if no arrangement has them so.
-std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, unsigned bits, unsigned vector,
-                                       SharedFeatures features);
+/// The exchange of a tile that copies bring into shared memory past the registers: the first
+/// 2^vector registers of `from` are one piece of memory, and stay one. Nothing if no arrangement
+/// has them so.
+std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, unsigned bits,
+                                       unsigned vector, SharedFeatures features);
 
 //===----------------------------------------------------------------------===//
 // The plan

@@ -191,9 +191,10 @@ public:
   Layout transpose(std::initializer_list<unsigned> order) const {
     return transpose(std::span(order.begin(), order.size()));
   }
-  /// Without dimension `dim`, as a reduction leaves it: later dimensions move down, and registers
-  /// that now hold the same element as another are gone.
-  Layout dropDim(unsigned dim) const;
+  /// Without dimension `dim`: later dimensions move down, and places that differed along it alone
+  /// hold the same. With dropDim, registers that now hold the same element as another are gone.
+  Layout withoutDim(unsigned dim) const;
+  Layout dropDim(unsigned dim) const { return withoutDim(dim).withoutFreeBits({Dim::Register}); }
   /// With a dimension of size one before dimension `dim`; later dimensions move up.
   Layout insertDim(unsigned dim) const;
   /// The dimensions dim and dim + 1 as one, and back: the second part has size `inner`.
