@@ -45,6 +45,7 @@ GROUPS = {
     ],
     "Inside": [
         ("architecture.md", "How a program becomes a kernel"),
+        ("layouts.md", "Layouts"),
         ("contributing.md", "Working on Tessera"),
         ("benchmarks.md", "What is timed"),
     ],
