@@ -30,7 +30,7 @@ def renamed(left: Tensor["rows", "depth"], right: Tensor["depth", "columns"]):
     return tsr.matmul(left, right)
 """
 ARGUMENTS = ("--arg", "a=bf16[8192,8192]", "--arg", "b=bf16[8192,8192]")
-FIRST = "m=128,k=64,n=256;group=8,persistent=132,warps=8"
+FIRST = "m=128,k=64,n=256;group=16,persistent=132,warps=8"
 
 
 class Compiler:

@@ -74,6 +74,7 @@ private:
   bool usesView(const Access &access) const;
   Value partitionFor(const Access &access);
   Values indicesFor(const Access &access);
+  Value positionsFor(const Access &access, int64_t dim);
   Value maskFor(const Access &access);
   Value pointersFor(const Access &access);
   std::optional<Padding> viewPadding(const Access &access);

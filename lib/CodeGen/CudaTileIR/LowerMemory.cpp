@@ -47,6 +47,11 @@ struct KernelLowering::Access {
   /// Where a dimension of the tensor stands in the tile.
   int64_t placeOf(int64_t dim) const { return llvm::find(dims, dim) - dims.begin(); }
 
+  /// Whether at most one dimension is longer than 1.
+  bool isRow() const {
+    return llvm::count_if(shape, [](int64_t size) { return size > 1; }) <= 1;
+  }
+
   int64_t tileSize(int64_t dim) const { return llvm::is_contained(dims, dim) ? shape[placeOf(dim)] : 1; }
 
   Builder::Shape partitionShape() const {
@@ -245,12 +250,29 @@ bool KernelLowering::usesView(const Access &access) const {
 // Through pointers
 //===----------------------------------------------------------------------===//
 
+/// Positions of all of a tile's elements along a dimension of the tensor, in 64 bits. Tiles of several dimensions are
+/// addressed so: from shorter forms tileiras makes code that spills.
+Value KernelLowering::positionsFor(const Access &access, int64_t dim) {
+  int64_t size = access.tileSize(dim);
+  Value first = b.convert(get(access.coords[dim]), TypeKind::I64);
+  if (!llvm::is_contained(access.dims, dim))
+    return splat(first, access.shape);
+  Value along = b.add(b.iota(TypeKind::I64, size), splat(b.mul(first, b.i64(size)), {size}));
+  return b.broadcastInDims(along, access.shape, {access.placeOf(dim)});
+}
+
 /// Which of a tile's elements lie in the tensor. Positions have 64 bits unless the tile is known to touch the tensor:
 /// a coordinate far outside must stay outside. None: all of them.
 Value KernelLowering::maskFor(const Access &access) {
   Value mask;
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     int64_t size = access.tileSize(dim);
+    if (!access.isRow()) {
+      Value end = splat(b.convert(tensors[access.view].sizes[dim], TypeKind::I64), access.shape);
+      Value inside = b.compare(Predicate::Less, positionsFor(access, dim), end, Ordering::Ordered, Signedness::Unsigned);
+      mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
+      continue;
+    }
     bool touches = coordinates.touches(access.coords[dim], access.view, dim, size);
     if (touches && size == 1)
       continue;
@@ -279,6 +301,12 @@ Value KernelLowering::pointersFor(const Access &access) {
     int64_t size = access.tileSize(dim);
     bool isDense = access.type().getStrides()[dim] == 1;
     Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
+    if (!access.isRow()) {
+      Value along = positionsFor(access, dim);
+      along = isDense ? along : b.mul(along, splat(stride, access.shape));
+      distances = distances ? b.add(distances, along) : along;
+      continue;
+    }
     Value start = b.mul(b.convert(get(access.coords[dim]), TypeKind::I64), b.i64(size));
     start = isDense ? start : b.mul(start, stride);
     first = first ? b.add(first, start) : start;
