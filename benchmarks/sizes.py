@@ -24,7 +24,7 @@ import tessera as tsr
 GOAL = 0.9
 KERNELS = 8  # at most, of a loop over 200 lengths
 
-#: Name: the function's text with a placeholder for annotations, the annotations of its arguments, shapes for a
+#: Name: the function's text with room for annotations, the annotations of its arguments, shapes for a
 #: length, lengths that are called, lengths that are timed.
 CASES = {
     "attention": (

@@ -53,23 +53,11 @@ private:
 LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   PassManager manager(context);
-  if (codeOptions.tensorCores) {
-    manager.addPass(tile::createTileNarrowProducts());
-    manager.addPass(tile::createTileSplitProducts());
-  } else {
-    manager.addPass(tile::createTileWidenProducts());
-  }
-  manager.addPass(tile::createTileSplitIntegerProducts());
   bool wideIndices = needsWideIndices(module);
-  if (!wideIndices)
-    manager.addPass(tile::createTileNarrowIndices());
-  tile::TileExpandMathOptions expand;
-  for (StringRef native : cudatile::nativeOperations())
-    expand.native.push_back(native.str());
-  manager.addPass(tile::createTileRelaxMath());
-  manager.addPass(tile::createTileExpandMath(expand));
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  std::vector<std::string> native;
+  for (StringRef name : cudatile::nativeOperations())
+    native.push_back(name.str());
+  addGpuPasses(manager, codeOptions.tensorCores, wideIndices, native);
   if (failed(manager.run(module)))
     return failure();
 

@@ -3,8 +3,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -75,6 +77,25 @@ bool needsWideIndices(ModuleOp module) {
     function.walk([&](tile::EmptyOp empty) { look(empty.getResult()); });
   }
   return large;
+}
+
+void addGpuPasses(PassManager &manager, bool tensorCores, bool wideIndices,
+                  const std::vector<std::string> &native) {
+  if (tensorCores) {
+    manager.addPass(tile::createTileNarrowProducts());
+    manager.addPass(tile::createTileSplitProducts());
+  } else {
+    manager.addPass(tile::createTileWidenProducts());
+  }
+  manager.addPass(tile::createTileSplitIntegerProducts());
+  if (!wideIndices)
+    manager.addPass(tile::createTileNarrowIndices());
+  tile::TileExpandMathOptions expand;
+  expand.native.assign(native.begin(), native.end());
+  manager.addPass(tile::createTileRelaxMath());
+  manager.addPass(tile::createTileExpandMath(expand));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
 }
 
 LogicalResult packGpuModule(ModuleOp module, StringRef chip, StringRef features,

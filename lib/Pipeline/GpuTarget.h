@@ -7,6 +7,7 @@
 #ifndef TESSERA_LIB_PIPELINE_GPUTARGET_H
 #define TESSERA_LIB_PIPELINE_GPUTARGET_H
 
+#include "mlir/Pass/PassManager.h"
 #include "tessera/Analysis/CostModel.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
 #include "tessera/Support/GpuDescription.h"
@@ -36,6 +37,12 @@ llvm::StringRef optionOf(mlir::ModuleOp module, llvm::StringRef name);
 /// Whether tensors may have more elements than 32 bits count: one that is typical for a function has,
 /// or an option says so.
 bool needsWideIndices(mlir::ModuleOp module);
+
+/// What both roads do with whole-tile programs: products in the types that tensor cores have (or
+/// none of theirs), small indices, scalar operations that the target has or that are made of
+/// primitive ones. `native` names the former.
+void addGpuPasses(mlir::PassManager &manager, bool tensorCores, bool wideIndices,
+                  const std::vector<std::string> &native);
 
 /// The kernels of a module in a format of their own.
 struct GpuImage {

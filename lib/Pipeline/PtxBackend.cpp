@@ -107,23 +107,11 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   for (auto kernel : module.getOps<tile::KernelOp>())
     settleHints(kernel);
   PassManager manager(context);
-  if (codeOptions.tensorCores && gpu.hasLargeMma) {
-    manager.addPass(tile::createTileNarrowProducts());
-    manager.addPass(tile::createTileSplitProducts());
-  } else {
-    manager.addPass(tile::createTileWidenProducts());
-  }
-  manager.addPass(tile::createTileSplitIntegerProducts());
   bool wideIndices = needsWideIndices(module);
-  if (!wideIndices)
-    manager.addPass(tile::createTileNarrowIndices());
-  tile::TileExpandMathOptions expand;
+  std::vector<std::string> native;
   if (!hasDoubles(module))
-    expand.native = {"exp2"};
-  manager.addPass(tile::createTileRelaxMath());
-  manager.addPass(tile::createTileExpandMath(expand));
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+    native = {"exp2"};
+  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, wideIndices, native);
   manager.addPass(tile::createTileAssignLayouts());
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -65,15 +65,8 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   return success();
 }
 
-/// What a block may have.
-static unsigned mostShared(StringRef chip) {
-  return llvm::StringSwitch<unsigned>(chip)
-      .Case("sm_70", 96 << 10)
-      .Case("sm_75", 64 << 10)
-      .Case("sm_80", 163 << 10)
-      .Cases({"sm_86", "sm_89", "sm_120a"}, 99 << 10)
-      .Default(227 << 10);
-}
+/// Before sm_75 there is no ldmatrix.
+static SharedFeatures featuresOf(StringRef chip) { return {.ldmatrix = chip != "sm_70"}; }
 
 void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayRef<Value> parts, Type element) {
   unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
@@ -183,7 +176,7 @@ LogicalResult KernelEmitter::emitConvert(tile::ConvertOp convert) {
   Type element = elementOf(convert);
   unsigned bits = 8 * codegen::Emitter::byteWidth(element);
   const Registers parts = tiles.lookup(convert.getInput());
-  std::optional<ConversionPlan> plan = planConversion(from, to, bits, {.ldmatrix = true});
+  std::optional<ConversionPlan> plan = planConversion(from, to, bits, featuresOf(options.chip));
   if (plan && plan->kind == ConversionPlan::Kind::None) {
     tiles[convert.getResult()] = parts;
     return success();
@@ -201,11 +194,12 @@ LogicalResult KernelEmitter::emitConvert(tile::ConvertOp convert) {
   if (plan && plan->kind == ConversionPlan::Kind::Shared)
     exchange = plan->exchange;
   else
-    exchange = planExchange(from, to, bits, {.ldmatrix = true});
+    exchange = planExchange(from, to, bits, featuresOf(options.chip));
   if (!exchange)
     return convert.emitError("expected a layout that holds all elements of the other one");
   uint64_t bytes = from.out().size() * bits / 8;
-  if (unsigned most = mostShared(options.chip); bytes > most)
+  std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
+  if (uint64_t most = gpu ? gpu->multiprocessor.sharedOfBlock : bytes; bytes > most)
     return convert.emitError("expected a tile of at most ") << most << " bytes to convert on " << options.chip << ", got " << bytes;
   tiles[convert.getResult()] = emitExchange(*exchange, parts, element);
   return success();
