@@ -117,7 +117,8 @@ typedef struct tessera_compile_request {
   const tessera_argument *arguments;
   uint64_t argument_count;
   /// "cpu" (this machine), an architecture with features as in tessera_rt_host_target, or a GPU:
-  /// "sm_90", "sm_90:tileir,aarch64" where its host is another machine than this one.
+  /// "sm_90", "sm_90:tileir,aarch64" where its host is another machine than this one. Null or empty:
+  /// as the function's decorator says, else "cpu".
   const char *target;
   /// "numerics", "matmul", "fast_math", "deterministic", …; of code generation
   /// "optimization_level" (0 to 3), "tensor_cores", "profiling", "tuning" (true or false; since ABI

@@ -193,10 +193,10 @@ private:
 };
 /// @}
 
-/// The compiler's name for a target. Throws Error where no GPU can be asked for its name.
+/// The compiler's name for a target, empty for what the decorator says or the CPU. Throws Error where no GPU can be asked for its name.
 inline std::string targetName(const TargetLoweringOptions &options) {
   if (!options.architecture.empty() || options.platform == Platform::CPU)
-    return options.architecture.empty() ? "cpu" : options.architecture;
+    return options.architecture;
   tessera_rt_device_info info = {};
   info.struct_bytes = sizeof(info);
   check(tessera_rt_device_get_info(TESSERA_RT_DEVICE_CUDA(0), &info));
@@ -204,7 +204,7 @@ inline std::string targetName(const TargetLoweringOptions &options) {
 }
 
 /// A request of the C ABI: what it points to lives as long as it and its program. Options of the
-/// program count over those of the target.
+/// program count over those of the target; what neither changes is as the function's decorator says.
 class ProgramRequest {
 public:
   ProgramRequest(const Program &program, const TargetLoweringOptions &options,
@@ -213,10 +213,16 @@ public:
     dims.reserve(program.arguments.size());
     for (const ArgumentType &type : program.arguments)
       add(type);
-    settings = {{"optimization_level", level.c_str()},
-                {"tensor_cores", options.tensorCores ? "true" : "false"},
-                {"profiling", options.profiling ? "true" : "false"},
-                {"tuning", options.tuning ? "true" : "false"}};
+    const TargetLoweringOptions usual;
+    auto set = [&](bool isUsual, const char *key, const char *value) {
+      if (!isUsual)
+        settings.push_back({key, value});
+    };
+    auto flag = [](bool value) { return value ? "true" : "false"; };
+    set(options.optimizationLevel == usual.optimizationLevel, "optimization_level", level.c_str());
+    set(options.tensorCores == usual.tensorCores, "tensor_cores", flag(options.tensorCores));
+    set(options.profiling == usual.profiling, "profiling", flag(options.profiling));
+    set(options.tuning == usual.tuning, "tuning", flag(options.tuning));
     if (program.isModule)
       settings.push_back({"input", "mlir"});
     for (const auto &[key, value] : program.options)

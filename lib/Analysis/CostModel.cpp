@@ -26,10 +26,15 @@ private:
     return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
   }
 
+  /// The same for rows of a product: one row alone is multiplied as many are, where that matters.
+  int64_t rowsOf(const Dim &dim, int64_t cap) const {
+    return std::max<int64_t>(bounded(dim, cap), shape.batchInvariant ? 2 : 1);
+  }
+
   /// About equal tiles not above `cap`, a multiple of `unit` where the size is larger than it.
   int64_t balanced(const Dim &dim, int64_t cap, int64_t unit) const {
     if (facts.max(dim.size) <= cap)
-      return bounded(dim, cap);
+      return rowsOf(dim, cap);
     int64_t size = facts.hint(dim.size), parts = (size + cap - 1) / cap;
     if (parts < 1)
       parts = 1;
@@ -43,7 +48,23 @@ private:
       dim->tile = (dim->tile / 2 + least - 1) / least * least;
   }
 
+  /// The matrix unit multiplies whole blocks, and f32 as three numbers each: of short dimensions that may end anywhere,
+  /// too much of that is padding.
+  void avoidPadding() {
+    auto isShort = [&](const std::string &name) {
+      const Dim *dim = find(name);
+      return dim && !dim->size.isConstant() && facts.max(dim->size) <= 128 && facts.divisor(dim->size) % 16 != 0;
+    };
+    for (const KernelShape::Contraction &c : shape.contractions)
+      for (const std::vector<std::string> *dims : {&c.rows, &c.columns, &c.over})
+        if (shape.storageBytes >= 4 && std::any_of(dims->begin(), dims->end(), isShort)) {
+          shape.hints.push_back({"unit", 0});
+          return;
+        }
+  }
+
   void product(const KernelShape::Contraction &c) override {
+    avoidPadding();
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Every program packs the right-hand side for itself: as many rows share that work as the second level holds, with
@@ -62,6 +83,7 @@ private:
   }
 
   void chain() override {
+    avoidPadding();
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name))
@@ -82,7 +104,7 @@ private:
         if (dim && dim->role == Dim::Stream)
           dim->tile = bounded(*dim, shape.masked ? 128 : 256);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
-          dim->tile = bounded(*dim, height);
+          dim->tile = rowsOf(*dim, height);
           row = dim;
         }
       }

@@ -260,6 +260,7 @@ static bool holdsAll(mlir::Type from, mlir::Type to) {
 }
 
 Expr ExprPool::cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc) {
+  isExplicit |= strict;
   if (value->type == type)
     return value;
   if (value->kind == ExprNode::Constant && llvm::isa<mlir::FloatType>(type) &&

@@ -31,9 +31,14 @@ private:
     return std::min<int64_t>(llvm::PowerOf2Ceil(size), cap);
   }
 
+  /// Rows of a tile, at most `cap`: how many there are must not matter where rows are computed alike.
+  int64_t rowsOf(const Dim &dim, int64_t cap) const {
+    return shape.batchInvariant ? cap : bounded(dim, cap);
+  }
+
   /// Halves the dimension's tile while there are too few programs for the multiprocessors.
   void spread(Dim *dim, int64_t least) {
-    while (dim && dim->tile / 2 >= least && 4 * programs() < 3 * machine.cores)
+    while (dim && !shape.batchInvariant && dim->tile / 2 >= least && 4 * programs() < 3 * machine.cores)
       dim->tile /= 2;
   }
 
@@ -47,7 +52,7 @@ private:
     // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
     bool bytes = narrow && shape.storageBytes == 1;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
-    rows->tile = std::max<int64_t>(16, bounded(*rows, room));
+    rows->tile = std::max<int64_t>(16, rowsOf(*rows, room));
     columns->tile = std::max<int64_t>(16, bounded(*columns, narrow && !bytes ? 256 : room));
     // The accumulators of all products share the registers.
     size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
@@ -99,7 +104,7 @@ private:
         if (dim && dim->role == Dim::Stream)
           dim->tile = bounded(*dim, along);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1)
-          (row = dim)->tile = std::max<int64_t>(16, bounded(*dim, pairs ? 64 : room));
+          (row = dim)->tile = std::max<int64_t>(16, rowsOf(*dim, pairs ? 64 : room));
       }
     spread(row, 64);
     bool large = row && row->tile >= 128;
@@ -141,7 +146,8 @@ private:
       int64_t room = wanted / filled;
       if (room <= 1)
         break;
-      dim.tile = bounded(dim, room);
+      dim.tile = streams && dim.role == Dim::Parallel ? rowsOf(dim, llvm::bit_floor(uint64_t(room)))
+                                                     : bounded(dim, room);
       filled *= dim.tile;
       if (streams)
         break;

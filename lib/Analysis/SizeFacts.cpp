@@ -12,6 +12,8 @@ SizeFacts::SizeFacts(mlir::Operation *function) {
   auto symbols = function->getAttrOfType<mlir::DictionaryAttr>(gir::kSymbolsAttr);
   if (!symbols)
     return;
+  // What must not depend on other rows must not depend on their number at hand.
+  bool usesHints = gir::numericsOption(function, "batch_invariant") != "true";
   for (mlir::NamedAttribute entry : symbols) {
     auto dictionary = llvm::dyn_cast<mlir::DictionaryAttr>(entry.getValue());
     if (!dictionary)
@@ -24,7 +26,8 @@ SizeFacts::SizeFacts(mlir::Operation *function) {
     read("divisor", fact.divisor);
     read("min", fact.min);
     read("max", fact.max);
-    read("hint", fact.hint);
+    if (usesHints)
+      read("hint", fact.hint);
     facts[entry.getName().str()] = fact;
   }
 }

@@ -24,7 +24,7 @@ answer(const tessera_compile_request *given, tessera_result **out,
     result->compiled.outcome = Outcome::Unsupported;
     for (const std::string &stage : request.unknownStages)
       result->compiled.diagnostics.error({}, "stage '" + stage + "' does not exist for target '" +
-                                                 request.request.target + "'");
+                                                 withDecorator(request.request).target + "'");
   } else {
     perform(request.request, *result);
   }

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ReadRequest.h"
-#include "CodeOptions.h"
 #include "tessera_rt/program.h"
 
 #include <algorithm>
@@ -149,6 +148,7 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
     else if (isCodeOption(key)) {
       if (!readCodeOption(key, value, request.codeOptions, error))
         return false;
+      request.givenCodeOptions.insert(key);
     } else
       program.options.emplace_back(std::move(key), std::move(value));
   }

@@ -156,6 +156,14 @@ std::string Compilation::manifest() const {
   llvm::json::Object entry{{"functions", llvm::json::Array{result.info.function}}};
   if (result.info.returnsTuple)
     entry["tuples"] = llvm::json::Array{result.info.function};
+  // "f:1": its second argument is written.
+  llvm::json::Array written;
+  for (const std::string &name : result.info.written)
+    for (const ParamInfo &param : result.info.params)
+      if (param.name == name)
+        written.push_back(result.info.function + ":" + std::to_string(param.argument));
+  if (!written.empty())
+    entry["writes"] = std::move(written);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(entry));
   return text;

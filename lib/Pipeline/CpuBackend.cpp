@@ -9,6 +9,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 #include <thread>
+#include <unistd.h>
 
 namespace tessera {
 
@@ -47,7 +48,9 @@ public:
   MachineModel machine() const override {
     CpuDescription description = target.describe();
     MachineModel machine;
-    machine.cores = std::max(1u, std::thread::hardware_concurrency());
+    // All that the machine has, not those that this process may use: how sums are split must not
+    // depend on who compiles, or results would.
+    machine.cores = std::max(1l, sysconf(_SC_NPROCESSORS_CONF));
     machine.vectorBytes = description.vectorBytes;
     machine.l1Bytes = description.l1Bytes;
     machine.l2Bytes = description.l2Bytes;

@@ -38,6 +38,7 @@ void addPasses(OpPassManager &manager, Stage next, const Backend &backend) {
     return;
   case Stage::Sched:
     manager.addPass(gir::createGraphDecompose());
+    manager.addPass(gir::createGraphAccumulate());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     manager.addPass(gir::createGraphDistributeConcat());
@@ -70,6 +71,7 @@ void reportProgram(CompileResult &result) {
   result.report["function"] = result.info.function;
   result.report["class"] = std::move(symbols);
   result.report["guards"] = std::move(guards);
+  result.report["writes"] = llvm::json::Array(result.info.written);
 }
 
 /// The road that a GPU's code takes: as the program and its options ask for, or as an image says that
@@ -183,7 +185,8 @@ void withCompilation(const CompileRequest &request, CompileResult &result,
 
 } // namespace
 
-void compile(const CompileRequest &request, CompileResult &result) {
+void compile(const CompileRequest &given, CompileResult &result) {
+  CompileRequest request = withDecorator(given);
   std::optional<Dump> dump = Dump::fromEnvironment(request);
   const CompileRequest &wanted = dump ? dump->request() : request;
   bool tuned = false;

@@ -121,9 +121,7 @@ TensorRef gather(const TensorRef &source, const IndexMap &map, ArrayRef<int64_t>
 
 /// How many digits the numerics policy leaves factors of f32 products; 0: all.
 unsigned productDigitsOf(func::FuncOp function) {
-  auto numerics = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr);
-  auto policy = numerics ? numerics.getAs<StringAttr>("matmul") : StringAttr();
-  return llvm::StringSwitch<unsigned>(policy ? policy.getValue() : "")
+  return llvm::StringSwitch<unsigned>(gir::numericsOption(function, "matmul"))
       .Case("tf32", 10) // eleven, but the eleventh may be cut and not rounded
       .Case("bf16", 8)
       .Default(0);

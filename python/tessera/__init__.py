@@ -43,7 +43,7 @@ from .function import Compiled, Function, function
 from .operations import OPERATIONS as _OPERATIONS
 from .options import accum, numerics
 from .types import BY_NAME as _TYPES
-from .types import DType, Tensor, TensorType
+from .types import DType, Region, Tensor, TensorType, read, reduce_sum, write
 
 __version__ = _tessera.version
 
@@ -105,6 +105,7 @@ __all__ = [
     "Function",
     "OutOfMemoryError",
     "OutOfRangeError",
+    "Region",
     "Tensor",
     "TensorType",
     "TesseraError",
@@ -118,5 +119,8 @@ __all__ = [
     "metrics_text",
     "nan",
     "numerics",
+    "read",
+    "reduce_sum",
     "set_num_threads",
+    "write",
 ]

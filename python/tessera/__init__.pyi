@@ -26,7 +26,11 @@ from .options import Numerics
 from .options import accum as accum
 from .options import numerics as numerics
 from .types import DType as DType
+from .types import Region as Region
 from .types import TensorType as TensorType
+from .types import read as read
+from .types import reduce_sum as reduce_sum
+from .types import write as write
 
 __version__: str
 inf: _float

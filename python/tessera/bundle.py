@@ -20,10 +20,11 @@ _MOST_ARGUMENTS = 64  # of a call
 class BundleFunction(_tessera.Function):
     """One function of a bundle; a call takes the first specialisation that accepts it."""
 
-    def __init__(self, name: str, module: Any, is_tuple: bool):
+    def __init__(self, name: str, module: Any, is_tuple: bool, written: list[int]):
         self.__name__ = name
         self._module = module
         self._is_tuple = is_tuple
+        self._written = written  # positions of arguments
         self._table = _tessera.Table()
         self._devices: set[int] = set()  # that its specialisations are loaded for
 
@@ -35,8 +36,9 @@ class BundleFunction(_tessera.Function):
         except KeyError:
             pass
         self._devices.add(device)
-        # From now on the extension tries them itself, with whatever it is given.
-        self._configure("a" * _MOST_ARGUMENTS, 1)
+        # From now on the extension tries them itself, with whatever it is given, unless arguments
+        # are to be written.
+        self._configure("a" * _MOST_ARGUMENTS, _MOST_ARGUMENTS + 1 if self._written else 1)
         self._activate(self._table, [])
 
     def _slow(self, args: tuple, kwargs: dict) -> Any:
@@ -57,7 +59,9 @@ class BundleFunction(_tessera.Function):
                 raise ArgumentError(
                     f"argument '{name}': expected an array or a number, found {type(value).__name__}"
                 )
+        bound.written = [(str(i), args[i]) for i in self._written if i < len(args)]
         call = Call(bound, out, stream)
+        call.destination.returns_tuple = self._is_tuple
         if bound.device not in self._devices:
             self._load(bound.device)
         result = call.run(self._table)
@@ -85,8 +89,12 @@ class Bundle:
             self.manifest = {}
         tuples = self.manifest.get("tuples", []) if isinstance(self.manifest, dict) else []
         listed = self.manifest.get("functions", []) if isinstance(self.manifest, dict) else []
+        written: dict[str, list[int]] = {}
+        for one in self.manifest.get("writes", []) if isinstance(self.manifest, dict) else []:
+            function, _, position = one.rpartition(":")
+            written.setdefault(function, []).append(int(position))
         self._functions = {
-            name: BundleFunction(name, module, name in tuples)
+            name: BundleFunction(name, module, name in tuples, written.get(name, []))
             for name in dict.fromkeys([*names, *listed])
         }
 

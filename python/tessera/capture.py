@@ -20,7 +20,7 @@ from . import _tessera
 from .arrays import is_array
 from .errors import CompileError
 from .operations import Operation
-from .types import BY_NAME, DType, Tensor
+from .types import BY_NAME, DType, Region, Tensor
 
 
 class Source(NamedTuple):
@@ -191,7 +191,7 @@ class Resolver:
             return answer
         if isinstance(value, types.ModuleType):
             return {"kind": "module", "value": value.__name__}
-        if isinstance(value, Operation) or value is Tensor:
+        if isinstance(value, Operation) or value is Tensor or value is Region:
             return {"kind": "operation", "module": "tessera", "name": value.__name__}
         if isinstance(value, types.BuiltinFunctionType) and value.__module__ in (
             "math",

@@ -56,6 +56,7 @@ class Compiled(_tessera.Function):
         bound = self._parameters.bind(self._parameters.assign(args, kwargs))
         self._parameters.check(bound)
         call = Call(bound, out, stream)
+        call.destination.returns_tuple = self._artifact.meta["tuple"]
         if bound.device not in self._devices:
             self._load(bound.device)
         result = call.run(self._table)

@@ -111,16 +111,22 @@ class Function(_tessera.Function):
         call = Call(bound, out, stream)
         target = target_of_call(self._target, bound)
 
-        result = call.run(self._table(bound))
+        def run() -> tuple | None:
+            table = self._table(bound)
+            if self._active[1]:
+                call.destination.returns_tuple = self._active[1][-1].artifact.meta["tuple"]
+            return call.run(table)
+
+        result = run()
         for options, fresh in self._attempts(bound, target):
             if result is not None:
                 return result[0]
             with self._lock:
-                result = call.run(self._table(bound))  # another thread may have compiled it by now
+                result = run()  # another thread may have compiled it by now
                 if result is None:
                     self._parameters.check(bound)
                     self._specialise(bound, target, options, fresh)
-            result = result or call.run(self._table(bound))
+            result = result or run()
         if result is None:
             reason = _tessera.last_error()
             raise TesseraError(

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import ArgumentError, did_you_mean
-from .types import DType
+from .types import DType, fp32, fp64
 
-#: Each option and the values it takes; True stands for both bools, DType for any element type. Those behind
+#: Each option and the values it takes; True stands for both bools. Those behind
 #: `via` are of code: what calls it must be ready for, and how it is made (C++'s TargetLoweringOptions).
 _KNOWN: dict[str, tuple] = {
     "numerics": ("default", "strict"),
@@ -16,7 +16,7 @@ _KNOWN: dict[str, tuple] = {
     "fast_math": (True,),
     "deterministic": (True,),
     "batch_invariant": (True,),
-    "accum": (DType,),
+    "accum": (fp32, fp64),
     "via": ("auto", "tileir", "ptx"),
     "alignment": ("default", "element"),  # of addresses on a GPU: 16 bytes, or one element
     "indices": ("default", "64"),  # the bits of indices on a GPU
@@ -33,7 +33,15 @@ class Numerics(dict):
 
 
 def numerics(**policy: Any) -> Numerics:
-    """A numerics policy: tsr.numerics(matmul="tf32", fast_math=False, deterministic=True)."""
+    """A numerics policy: tsr.numerics(matmul="tf32", fast_math=False, deterministic=True).
+
+    matmul: what factors of fp32 products may be rounded to: "fp32" (not at all), "tf32", "bf16".
+    fast_math: True lets targets take quick forms of functions and quotients, False never; by
+        default they do where the program's type keeps no more digits.
+    deterministic: False allows sums in order of arrival.
+    batch_invariant: a row's result does not depend on the rows around it.
+    accum: the type that sums are computed in, at least.
+    """
     return Numerics(merge({}, policy))
 
 
@@ -41,12 +49,11 @@ def _text(name: str, value: Any) -> str:
     allowed = _KNOWN[name]
     if allowed == (True,) and isinstance(value, bool):
         return "true" if value else "false"
-    if allowed == (DType,) and isinstance(value, DType):
+    if isinstance(value, DType) and value in allowed:
         return value.name
     if type(value) in (str, int) and allowed != (True,) and value in allowed:
         return str(value)
-    expected = {(True,): "a bool", (DType,): "an element type"}.get(allowed)
-    expected = expected or " or ".join(map(repr, allowed))
+    expected = "a bool" if allowed == (True,) else " or ".join(map(repr, allowed))
     raise ArgumentError(f"option '{name}': expected {expected}, found {value!r}")
 
 
@@ -64,9 +71,9 @@ def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
 
 
 def accum(dtype: DType) -> Callable:
-    """Decorator `@accum(fp32)`: the type that sums and contractions accumulate in."""
-    if not isinstance(dtype, DType):
-        raise ArgumentError(f"@accum: expected an element type, found {dtype!r}")
+    """Decorator `@accum(fp32)`: the type that sums and contractions accumulate in, at least."""
+    if dtype not in (fp32, fp64):
+        raise ArgumentError(f"@accum: expected fp32 or fp64, found {dtype!r}")
 
     def decorate(target: Any) -> Any:
         from .function import Function

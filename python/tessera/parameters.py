@@ -10,7 +10,7 @@ from typing import Any
 from .arrays import adapt, device_text, is_array
 from .capture import constant
 from .errors import ArgumentError, did_you_mean, kind_of
-from .types import DTYPES, Tensor, TensorType
+from .types import DTYPES, RegionType, Tensor, TensorType
 
 _SCALARS = {int: "i", float: "f", bool: "b", "int": "i", "float": "f", "bool": "b"}
 _KIND_NAMES = {"i": "an int", "f": "a float", "b": "a bool"}
@@ -20,9 +20,10 @@ def _kind(annotation: Any) -> str:
     """A letter per parameter: i, f, b for numbers, t for tensors, a for anything."""
     if isinstance(annotation, (type, str)) and annotation in _SCALARS:
         return _SCALARS[annotation]
-    if annotation is Tensor or isinstance(annotation, TensorType):
+    if annotation is Tensor or isinstance(annotation, (TensorType, RegionType)):
         return "t"
-    if isinstance(annotation, str) and annotation.partition("[")[0].split(".")[-1] == "Tensor":
+    head = annotation.partition("[")[0].split(".")[-1] if isinstance(annotation, str) else ""
+    if head in ("Tensor", "Region"):
         return "t"
     return "a"
 
@@ -38,6 +39,8 @@ class Bound:
         self.library: Any = None
         self.first = ""  # the name of the first array, whose library and device count
         self.objects: dict[str, Any] = {}
+        self.regions: dict[str, RegionType] = {}
+        self.written: list[tuple[str, Any]] = []  # names and arrays, as the first results
 
     def add_array(self, name: str, value: Any) -> None:
         specification, owner, library = adapt(name, value)
@@ -75,11 +78,17 @@ class Parameters:
         annotations = function.__annotations__
         self.annotations = {name: _evaluate(annotations.get(name), function) for name in self.names}
         self.kinds = "".join(_kind(self.annotations[name]) for name in self.names)
+        self.regions = {
+            name: annotation
+            for name, annotation in self.annotations.items()
+            if isinstance(annotation, RegionType)
+        }
+        self.writes = any(region.is_written for region in self.regions.values())
 
     @property
     def required(self) -> int:
         """Positional arguments that the quick path needs; more than there are: never quick."""
-        if self.positional < len(self.names):
+        if self.positional < len(self.names) or self.writes:
             return len(self.names) + 1
         return sum(name not in self.defaults for name in self.names)
 
@@ -117,6 +126,10 @@ class Parameters:
             bound.names.append(name)
             if name in given:
                 self._bind_one(bound, name, given[name], types_allowed)
+                if name in self.regions:
+                    bound.regions[name] = self.regions[name]
+                    if self.regions[name].is_written:
+                        bound.written.append((name, given[name]))
             else:
                 bound.specifications.append(_constant_text(self.defaults[name]))
         return bound
@@ -157,6 +170,8 @@ class Parameters:
         symbols: dict[str, tuple[int, str]] = {}
         for name, specification in zip(bound.names, bound.specifications):
             annotation = self.annotations[name]
+            if isinstance(annotation, RegionType):
+                annotation = annotation.tensor
             if not isinstance(specification, tuple) or not isinstance(annotation, TensorType):
                 continue
             _, code, sizes, *_ = specification
@@ -170,6 +185,8 @@ def _check_sizes(
     name: str, annotation: TensorType, sizes: tuple, symbols: dict[str, tuple[int, str]]
 ) -> None:
     dims = annotation.dims
+    if not dims:
+        return
     leading = bool(dims) and isinstance(dims[0], str) and dims[0].startswith("*")
     fixed = dims[1:] if leading else dims
     if len(sizes) < len(fixed) or (not leading and len(sizes) > len(fixed)):

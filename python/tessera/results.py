@@ -33,27 +33,37 @@ def _is_read_only(array: Any) -> bool:
 
 
 class Destination:
-    """Where results go: new arrays of the arguments' library, or what `out=` names."""
+    """Where results go: arguments that the function writes, then new arrays of the arguments'
+    library, or what `out=` names."""
 
     def __init__(self, bound: Bound, out: Any, stream: int = 0):
         self.bound = bound
         self.library = bound.library
         self.stream = stream
+        self.returns_tuple = False  # of a function that writes arguments
         self.is_tuple = isinstance(out, (tuple, list))
         self.outs = None if out is None else list(out) if self.is_tuple else [out]
-        self.copies: list[tuple[Any, int, tuple, int]] = []  # library, index, target, source
+        self.written = bound.written
+        # library, index, array, its memory, source
+        self.copies: list[tuple[Any, int, Any, tuple, int]] = []
         self.keep: list[Any] = []
         self.specifications: list[tuple] = []
 
     def allocate(self, index: int, code: int, shape: tuple) -> tuple[int, Any]:
         dtype = DTYPES[code]
-        if self.outs is None:
+        argument = ""
+        if index < len(self.written):
+            argument, target = self.written[index]
+            name = f"argument '{argument}'"
+        elif self.outs is None:
             return _new_array(self.library, dtype, shape)
-        name = f"out[{index}]" if self.is_tuple else "out"
-        if index >= len(self.outs):
-            plural = "" if len(self.outs) == 1 else "s"
-            raise ArgumentError(f"out: expected more than {len(self.outs)} array{plural}")
-        target = self.outs[index]
+        else:
+            place = index - len(self.written)
+            name = f"out[{place}]" if self.is_tuple else "out"
+            if place >= len(self.outs):
+                plural = "" if len(self.outs) == 1 else "s"
+                raise ArgumentError(f"out: expected more than {len(self.outs)} array{plural}")
+            target = self.outs[place]
         if not is_array(target):
             raise ArgumentError(f"{name}: expected an array, found {kind_of(target)}")
         specification, owner, library = adapt(name, target)
@@ -82,32 +92,49 @@ class Destination:
         )
         if library.device and specification[0] % _GPU_ALIGNMENT:
             direct = False
-        for other in [one for one in self.bound.specifications if isinstance(one, tuple)]:
+        for position, other in enumerate(self.bound.specifications):
+            if not isinstance(other, tuple):
+                continue
             shared = overlap(specification, other)
+            other_name = self.bound.names[position] if self.bound.names else str(position)
+            region = self.bound.regions.get(other_name)
             if shared == "partly":
                 raise ArgumentError(
                     f"{name}: it overlaps an argument partly; pass the same array, or another one"
                 )
-            direct = direct and shared == "no"
+            if shared != "no" and region is not None and not region.is_written:
+                raise ArgumentError(
+                    f"{name}: it is argument '{other_name}', which is {region} and cannot be written"
+                )
+            is_own = other_name == argument and region is not None and not region.is_read
+            direct = direct and (shared == "no" or is_own)
         for other in self.specifications:
             if overlap(specification, other) != "no":
-                raise ArgumentError(f"{name}: it overlaps another array of out")
+                which = "that is written" if self.written else "of out"
+                raise ArgumentError(f"{name}: it overlaps another array {which}")
         self.specifications.append(specification)
         self.keep.append(owner)
         if direct:
             return specification[0], target
         address, array = _new_array(library, dtype, shape)
-        self.copies.append((library, index, specification, address))
+        self.copies.append((library, index, target, specification, address))
         return address, array
 
-    def _copy(self, library: Any, index: int, target: tuple, source: int, result: Any) -> None:
-        if library.device and is_dense(target):
-            size = math.prod(target[2]) * DTYPES[target[1]].itemsize
-            _tessera.copy(library.device, self.stream, target[0], source, size)
+    def _copy(self, library: Any, array: Any, memory: tuple, source: int, result: Any) -> None:
+        if library.device and is_dense(memory):
+            size = math.prod(memory[2]) * DTYPES[memory[1]].itemsize
+            _tessera.copy(library.device, self.stream, memory[0], source, size)
         else:
-            library.copy(self.outs[index], result)
+            library.copy(array, result)
 
     def finish(self, results: list, as_tuple: bool) -> Any:
+        for library, index, array, memory, source in self.copies:
+            self._copy(library, array, memory, source, results[index])
+        if self.written:
+            results = results[len(self.written) :]
+            as_tuple = self.returns_tuple
+            if not results and not as_tuple:
+                return None
         if self.outs is None:
             results = [self.library.finish(array) for array in results]
         else:
@@ -116,7 +143,5 @@ class Destination:
                 raise ArgumentError(
                     f"out: expected {len(results)} array{plural}, found {len(self.outs)}"
                 )
-            for library, index, target, source in self.copies:
-                self._copy(library, index, target, source, results[index])
             results = self.outs
         return tuple(results) if as_tuple else results[0]

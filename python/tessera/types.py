@@ -112,3 +112,61 @@ class Tensor:
             elif isinstance(dim, bool) or not isinstance(dim, int) or dim < 0:
                 raise ArgumentError(f"Tensor[...]: expected a name or a size, found {dim!r}")
         return TensorType(items, dtype)
+
+
+class Privilege(str):
+    """What a function may do with an argument: `read`, `write`, `reduce_sum`, `read | write`."""
+
+    __slots__ = ()
+
+    def __or__(self, other: str) -> Privilege:
+        words = [word.strip() for word in f"{self}|{other}".split("|")]
+        return Privilege("|".join(dict.fromkeys(words)))
+
+    __ror__ = __or__
+
+
+read = Privilege("read")
+write = Privilege("write")
+reduce_sum = Privilege("reduce_sum")
+
+
+class RegionType:
+    """What `Region[read, "B", 128, fp16]` is: privileges, and what the tensor is."""
+
+    __slots__ = ("privileges", "tensor")
+
+    def __init__(self, privileges: frozenset, tensor: TensorType):
+        self.privileges = privileges
+        self.tensor = tensor
+
+    @property
+    def is_written(self) -> bool:
+        return bool(self.privileges & {"write", "reduce_sum"})
+
+    @property
+    def is_read(self) -> bool:
+        return bool(self.privileges & {"read", "reduce_sum"})
+
+    def __repr__(self) -> str:
+        privileges = " | ".join(one for one in ("read", "write", "reduce_sum") if one in self.privileges)
+        inner = repr(self.tensor)[len("Tensor[") : -1]
+        return f"Region[{privileges}{', ' if inner else ''}{inner}]"
+
+
+class Region:
+    """`Region[read, "B", 64, fp16]`: a tensor, and what the function does with it."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Region:
+        raise ArgumentError("Region is an annotation, it is written Region[...]")
+
+    def __class_getitem__(cls, items: Any) -> RegionType:
+        first, *rest = items if isinstance(items, tuple) else (items,)
+        words = {word.strip() for word in first.split("|")} if isinstance(first, str) else set()
+        if not words or words - {read, write, reduce_sum}:
+            raise ArgumentError(
+                f"Region[...]: expected read, write or reduce_sum first, found {first!r}"
+            )
+        if len(rest) == 1 and isinstance(rest[0], TensorType):
+            return RegionType(frozenset(words), rest[0])
+        return RegionType(frozenset(words), Tensor.__class_getitem__(tuple(rest)))

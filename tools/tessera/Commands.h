@@ -19,7 +19,7 @@ struct Options {
   std::string program; // FILE[::FUNCTION]
   std::vector<std::string> arguments;
   std::vector<std::string> options; // KEY=VALUE
-  std::string target = "cpu";
+  std::string target; ///< empty: as the decorator says, else "cpu"
   std::string via = "auto";
   std::string emit;
   std::string diagnostics = "text";

@@ -12,7 +12,8 @@ static int emitStage(const tessera_result *result, const std::string &stage,
   uint64_t length = 0;
   const void *text = tessera_result_stage(result, stage.c_str(), &length);
   if (!text)
-    return usageError("there is no stage '" + stage + "' for target '" + options.target + "'");
+    return usageError("there is no stage '" + stage + "' for target '" +
+                      (options.target.empty() ? "cpu" : options.target) + "'");
   return writeOutput(options.output, text, length) ? Success : Usage;
 }
 

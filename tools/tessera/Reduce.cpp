@@ -121,7 +121,7 @@ private:
     line += function.empty() ? place : place + "::" + function;
     for (const std::string &argument : best.arguments)
       line += " --arg " + argument;
-    if (options.target != "cpu")
+    if (!options.target.empty())
       line += " --target " + options.target;
     for (const std::string &option : options.options)
       line += " --option " + option;
@@ -138,7 +138,7 @@ private:
       if (parseArgument(argument, spec, error) && spec.hasAnySize())
         return false;
     }
-    return options.target == "cpu";
+    return options.target.empty() || options.target == "cpu";
   }
 
   /// How a candidate fails, in words that are equal for equal failures; "" when it does not.

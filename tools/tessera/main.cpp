@@ -39,8 +39,8 @@ void addProgramOptions(CLI::App &command, Options &options) {
       ->expected(1);
   command
       .add_option("--target", options.target,
-                  "cpu, an architecture with features, or a GPU such as sm_90")
-      ->capture_default_str();
+                  "cpu, an architecture with features, or a GPU such as sm_90; default: as the "
+                  "function's decorator says, else cpu");
   addVia(command, options);
   command.add_option("--option", options.options, "an option of the compiler, KEY=VALUE")
       ->take_all()

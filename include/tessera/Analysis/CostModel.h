@@ -52,6 +52,8 @@ struct KernelShape {
   bool rowOperands = false; ///< something that is read goes along the stream and is the same for all rows
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;
+  /// Whether rows are computed in the same way however many there are.
+  bool batchInvariant = false;
   unsigned elementBytes = 4;
   unsigned storageBytes = 4; ///< of an element in memory: of the largest tensors of floating point, or the widest one
   /// Whether tensor cores multiply what is in memory: not f64, nor integers wider than a byte.

@@ -72,10 +72,13 @@ struct ExprNode {
 };
 
 /// Makes expressions, one pointer for equal ones, with the simplifications that keep values
-/// exactly.
+/// exactly. In a strict one every cast rounds, and nobody may rearrange what rounds.
 class ExprPool {
 public:
-  explicit ExprPool(mlir::MLIRContext *context) : context(context) {}
+  explicit ExprPool(mlir::MLIRContext *context, bool strict = false)
+      : strict(strict), context(context) {}
+
+  const bool strict;
 
   std::string freshDim(llvm::StringRef hint, SymExpr size);
   SymExpr dimSize(const std::string &name) const { return sizes.at(name); }

@@ -1,7 +1,7 @@
 //===- SizeFacts.h - What is known of run-time sizes -----------*- C++ -*-===//
 //
 // Reads the `gir.symbols` attribute of a function: for each size its divisor, bounds and a typical
-// value.
+// value. Under a policy of batch invariance all sizes are as typical as any other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SIZEFACTS_H

@@ -191,6 +191,8 @@ struct FrontendInfo {
   std::vector<Guard> guards;
   std::vector<Guarded> guarded;
   std::vector<SymbolInfo> symbols;
+  /// The arguments that it writes; their new values are its first results.
+  std::vector<std::string> written;
   /// The function returns a tuple (also of one or none), not a single value.
   bool returnsTuple = false;
 };
@@ -199,6 +201,10 @@ struct FrontendInfo {
 /// context stays usable.
 mlir::OwningOpRef<mlir::ModuleOp> compileToGraph(mlir::MLIRContext &context, const Request &request,
                                                  Diagnostics &diagnostics, FrontendInfo &info);
+
+/// What the decorators of the requested function say, as options of a request; nothing where the
+/// source is wrong, which compiling it reports.
+std::map<std::string, std::string> decoratorOptions(const Request &request);
 
 /// The names of the decorated functions of a file, methods as "Class.method", in order.
 std::vector<std::string> findFunctions(const SourceText &source, Diagnostics &diagnostics);

@@ -75,8 +75,11 @@ struct CompileRequest {
   /// The text is the IR of some stage, not source.
   bool isIR = false;
   /// "cpu" for this machine, an architecture with features: "x86_64:avx2,fma", or a GPU: "sm_90".
-  std::string target = "cpu";
+  /// Empty: what the function's decorator says, else "cpu".
+  std::string target;
   CodeOptions codeOptions;
+  /// The code options that the request gives; for others a decorator in the source counts.
+  std::set<std::string> givenCodeOptions;
   /// Stages whose text is wanted.
   std::set<Stage> texts;
   /// Stages whose text is kept as well where the walk comes by them.
@@ -88,6 +91,15 @@ struct CompileRequest {
   /// A bundle is wanted; otherwise the walk ends with the last wanted text.
   bool code = true;
 };
+
+/// "optimization_level", "tensor_cores", "profiling", "tuning".
+bool isCodeOption(const std::string &key);
+/// False when the value is none of this option; `error` says what is expected.
+bool readCodeOption(const std::string &key, const std::string &value, CodeOptions &options,
+                    std::string &error);
+
+/// The request with what it leaves open as the function's decorator says it.
+CompileRequest withDecorator(const CompileRequest &request);
 
 struct CompileResult {
   Outcome outcome = Outcome::Ok;

@@ -27,6 +27,9 @@ struct CpuDescription {
   bool hasScaleF = false; // one instruction multiplies by a power of two (AVX-512F)
   bool hasBf16Conversion = false;
   bool hasTileUnit = false; // multiplies 16×32 by 32×16 tiles of bf16 (AMX)
+  bool fusesArithmetic = true; // a product may go into the addition behind it without being rounded
+  bool usesReciprocals = false; // quotients may be products with reciprocals
+  bool rowsAlone = false; // products of few rows are computed as those of many
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;
 

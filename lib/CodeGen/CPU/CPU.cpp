@@ -2,7 +2,9 @@
 #include "tessera/CodeGen/CPU/CPU.h"
 #include "Backend.h"
 #include "KernelEmitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -114,9 +116,24 @@ static target::ModuleOp createModule(mlir::ModuleOp module, const CpuTarget &tar
   return result;
 }
 
-static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result,
-                                  const CpuTarget &target) {
+/// The machine as the functions' numerics policies let it be used.
+static CpuDescription describeFor(mlir::ModuleOp module, const CpuTarget &target) {
   CpuDescription description = target.describe();
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto says = [&](StringRef name, StringRef value) {
+      return gir::numericsOption(function, name) == value;
+    };
+    description.rowsAlone |= says("batch_invariant", "true");
+    description.usesReciprocals |= says("fast_math", "true");
+    // Which products are fused depends on the code around them.
+    if (says("numerics", "strict") || says("batch_invariant", "true"))
+      description.fusesArithmetic = false;
+  }
+  return description;
+}
+
+static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result,
+                                  const CpuDescription &description) {
   OpBuilder builder(module.getContext());
   for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
     builder.setInsertionPointToEnd(&result.getBody().front());
@@ -130,15 +147,16 @@ static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result
 
 FailureOr<target::ModuleOp> cpu::lowerKernelsToCpu(mlir::ModuleOp module, const CpuTarget &target) {
   target::ModuleOp result = createModule(module, target);
-  if (failed(lowerKernels(module, result, target)))
+  if (failed(lowerKernels(module, result, describeFor(module, target))))
     return failure();
   return result;
 }
 
 LogicalResult cpu::lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &target) {
   target::ModuleOp result = createModule(module, target);
+  CpuDescription description = describeFor(module, target); // before the functions are gone
   return failure(failed(convertHostFunctions(module, result)) ||
-                 failed(lowerKernels(module, result, target)));
+                 failed(lowerKernels(module, result, description)));
 }
 
 FailureOr<Image> cpu::emitImage(target::ModuleOp module) {

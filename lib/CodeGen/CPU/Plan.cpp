@@ -1,6 +1,8 @@
 //===- Plan.cpp - Which tiles get a buffer, and which loops there are -----===//
 #include "Plan.h"
 
+#include "tessera/Dialect/Common/LaunchHints.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
@@ -200,8 +202,10 @@ static int64_t partsOf(Value value) {
 
 /// Whole blocks of the tile unit, and enough rows and columns to make up for the splitting.
 bool Plan::isForTileUnit(MmaOp op) const {
-  if (!cpu.hasTileUnit || !elementOf(op.getResult()).isF32() || !partsOf(op.getLhs()) ||
-      !partsOf(op.getRhs()))
+  // What one row of a block holds may change how the block's others are multiplied.
+  bool isWanted = !cpu.rowsAlone && getHint(tile::KernelOp(kernel).getHintsAttr(), "unit") != 0;
+  if (!cpu.hasTileUnit || !isWanted || !elementOf(op.getResult()).isF32() ||
+      !partsOf(op.getLhs()) || !partsOf(op.getRhs()))
     return false;
   int64_t m = shapeOf(op.getLhs())[0], k = shapeOf(op.getLhs())[1], n = shapeOf(op.getRhs())[1];
   int64_t leastRows = std::min<int64_t>(64, 32 * partsOf(op.getRhs()));
@@ -240,7 +244,7 @@ void Plan::chooseOperands(MmaOp op) {
   if (shapeOf(lhs)[0] <= 4) {
     // Few rows: the right-hand side is read once from where it is.
     bool isPlain = isLeaf(rhs) || (rhs.getDefiningOp<LoadOp>() && !isTransposedLoad(rhs));
-    if (!isPlain && !isTransposedLoad(rhs))
+    if (!isPlain && (cpu.rowsAlone || !isTransposedLoad(rhs)))
       materialize(rhs);
     rhsBuffers[op] = nullptr;
     return;

@@ -195,12 +195,18 @@ Value Emitter::select(Value condition, Value x, Value y) {
 // Floating point
 //===----------------------------------------------------------------------===//
 
-static constexpr LLVM::FastmathFlags contract = LLVM::FastmathFlags::contract;
+LLVM::FastmathFlags Emitter::freedom() const {
+  return cpu.fusesArithmetic ? LLVM::FastmathFlags::contract : LLVM::FastmathFlags::none;
+}
 
-Value Emitter::fadd(Value x, Value y) { return LLVM::FAddOp::create(b, x, y, contract); }
-Value Emitter::fsub(Value x, Value y) { return LLVM::FSubOp::create(b, x, y, contract); }
-Value Emitter::fmul(Value x, Value y) { return LLVM::FMulOp::create(b, x, y, contract); }
-Value Emitter::fdiv(Value x, Value y) { return LLVM::FDivOp::create(b, x, y); }
+Value Emitter::fadd(Value x, Value y) { return LLVM::FAddOp::create(b, x, y, freedom()); }
+Value Emitter::fsub(Value x, Value y) { return LLVM::FSubOp::create(b, x, y, freedom()); }
+Value Emitter::fmul(Value x, Value y) { return LLVM::FMulOp::create(b, x, y, freedom()); }
+Value Emitter::fdiv(Value x, Value y) {
+  return LLVM::FDivOp::create(b, x, y,
+                              cpu.usesReciprocals ? LLVM::FastmathFlags::arcp
+                                                  : LLVM::FastmathFlags::none);
+}
 Value Emitter::fcmp(LLVM::FCmpPredicate predicate, Value x, Value y) {
   return LLVM::FCmpOp::create(b, predicate, x, y);
 }

@@ -11,10 +11,12 @@ struct Factor {
   DimSet free;
 };
 
-void collectFactors(Expr e, const DimSet &over, std::vector<Factor> &factors) {
-  if (e->isMap(ScalarOp::Mul)) {
+/// The factors of a product, and of its factors if products may be rearranged.
+void collectFactors(Expr e, const DimSet &over, bool strict, std::vector<Factor> &factors,
+                    bool isInside = false) {
+  if (e->isMap(ScalarOp::Mul) && !(strict && isInside)) {
     for (Expr arg : e->args)
-      collectFactors(arg, over, factors);
+      collectFactors(arg, over, strict, factors, true);
     return;
   }
   if (e->isConstant(1))
@@ -40,7 +42,7 @@ std::optional<Contraction> tessera::splitContraction(ExprPool &pool, Expr value,
                                                      const DimSet *weight,
                                                      const std::vector<std::string> &outputOrder) {
   std::vector<Factor> factors;
-  collectFactors(value, over, factors);
+  collectFactors(value, over, pool.strict, factors);
   if (weight) {
     Factor factor{nullptr, difference(*weight, over)};
     factors.insert(factors.begin(), factor);

@@ -45,7 +45,9 @@ struct Kernel {
 class Partition {
 public:
   Partition(mlir::func::FuncOp function, const MachineModel &machine)
-      : function(function), machine(machine), facts(function) {}
+      : function(function), machine(machine), facts(function),
+        strict(gir::numericsOption(function, "numerics") == "strict"),
+        batchInvariant(gir::numericsOption(function, "batch_invariant") == "true") {}
 
   mlir::LogicalResult run() {
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
@@ -175,8 +177,9 @@ private:
   }
 
   std::optional<Cut> planKernel(Kernel &kernel) {
-    kernel.pool = std::make_unique<ExprPool>(function.getContext());
+    kernel.pool = std::make_unique<ExprPool>(function.getContext(), strict);
     kernel.plan = KernelPlan();
+    kernel.plan.batchInvariant = batchInvariant;
     if (auto symbols = function->getAttrOfType<mlir::DictionaryAttr>(gir::kSymbolsAttr))
       for (mlir::NamedAttribute entry : symbols)
         kernel.pool->reserve(entry.getName().str());
@@ -186,7 +189,7 @@ private:
     for (const Root &root : kernel.roots)
       if (root.dim < 0 && !root.check)
         inMemory.remove(root.stored);
-    Puller puller(*kernel.pool, inMemory);
+    Puller puller(*kernel.pool, inMemory, batchInvariant);
     std::vector<std::string> shared;
     for (Root &root : kernel.roots) {
       KernelOutput output;
@@ -215,7 +218,7 @@ private:
       std::vector<SymExpr> index;
       auto available = shared;
       for (SymExpr size : tensorType(source).getShape()) {
-        if (size.isConstant(1)) {
+        if (size.isConstant(1) && !batchInvariant) {
           index.push_back(SymExpr(0));
           continue;
         }
@@ -464,6 +467,8 @@ private:
   mlir::func::FuncOp function;
   const MachineModel &machine;
   SizeFacts facts;
+  bool strict;         ///< everything is rounded where the program says, and nothing is rearranged
+  bool batchInvariant; ///< a row is computed in the same way whatever stands beside it
   llvm::SetVector<mlir::Value> stored;
   llvm::SetVector<mlir::Value> copies; ///< of arguments, with aligned rows
   std::vector<std::string> reasons;
@@ -521,7 +526,8 @@ struct ConvertGraphToSchedule
     for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
       if (machine.isGpu)
         noteProductType(function);
-      noteValueType(function);
+      if (gir::numericsOption(function, "numerics") != "strict")
+        noteValueType(function);
       if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
         return signalPassFailure();
     }

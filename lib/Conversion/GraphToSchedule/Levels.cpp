@@ -67,6 +67,15 @@ private:
 
   bool separateLevel(Expr level, int pass) {
     Separator sep = separator(pass);
+    if (pool.strict) {
+      if (sep.hasR(level->args[0])) {
+        reason = "strict numerics leave " + describe(level) + " of a statistic as it is";
+        return false;
+      }
+      pairs[level] = {Linear(),
+                      accumulator(level->monoid, -1, knownResolved(level->args[0], sep), pass)};
+      return true;
+    }
     if (level->monoid == ReduceOp::Sum) {
       auto terms = sep.separateSum(level->args[0]);
       if (!terms) {
@@ -271,7 +280,7 @@ private:
         streamed |= names.count(dim) != 0;
     }
     if (!streamed) {
-      output.resolved = sep.valueOf(output.expr);
+      output.resolved = pool.strict ? knownResolved(output.expr, sep) : sep.valueOf(output.expr);
       return;
     }
     int pass = -1;
@@ -286,7 +295,8 @@ private:
     plan.passes = std::max(plan.passes, static_cast<unsigned>(output.pass + 1));
     // Fold the statistics' exponents into exponents of stream elements where they meet: exp(s - m)
     // / l.
-    output.resolved = resolveStored(output.expr, sep);
+    output.resolved =
+        pool.strict ? knownResolved(output.expr, sep) : resolveStored(output.expr, sep);
   }
 
   /// A stored element that mixes the stream and statistics. A product of exponentials is rebuilt

@@ -178,10 +178,11 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   std::map<std::string, SymExpr> point;
   std::vector<std::string> over;
   bool empty = false;
+  bool dropsUnits = !keepsUnits || llvm::isa<gir::ReshapeOp>(op);
   for (unsigned i = 0; i < sizes.size(); ++i) {
     SymExpr at;
     if (i < sizes.size() - reduced) {
-      at = sizes[i].isConstant(1) ? SymExpr(0) : index[i];
+      at = sizes[i].isConstant(1) && dropsUnits ? SymExpr(0) : index[i];
     } else if (!sizes[i].isConstant(1)) {
       empty |= sizes[i].isConstant(0);
       std::string &name = reducedDims[{op, i}];

@@ -13,7 +13,10 @@ namespace tessera {
 /// the way.
 class Puller {
 public:
-  Puller(ExprPool &pool, const llvm::SetVector<mlir::Value> &stored) : pool(pool), stored(stored) {}
+  /// With `keepsUnits` dimensions of size 1 are walked as others are, so that one row is computed
+  /// as many are.
+  Puller(ExprPool &pool, const llvm::SetVector<mlir::Value> &stored, bool keepsUnits = false)
+      : pool(pool), stored(stored), keepsUnits(keepsUnits) {}
 
   Expr pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot = false);
   /// A value that must be stored first because its elements cannot be addressed by affine indices.
@@ -27,6 +30,7 @@ private:
 
   ExprPool &pool;
   const llvm::SetVector<mlir::Value> &stored;
+  bool keepsUnits;
   std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
   /// At how many different places a value was asked for; beyond the limit it is stored and not
   /// computed again.

@@ -189,7 +189,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   order.insert(order.end(), others.begin(), others.end());
 
   KernelShape shape;
-  shape.canSplit = plan.passes == 1 && llvm::all_of(plan.outputs, [](const KernelOutput &output) {
+  shape.batchInvariant = plan.batchInvariant;
+  shape.canSplit = !plan.batchInvariant && plan.passes == 1 && llvm::all_of(plan.outputs, [](const KernelOutput &output) {
                      return output.pass < 0;
                    });
   shape.elementBytes = std::max(4u, bytes);

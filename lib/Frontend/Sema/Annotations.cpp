@@ -1,8 +1,10 @@
 //===- Annotations.cpp - What annotations promise, and checks of it ---------------------------===//
 //
 // `Tensor["B", 128, fp16]`, `Tensor["*batch", "K"]`, `int`, `float`, `bool`, tuples of these, and
-// `X | None`; `Annotated[Tensor, "B", 128, fp16]` is the spelling that type checkers read, too. Annotations check and bind the names of sizes; they never convert. What is not
-// understood (another library's type) promises nothing.
+// `X | None`; `Annotated[Tensor, "B", 128, fp16]` is the spelling that type checkers read, too.
+// `Region[read | write, "B", 128, fp16]` also says what the function does with the argument.
+// Annotations check and bind the names of sizes; they never convert. What is not understood
+// (another library's type) promises nothing.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -125,6 +127,11 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
       return AnnotationKind::Error;
     }
   }
+  if (value.is(Value::RegionType)) {
+    if (!subscript)
+      tensor.range = annotation->range;
+    return subscript ? readRegion(*subscript, tensor) : AnnotationKind::Tensor;
+  }
   if (call && value.is(Value::TensorType)) {
     SourceRange behind{call->range.file, head->range.end, call->range.end};
     std::string text(diagnostics.sources.text(behind));
@@ -148,16 +155,19 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
   if (!value.is(Value::TensorType))
     return AnnotationKind::Other;
   tensor.range = annotation->range;
-  if (!subscript)
-    return AnnotationKind::Tensor;
+  return subscript ? readDims(subscript->indices.subspan(annotated), tensor)
+                   : AnnotationKind::Tensor;
+}
+
+Interpreter::AnnotationKind Interpreter::readDims(ExprList entries, TensorAnnotation &tensor) {
   bool rest = false;
-  for (size_t i = annotated; i < subscript->indices.size(); ++i) {
-    if (!readDim(*this, subscript->indices[i], i + 1 == subscript->indices.size(), tensor))
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!readDim(*this, entries[i], i + 1 == entries.size(), tensor))
       return AnnotationKind::Error;
     bool isRest = !tensor.dims.empty() && tensor.dims.back().kind == DimAnnotation::Rest &&
-                  tensor.dims.back().range == subscript->indices[i]->range;
+                  tensor.dims.back().range == entries[i]->range;
     if (isRest && rest) {
-      error(subscript->indices[i]->range, "only one '*' name can stand for any dimensions");
+      error(entries[i]->range, "only one '*' name can stand for any dimensions");
       return AnnotationKind::Error;
     }
     rest |= isRest;

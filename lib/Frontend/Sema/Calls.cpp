@@ -54,6 +54,9 @@ Value Interpreter::call(const Value &callee, const CallExpr &call) {
   case Value::TensorType:
     return error(call.callee->range, "'Tensor' is for annotations")
         .help("make tensors with tsr.zeros, tsr.full, tsr.iota");
+  case Value::RegionType:
+    return error(call.callee->range, "'Region' is for annotations")
+        .help("write Region[read] behind a parameter's name");
   default:
     return notCallable(callee, call);
   }
@@ -182,6 +185,13 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
 
 bool Interpreter::bindParam(const Param &param, const Value &value, SourceRange valueRange) {
   frame->locals[param.name] = value;
+  if (param.annotation && value.isTensor()) {
+    TensorAnnotation annotation;
+    Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
+    readAnnotation(param.annotation, annotation);
+    diagnostics.rewind(checkpoint); // what is wrong with it is told below
+    declareRegion(param.name, annotation);
+  }
   bool isDefaultNone =
       value.is(Value::None) && param.defaultValue && param.defaultValue->is<NoneExpr>();
   return !param.annotation || value.isError() || isDefaultNone ||
@@ -194,6 +204,8 @@ bool Interpreter::bindParam(const Param &param, const Value &value, SourceRange 
 //===------------------------------------------------------------------------------------------===//
 
 Value Interpreter::lookup(const std::string &name, SourceRange range) {
+  if (auto it = frame->regions.find(name); it != frame->regions.end())
+    return readRegionValue(name, it->second, range);
   if (auto it = frame->locals.find(name); it != frame->locals.end())
     return it->second;
   if (auto it = frame->dims.find(name); it != frame->dims.end())

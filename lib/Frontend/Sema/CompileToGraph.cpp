@@ -378,6 +378,7 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
       dim += count;
     }
     frame.locals[param.name] = value;
+    in.declareRegion(param.name, slot.annotation);
     // Tensors were checked when their sizes were declared.
     if (!scalar.empty() && param.annotation)
       in.checkAnnotation(param.annotation, value, param.nameRange,
@@ -411,6 +412,16 @@ std::optional<llvm::SmallVector<mlir::Value>> Attempt::results() {
   if (result.isSequence())
     parts = *result.elements;
   llvm::SmallVector<mlir::Value> values;
+  // What is written to arguments comes first.
+  info.written.clear();
+  for (const Param &param : function.def->params)
+    if (auto region = frame.regions.find(param.name);
+        region != frame.regions.end() && region->second.isWritten) {
+      info.written.push_back(std::string(param.name));
+      values.push_back(region->second.value.tensor);
+    }
+  if (!values.empty() && result.is(Value::None))
+    return values;
   const auto *tuple = frame.returned ? frame.returned->as<TupleExpr>() : nullptr;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Value &part = parts[i];
@@ -531,6 +542,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Attempt::run() {
     resultTypes.push_back(value.getType());
   func.setFunctionType(
       builder.getFunctionType(func.getFunctionType().getInputs(), resultTypes));
+  for (auto [i, name] : llvm::enumerate(info.written))
+    func.setResultAttr(i, gir::kWritesAttr, builder.getStringAttr(name));
   finish(func);
   return module;
 }

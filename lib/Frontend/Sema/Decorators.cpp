@@ -16,7 +16,7 @@ namespace {
 
 struct Option {
   std::string_view name;
-  enum { Words, Bool, Type, Anything } kind;
+  enum { Words, Bool, Accumulator, Anything } kind;
   std::vector<std::string_view> words = {};
 };
 
@@ -29,7 +29,7 @@ static const std::vector<Option> &knownOptions() {
       {"fast_math", Option::Bool},
       {"deterministic", Option::Bool},
       {"batch_invariant", Option::Bool},
-      {"accum", Option::Type},
+      {"accum", Option::Accumulator},
       {"via", Option::Words, {"auto", "tileir", "ptx"}},
       {"alignment", Option::Words, {"default", "element"}},
       {"indices", Option::Words, {"default", "64"}},
@@ -83,8 +83,10 @@ static std::string expectedValue(const Option &option, std::string_view text) {
     return llvm::is_contained(option.words, text) ? "" : choice(option.words);
   case Option::Bool:
     return text == "true" || text == "false" ? "" : "True or False";
-  case Option::Type:
-    return dtypeByName(text) ? "" : "an element type";
+  case Option::Accumulator: {
+    std::optional<DType> type = dtypeByName(text);
+    return type == DType::FP32 || type == DType::FP64 ? "" : "fp32 or fp64";
+  }
   case Option::Anything:
     break;
   }
@@ -106,11 +108,12 @@ void Program::readOption(std::string_view name, SourceRange nameRange, const Exp
   bool isString = value->is<StringExpr>();
   bool written = known->kind == Option::Words  ? isString || value->is<IntegerExpr>()
                  : known->kind == Option::Bool ? value->is<BoolExpr>()
-                 : known->kind == Option::Type ? !isString
-                                               : true;
+                 : known->kind == Option::Accumulator ? !isString
+                                                      : true;
   std::string expected = expectedValue(*known, written ? text : "");
   if (expected.empty()) {
-    options[std::string(name)] = text;
+    options[std::string(name)] =
+        known->kind == Option::Accumulator ? std::string(dtypeName(*dtypeByName(text))) : text;
     return;
   }
   std::string found(diagnostics.sources.text(value->range));
@@ -142,7 +145,7 @@ void Program::readDecorators(const FileScope &scope, const FunctionStmt &def) {
       if (call && call->args.size() == 1 && call->keywords.empty())
         readOption("accum", call->callee->range, call->args[0]);
       else
-        diagnostics.error(decorator->range, "expected one element type for 'accum'");
+        diagnostics.error(decorator->range, "expected fp32 or fp64 for 'accum'");
     }
     if (path != "tessera.function" || !call)
       continue;

@@ -116,7 +116,11 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
               frame->function->scope->attribute(*this, path, expr->range, candidates))
         return *value;
     }
-    Value base = eval(node->base);
+    // What a region is can be asked by those who may not read what is in it.
+    const auto *name = node->base->as<NameExpr>();
+    auto region = name ? frame->regions.find(name->name) : frame->regions.end();
+    bool isLook = node->name == "shape" || node->name == "dtype" || node->name == "ndim";
+    Value base = isLook && region != frame->regions.end() ? region->second.value : eval(node->base);
     Emitter::At at(emitter, expr->range);
     return attribute(base, node->name, *node);
   }

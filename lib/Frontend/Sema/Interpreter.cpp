@@ -80,6 +80,8 @@ void Interpreter::runBody() {
   const FunctionStmt &def = *frame->function->def;
   Flow flow = run(def.body);
   SourceRange range = def.nameRange;
+  if (!exhausted && !diagnostics.hasErrors())
+    checkRegionsWritten();
   if (flow != Flow::Return && def.returns && !exhausted) {
     if (!def.returns->is<NoneExpr>() && !diagnostics.hasErrors())
       error(range, "'" + frame->function->name + "' ends without a return")
@@ -105,11 +107,18 @@ Interpreter::Flow Interpreter::run(const Stmt *stmt) {
     const auto *node = stmt->as<AssignStmt>();
     Value value = eval(node->value);
     for (const Expr *target : node->targets)
-      assign(target, value, node->value->range);
+      if (const auto *region = target->as<SubscriptExpr>())
+        writeRegion(*region, value, node->value);
+      else
+        assign(target, value, node->value->range);
     return Flow::Next;
   }
   case StmtKind::AugAssign: {
     const auto *node = stmt->as<AugAssignStmt>();
+    if (const auto *region = node->target->as<SubscriptExpr>()) {
+      writeRegion(*region, eval(node->value), node->value, node);
+      return Flow::Next;
+    }
     if (!node->target->is<NameExpr>()) {
       assign(node->target, Value::none(), node->target->range);
       return Flow::Next;
@@ -286,9 +295,21 @@ void Interpreter::runAssert(const AssertStmt &stmt) {
 
 void Interpreter::assign(const Expr *target, const Value &value, SourceRange valueRange) {
   switch (target->kind) {
-  case ExprKind::Name:
-    frame->locals[target->as<NameExpr>()->name] = value;
+  case ExprKind::Name: {
+    std::string_view name = target->as<NameExpr>()->name;
+    auto region = frame->regions.find(name);
+    if (region != frame->regions.end() && region->second.privileges != Region::Read) {
+      error(target->range, "'" + std::string(name) + "' is a region: its name cannot be bound anew")
+          .help("write " + std::string(name) + "[...] = value")
+          .fix(target->range, std::string(name) + "[...]")
+          .note(region->second.range, "the privileges are given here");
+      return;
+    }
+    if (region != frame->regions.end())
+      frame->regions.erase(region);
+    frame->locals[name] = value;
     return;
+  }
   case ExprKind::Tuple:
   case ExprKind::List: {
     ExprList targets = target->is<TupleExpr>() ? target->as<TupleExpr>()->elements

@@ -19,6 +19,15 @@ namespace tessera::sema {
 
 class Emitter;
 
+/// A parameter annotated as `Region[...]` (Regions.cpp).
+struct Region {
+  enum : unsigned { Read = 1, Write = 2, ReduceSum = 4 };
+  unsigned privileges = 0;
+  SourceRange range;   ///< of the privileges
+  Value value;         ///< as the caller gave it, or as it was last written
+  bool isWritten = false;
+};
+
 /// One call of a user's function.
 struct Frame {
   const UserFunction *function = nullptr;
@@ -30,6 +39,8 @@ struct Frame {
   Value result = Value::none();
   /// What stands behind the `return` that was reached.
   const ast::Expr *returned = nullptr;
+  /// Parameters that say what may be done with them.
+  llvm::StringMap<Region> regions;
   SourceRange callSite;
   Frame *caller = nullptr;
   /// Not a call, but the evaluation of a module-level constant at its first use.
@@ -184,9 +195,25 @@ public:
     std::optional<DType> dtype;
     SourceRange range;
     SourceRange dtypeRange;
+    /// Of a region: what the function does with it.
+    unsigned privileges = 0;
+    SourceRange privilegeRange;
   };
   enum class AnnotationKind { None, Tensor, Int, Float, Bool, Other, Tuple, Error };
   AnnotationKind readAnnotation(const ast::Expr *annotation, TensorAnnotation &tensor);
+  AnnotationKind readDims(ast::ExprList entries, TensorAnnotation &tensor);
+
+  // Regions (Regions.cpp).
+  AnnotationKind readRegion(const ast::SubscriptExpr &annotation, TensorAnnotation &tensor);
+  /// Notes what the annotation lets the current function do with a parameter.
+  void declareRegion(std::string_view name, const TensorAnnotation &annotation);
+  /// The region's value, or an error where the function may not read it.
+  Value readRegionValue(const std::string &name, Region &region, SourceRange range);
+  /// `y[...] = value`, and with an operator `y[...] += value`.
+  void writeRegion(const ast::SubscriptExpr &target, const Value &value, const ast::Expr *written,
+                   const ast::AugAssignStmt *update = nullptr);
+  /// Reports the regions that the current function should write and does not.
+  void checkRegionsWritten();
 
   /// Counts work, so that a small program cannot run for ever. False after an error.
   bool spend(SourceRange range, uint64_t steps = 1);

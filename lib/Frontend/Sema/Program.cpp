@@ -28,6 +28,10 @@ std::optional<Value> sema::languageName(const std::string &path) {
   bool ours = path.starts_with("tessera.");
   if (path == "tessera.Tensor")
     return Value::of(Value::TensorType);
+  if (path == "tessera.Region")
+    return Value::of(Value::RegionType);
+  if (ours && llvm::is_contained(privilegeNames, std::string_view(path).substr(8)))
+    return Value::ofStr(path.substr(8));
   if (path == "tessera.inf" || path == "math.inf")
     return Value::ofFloat(inf);
   if (path == "tessera.nan" || path == "math.nan")
@@ -53,8 +57,9 @@ std::vector<std::string_view> sema::languageNames(std::string_view module) {
     names.push_back(name);
   if (module == "tessera") {
     for (std::string_view name :
-         {"Tensor", "function", "float64", "float32", "float16", "bfloat16"})
+         {"Tensor", "Region", "function", "float64", "float32", "float16", "bfloat16"})
       names.push_back(name);
+    llvm::append_range(names, privilegeNames);
     for (unsigned i = 0; i < numDTypes; ++i)
       names.push_back(dtypeName(DType(i)));
   }
@@ -76,6 +81,9 @@ FileScope::FileScope(Program &program, const Module &module, bool predeclared) :
     import("tessera", "tessera");
     import("math", "math");
     import("Tensor", "tessera.Tensor");
+    import("Region", "tessera.Region");
+    for (std::string_view name : privilegeNames)
+      import(name, "tessera." + std::string(name));
     for (unsigned i = 0; i < numDTypes; ++i)
       if (DType(i) != DType::Bool) // which is Python's own
         import(dtypeName(DType(i)), "tessera." + std::string(dtypeName(DType(i))));
@@ -535,6 +543,12 @@ UserFunction *Program::load() {
   if (diagnostics.errorCount() != errors)
     return nullptr;
   return addFunction(chosen->def, &scope, chosen->name);
+}
+
+std::map<std::string, std::string> tessera::decoratorOptions(const Request &request) {
+  Diagnostics unreported;
+  Program program(request, unreported);
+  return program.load() ? program.options : std::map<std::string, std::string>();
 }
 
 std::vector<std::string> tessera::findFunctions(const SourceText &source,

@@ -16,6 +16,9 @@
 
 namespace tessera::sema {
 
+/// What a function may do with an argument: `Region[read | write]`.
+inline constexpr std::string_view privilegeNames[] = {"read", "write", "reduce_sum"};
+
 class FileScope;
 class Interpreter;
 class Program;

@@ -160,6 +160,8 @@ std::string sema::describe(const Value &value) {
     return "the " + (value.typeName ? *value.typeName : "object") + " '" + *value.text + "'";
   case Value::TensorType:
     return "'Tensor'";
+  case Value::RegionType:
+    return "'Region'";
   }
   return "";
 }

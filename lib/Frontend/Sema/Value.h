@@ -40,6 +40,7 @@ struct Value {
     Module,     // text: "tessera", "math", or a foreign one's name
     Object,     // text: the path by which its attributes are asked for, in `scope`
     TensorType, // the word `Tensor` of annotations
+    RegionType, // the word `Region` of annotations
   };
 
   Kind kind = Error;

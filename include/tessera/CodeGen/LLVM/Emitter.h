@@ -73,6 +73,8 @@ public:
   Value select(Value condition, Value a, Value b);
 
   // Floating point; products and sums may be contracted.
+  /// What optimisations may do with additions and multiplications.
+  mlir::LLVM::FastmathFlags freedom() const;
   Value fadd(Value a, Value b), fsub(Value a, Value b), fmul(Value a, Value b),
       fdiv(Value a, Value b);
   Value fcmp(mlir::LLVM::FCmpPredicate predicate, Value a, Value b);

@@ -12,6 +12,12 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::gir;
 
+llvm::StringRef gir::numericsOption(Operation *function, llvm::StringRef name) {
+  auto numerics = function->getAttrOfType<DictionaryAttr>(kNumericsAttr);
+  auto value = numerics ? numerics.getAs<StringAttr>(name) : StringAttr();
+  return value ? value.getValue() : "";
+}
+
 static LogicalResult verifySymbols(Operation *op, Attribute attribute) {
   auto symbols = dyn_cast<DictionaryAttr>(attribute);
   if (!symbols)

@@ -65,7 +65,9 @@ ScalarBody BroadcastOp::getScalarBody() { return {.kind = ScalarBody::Identity};
 Index BroadcastOp::getOperandIndex(unsigned) {
   Index index;
   for (auto [size, dim] : llvm::zip_equal(tensorType(getInput()).getShape(), getDims()))
-    index.push_back(size.isConstant(1) ? SymExpr(0) : iterationSymbol(dim));
+    index.push_back(size.isConstant(1) && !tensorType(getResult()).getDim(dim).isConstant(1)
+                        ? SymExpr(0)
+                        : iterationSymbol(dim));
   return index;
 }
 

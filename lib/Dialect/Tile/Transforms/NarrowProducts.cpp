@@ -29,10 +29,8 @@ static Value narrowed(OpBuilder &builder, Value operand, Type narrow) {
 static Type productType(func::FuncOp function) {
   if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
     return type.getValue();
-  auto numerics = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr);
-  auto policy = numerics ? numerics.getAs<StringAttr>("matmul") : StringAttr();
   MLIRContext *context = function.getContext();
-  return llvm::StringSwitch<Type>(policy ? policy.getValue() : "")
+  return llvm::StringSwitch<Type>(gir::numericsOption(function, "matmul"))
       .Case("tf32", FloatTF32Type::get(context))
       .Case("bf16", BFloat16Type::get(context))
       .Default(Type());

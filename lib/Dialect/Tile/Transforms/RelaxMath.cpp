@@ -26,12 +26,18 @@ static bool hasQuickForm(ScalarOp op) {
   }
 }
 
+/// The policy decides; without one, functions that keep no more digits take quick forms.
+static bool takesQuickForms(func::FuncOp function) {
+  StringRef policy = gir::numericsOption(function, "fast_math");
+  auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
+  return policy.empty() ? type && type.getValue().isBF16() : policy == "true";
+}
+
 namespace {
 struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
-      if (!type || !type.getValue().isBF16())
+      if (!takesQuickForms(function))
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))

@@ -62,6 +62,7 @@ llvm::SmallVector<SymExpr> reshapeIndex(llvm::ArrayRef<SymExpr> from, llvm::Arra
 inline constexpr llvm::StringLiteral kNameAttr = "gir.name";
 inline constexpr llvm::StringLiteral kUnitStrideAttr = "gir.unit_stride";
 inline constexpr llvm::StringLiteral kContiguousAttr = "gir.contiguous";
+inline constexpr llvm::StringLiteral kWritesAttr = "gir.writes";
 inline constexpr llvm::StringLiteral kScalarAttr = "gir.scalar";
 inline constexpr llvm::StringLiteral kNumericsAttr = "gir.numerics";
 inline constexpr llvm::StringLiteral kSymbolsAttr = "gir.symbols";
@@ -72,6 +73,9 @@ inline constexpr llvm::StringLiteral kProductTypeAttr = "gir.product_type";
 /// The narrow type of all floating point arguments and results of a function in which nothing asks
 /// for a wider one: what kernels carry between them need not be more exact.
 inline constexpr llvm::StringLiteral kValueTypeAttr = "gir.value_type";
+
+/// The value of an option of the function's numerics policy; "" where it is not given.
+llvm::StringRef numericsOption(mlir::Operation *function, llvm::StringRef name);
 
 } // namespace tessera::gir
 

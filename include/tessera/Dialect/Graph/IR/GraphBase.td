@@ -24,6 +24,8 @@ def Graph_Dialect : Dialect {
     - `gir.unit_stride`: the dimension whose stride is one;
     - `gir.contiguous`: elements lie in row-major order.
 
+    Its results may carry `gir.writes`: the name of the argument whose new value the result is.
+
     The function may carry
     - `gir.symbols`: facts about sizes, `{S = {divisor = 64, hint = 4096, min = 2}}`;
     - `gir.guards`: equalities that hold in this specialisation, `["S == T"]`;

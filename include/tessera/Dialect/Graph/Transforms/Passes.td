@@ -31,6 +31,27 @@ def GraphDecompose : Pass<"gir-decompose"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphAccumulate : Pass<"gir-accumulate", "::mlir::ModuleOp"> {
+  let summary = "compute sums and products of many elements in the type that the policy asks for";
+  let description = [{
+    Sums, products, running joins and contractions of 16-bit floats are computed in f32 anyway, those of
+    f32 in f32. A policy `accum = "fp64"` makes it f64: operands are converted before, the result
+    behind. A type that is no wider than the usual one changes nothing.
+
+    Before, in a function with `gir.numerics = {accum = "fp64"}`:
+    ```mlir
+    %1 = gir.reduce sum %0 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
+    ```
+    After:
+    ```mlir
+    %1 = gir.cast %0 : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, f64>
+    %2 = gir.reduce sum %1 dims [1] : !gir.tensor<B, S, f64> -> !gir.tensor<B, f64>
+    %3 = gir.cast %2 : !gir.tensor<B, f64> -> !gir.tensor<B, f32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
   let summary = "compute on the parts of a concatenation instead of putting it together";
   let description = [{

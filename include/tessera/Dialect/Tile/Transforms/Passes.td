@@ -88,11 +88,12 @@ def TileHoist : Pass<"tile-hoist"> {
 }
 
 def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
-  let summary = "let functions of bf16 take quick forms that keep what bf16 keeps";
+  let summary = "let functions of bf16, or whose policy allows it, take quick forms";
   let description = [{
     Kernels compute in f32 what a program of bf16 rounds again and again. Where a function has no other floating point
     type (`gir.value_type = bf16`), operations with a quick form of about that accuracy are marked `fast`:
     quotients, `tanh`, `sigmoid`, `silu` and `gelu_erf`.
+    The policy `fast_math = "true"` marks them in any function, `"false"` in none.
 
     ```mlir
     %1 = tile.map tanh(%0) fast : (tensor<64x64xf32>) -> tensor<64x64xf32>

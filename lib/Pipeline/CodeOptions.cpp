@@ -1,7 +1,7 @@
 //===- CodeOptions.cpp - Options of code generation by name ---------------===//
-#include "CodeOptions.h"
+#include "tessera/Pipeline/Pipeline.h"
 
-namespace tessera::capi {
+namespace tessera {
 
 bool isCodeOption(const std::string &key) {
   return key == "optimization_level" || key == "tensor_cores" || key == "profiling" ||
@@ -29,4 +29,20 @@ bool readCodeOption(const std::string &key, const std::string &value, CodeOption
   return true;
 }
 
-} // namespace tessera::capi
+CompileRequest withDecorator(const CompileRequest &request) {
+  CompileRequest complete = request;
+  // From Python the caller has read the decorator.
+  if (!request.isIR && !request.program.resolver)
+    for (const auto &[name, value] : decoratorOptions(request.program)) {
+      std::string error;
+      if (name == "target" && request.target.empty())
+        complete.target = value;
+      else if (isCodeOption(name) && !request.givenCodeOptions.count(name))
+        readCodeOption(name, value, complete.codeOptions, error);
+    }
+  if (complete.target.empty())
+    complete.target = "cpu";
+  return complete;
+}
+
+} // namespace tessera
