@@ -48,7 +48,7 @@ gpu: build tileiras ## make build/gpu for a machine with a GPU: `python build/gp
 
 report: setup ## write benchmarks/results/index.html; RESULTS=… first takes in what a GPU machine sent
 	@$(if $(RESULTS),$(PYTHON) benchmarks/gpu/merge.py $(RESULTS))
-	@$(PYTHON) benchmarks/page.py
+	@$(PYTHON) benchmarks/run.py --report benchmarks/results/index.html
 
 tune: setup ## fill the cache with the tiles and hints that were measured to be the fastest (RESULTS=…)
 	@$(PYTHON) benchmarks/gpu/tuning.py $(RESULTS)

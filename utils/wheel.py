@@ -77,8 +77,10 @@ def binaries(build: Path) -> dict[str, Path]:
 def contents(build: Path) -> dict[str, tuple[bytes, bool]]:
     """The package's files, and whether they are programs."""
     package = TOP / "python" / NAME
-    files = [*package.glob("*.py"), *package.glob("*.pyi"), package / "py.typed"]
-    found = {f"{NAME}/{file.name}": (file.read_bytes(), False) for file in files}
+    files = [*package.rglob("*.py"), *package.glob("*.pyi"), package / "py.typed"]
+    found = {f"{NAME}/{file.relative_to(package)}": (file.read_bytes(), False) for file in files}
+    for file in (build / "python" / NAME / "bench" / "gpu").glob("*.py"):  # of benchmarks/gpu
+        found[f"{NAME}/bench/gpu/{file.name}"] = (file.read_bytes(), False)
     for name, file in binaries(build).items():
         found[f"{NAME}/{name}"] = (file.read_bytes(), "bin/" in name)
     return found

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TOP / "benchmarks"), str(TOP / "benchmarks/gpu")]
+sys.path[:0] = [str(TOP / "benchmarks/gpu")]
 
 import merge  # noqa: E402
-import page  # noqa: E402
+from tessera.bench import page  # noqa: E402
 
 DEVICE = "NVIDIA H200"
 

@@ -87,6 +87,17 @@ def test_command_line(programs, tmp_path):
     assert version in run(programs, tmp_path, "python", "-m", "tessera", "--version")
 
 
+def test_benchmarks_are_in_the_package(programs, tmp_path):
+    """From Python's script and from the program itself, which finds the Python that it belongs to."""
+    (tmp_path / "attention.py").write_text(PROGRAM)
+    words = ["attention.py::attention", *(f"--arg={name}=fp32[2,16,8]" for name in "qkv")]
+    words += ["--threads=1", "--seconds=0.05", f"--json={tmp_path / 'run.json'}"]
+    assert "attention 2x16x8" in run(programs, tmp_path, "tessera", "bench", *words)
+    inner = next(programs.parent.rglob("site-packages/tessera/bin/tessera"))
+    assert "transformer block" in run(programs, tmp_path, str(inner), "bench", "--list")
+    assert next(programs.parent.rglob("tessera/bench/gpu/programs.py")).exists()
+
+
 def test_pip_finds_nothing_amiss(programs, tmp_path):
     run(programs, tmp_path, "pip", "--disable-pip-version-check", "check")
     shown = run(programs, tmp_path, "pip", "--disable-pip-version-check", "show", "-f", "tessera")

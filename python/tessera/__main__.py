@@ -18,6 +18,11 @@ def find() -> str | None:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["bench"]:  # a part of the package
+        from .bench.__main__ import main as bench
+
+        sys.argv[:2] = ["tessera bench"]
+        return bench()
     command = find()
     if command is None:
         print("tessera: error: the command is not installed beside the package", file=sys.stderr)

@@ -50,6 +50,8 @@ int run(const Options &options);
 int build(const Options &options);
 int devices(const Options &options);
 int reduce(const Options &options);
+/// Hands its words to the Python package; returns only if there is no Python to hand them to.
+int bench(const std::vector<std::string> &words);
 
 /// Writes "tessera: error: MESSAGE" and returns `Usage`.
 int usageError(const std::string &message);

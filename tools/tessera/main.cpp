@@ -136,9 +136,17 @@ CLI::App *addReduce(CLI::App &app, Options &options) {
   return command;
 }
 
+/// Python reads what follows, `--help` too: the peers are Python's libraries.
+CLI::App *addBench(CLI::App &app) {
+  CLI::App *command =
+      app.add_subcommand("bench", "time Tessera beside the peers that are installed; needs Python");
+  command->set_help_flag();
+  return command->prefix_command();
+}
+
 /// Names that are part of the command line's contract and of no release yet.
 void addPlanned(CLI::App &app, std::map<CLI::App *, std::function<int()>> &commands) {
-  for (const char *name : {"bench", "simulate"}) {
+  for (const char *name : {"simulate"}) {
     CLI::App *command = app.add_subcommand(name, "not in this release");
     command->group("")->allow_extras();
     commands[command] = [name] {
@@ -152,7 +160,7 @@ std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, ch
   std::string first = argc > 1 ? argv[1] : "";
   auto named = [&](const CLI::App *command) { return command->get_name() == first; };
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
-    return "there is no command '" + first + "', expected compile, build, run, explain, reduce or devices";
+    return "there is no command '" + first + "', expected compile, build, run, bench, explain, reduce or devices";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -176,6 +184,8 @@ int main(int argc, char **argv) {
   commands[addBuild(app, options)] = [&] { return build(options); };
   commands[addDevices(app, options)] = [&] { return devices(options); };
   commands[addReduce(app, options)] = [&] { return reduce(options); };
+  CLI::App *benchCommand = addBench(app);
+  commands[benchCommand] = [&] { return bench(benchCommand->remaining()); };
   addPlanned(app, commands);
 
   try {

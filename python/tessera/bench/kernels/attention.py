@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import tessera as tsr
-from harness import OURS, Case, Prepared, Target, compare, gamma
-from peers import pytorch
+from ..harness import OURS, Case, Prepared, Target, compare, gamma
+from ..peers import pytorch
 from tessera import Tensor
 
 BATCH, HEADS = 1, 4
@@ -93,6 +93,7 @@ def cases() -> list[Case]:
             lambda c=(kind, length, width): _prepare(*c),
             target,
             flops=flops(kind, length, width),
+            bytes=16.0 * BATCH * HEADS * length * width,
             quick=length <= 1024,
         )
         for kind in FUNCTIONS

@@ -10,7 +10,7 @@ threads they would run beside the next contender's burst and halve its speed. So
 when all other threads of the process are asleep (Linux shows each state), and its first call,
 which wakes the contender's own threads and fills the caches, is not counted. Within a burst, calls
 follow each other at once and threads spin as they would alone. One setting is changed, to keep the
-rests short: OpenBLAS's threads spin for 2 ms (run.py), still long beside the microseconds between
+rests short: OpenBLAS's threads spin for 2 ms (command.py), still long beside the microseconds between
 two calls. A contender's times in turns were found equal to its times alone, within noise.
 """
 
@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterable
 
 import numpy as np
+
+from .judge import median_interval
 
 OURS = "tessera"
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -64,10 +66,11 @@ class Case:
     flops: float = 0.0
     bytes: float = 0.0
     quick: bool = True  # part of a --quick run
+    roofed: bool = True  # whether the machine's ceilings in fp32 are its own
 
     @property
     def title(self) -> str:
-        return f"{self.group} {self.name}"
+        return f"{self.group} {self.name}".rstrip()
 
 
 @dataclass
@@ -80,27 +83,21 @@ class Timing:
     def median(self, contender: str) -> float:
         return statistics.median(self.rounds[contender])
 
+    def interval(self, contender: str) -> tuple[float, float]:
+        """The ends of the median's 95 % confidence interval."""
+        times = sorted(self.rounds[contender])
+        low, high = median_interval(len(times))
+        return times[low], times[high]
+
     def ratio(self, contender: str) -> tuple[float, float, float]:
         """Median of peer / ours over the rounds, and the ends of its 95 % confidence interval."""
         ratios = sorted(p / o for p, o in zip(self.rounds[contender], self.rounds[OURS]))
-        low, high = _median_interval(len(ratios))
+        low, high = median_interval(len(ratios))
         return statistics.median(ratios), ratios[low], ratios[high]
 
     def best_ratio(self, contender: str) -> float:
         """The same of the fastest rounds: what remains when the machine is busy otherwise."""
         return self.best[contender] / self.best[OURS]
-
-
-def _median_interval(count: int) -> tuple[int, int]:
-    """Positions in sorted samples that enclose the median with 95 % probability."""
-    tail, low = 0.0, 0
-    for k in range(count // 2):
-        tail += math.comb(count, k) * 0.5**count
-        if tail > 0.025:
-            break
-        low = k + 1
-    low = max(low - 1, 0)
-    return low, count - 1 - low
 
 
 def measure(

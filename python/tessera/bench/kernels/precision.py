@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Callable
 
 import numpy as np
-from harness import OURS, Case, Prepared, Target
-from kernels import attention, chain, matmul, rows
+from ..harness import OURS, Case, Prepared, Target
+from . import attention, chain, matmul, rows
 
 try:
     from ml_dtypes import bfloat16
@@ -94,6 +94,7 @@ def cases() -> list[Case]:
             target,
             flops=program[4],
             quick="512" in program[0] or "softmax" in program[0],
+            roofed=False,
         )
         for label, dtype in types.items()
         for program in _programs()

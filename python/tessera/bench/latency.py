@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import tessera as tsr
-from harness import Figure
+from .harness import Figure
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 FIRST_CALL = [sys.executable, str(PROGRAMS / "first_call.py")]
@@ -71,7 +71,7 @@ def small_call(rounds: int = 200, length: int = 200) -> list[float]:
 
 def new_lengths(lengths: range) -> float:
     """How many times attention is compiled for all these lengths."""
-    from kernels.attention import causal as function
+    from .kernels.attention import causal as function
 
     before = len(function.specializations())
     for length in lengths:

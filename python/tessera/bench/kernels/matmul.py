@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import tessera as tsr
-from harness import OURS, Case, Prepared, Target, compare, gamma
-from peers import openblas
+from ..harness import OURS, Case, Prepared, Target, compare, gamma
+from ..peers import openblas
 from tessera import Tensor
 
 CUBES = [256, 512, 1024, 2048]

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import tessera as tsr
-from harness import OURS, Case, Prepared, Target, compare, gamma
-from peers import pytorch
+from ..harness import OURS, Case, Prepared, Target, compare, gamma
+from ..peers import pytorch
 from tessera import Tensor
 
 SHAPES = [(512, 1024, 1024), (128, 3072, 768), (1000, 1000, 500)]  # rows, columns, depth
@@ -65,6 +65,7 @@ def cases() -> list[Case]:
             lambda s=(n, m, k): _prepare(*s),
             targets,
             flops=2.0 * n * m * k,
+            bytes=4.0 * (n * k + k * m + m + n * m),
             quick=n == 512,
         )
         for n, m, k in SHAPES

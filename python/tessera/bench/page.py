@@ -1,23 +1,20 @@
-#!/usr/bin/env python3
-"""Writes benchmarks/results/index.html from the results beside it: one file, no scripts, for any screen.
-
-    page.py [--results FOLDER] [-o FILE]
+"""The report: what a folder of results holds, as one HTML file without scripts, for any screen.
 
 A bar is our speed over a contender's: filled in short bursts, outlined under load; the mark is the goal. For
 GPUs it shows the newest results of each device row by row, how far the cost model's first choice is from the
-best candidate, and earlier commits in one line each; for CPUs the newest results of each machine.
+best candidate, and earlier commits in one line each; for CPUs the newest results of each machine, where they
+lie under its roofline, and how they came about run by run.
 """
 
 from __future__ import annotations
 
-import argparse
 import html
 import json
 import math
-import sys
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent / "results"
+from . import plots
+
 WIDEST = 2.0  # the ratio at the right edge of a bar
 GROUPS = {
     "product": "Matrix products",
@@ -33,6 +30,10 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2rem } h3 { font-s
 .row > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem }
 .name { font-weight: 600; overflow-wrap: anywhere } .told { opacity: .75; font-variant-numeric: tabular-nums }
 svg { display: block; width: 100%; height: 14px; margin: .15rem 0 }
+svg.plot { height: auto; font-size: 11px; fill: currentColor } .grid { stroke: var(--line); stroke-width: .5 }
+.roof { fill: none; stroke: currentColor; stroke-width: 1.5 } .plot polyline { fill: none }
+.legend span { margin-right: 1rem; white-space: nowrap }
+.legend i { display: inline-block; width: .7em; height: .7em; margin-right: .3em }
 .good { fill: var(--good); stroke: var(--good) } .short { fill: var(--short); stroke: var(--short) }
 .loaded { fill: none } .goal { stroke: currentColor; stroke-width: 2 }
 table { border-collapse: collapse; width: 100% } td, th { text-align: right; padding: .15rem .4rem }
@@ -184,45 +185,81 @@ def history(runs: list[dict]) -> str:
 # -- CPUs -----------------------------------------------------------------------------------------
 
 
-def cpu_section(run: dict) -> str:
+def threads_text(threads: int) -> str:
+    return f"{threads} thread" + ("s" if threads > 1 else "")
+
+
+def cpu_row(one: dict) -> str:
+    threads = threads_text(one["threads"])
+    if one["kind"] == "figure":
+        limit = f" (at most {one['limit']:g})" if one["limit"] is not None else ""
+        return entry(one["title"], f"{one['value']:.4g} {one['unit']}{limit}", [])
+    if one["kind"] == "error":
+        return entry(one["title"], f"failed: {one['text'].splitlines()[0][:100]}, {threads}", [])
+    speed = f"{one['seconds'] * 1e3:.4g} ms, {threads}"
+    speed += f", {100 * one['roof']:.0f} % of the roof" if one.get("roof") else ""
+    comparisons = []
+    for goal in one["targets"]:
+        aim = f", goal {goal['target']:g}" if goal["target"] else ""
+        told = f"{goal['ratio']:.2f} ({goal['low']:.2f} .. {goal['high']:.2f}) of {goal['against']}{aim}"
+        comparisons.append((told, bar(goal["ratio"], goal["target"])))
+    return entry(one["title"], speed, comparisons)
+
+
+def cpu_history(runs: list[dict]) -> str:
+    """For each group of rows, their ratios to the first peer from run to run."""
+    groups: dict[tuple[str, int], dict[str, list]] = {}
+    for number, run in enumerate(runs):
+        label = f"{run['commit']} {run['time'][:10]}"
+        for row in run["rows"]:
+            if row["kind"] != "case" or not row["targets"]:
+                continue
+            first = row["targets"][0]
+            lines = groups.setdefault((row["group"], row["threads"]), {})
+            line = lines.setdefault(row["title"], [None] * len(runs))
+            line[number] = plots.Point(label, first["ratio"], first["low"], first["high"])
+    parts = []
+    for (group, threads), lines in groups.items():
+        title = f"{group}, {threads_text(threads)}"
+        told = {name: line for name, line in lines.items() if sum(point is not None for point in line) > 1}
+        if drawn := plots.history(title, told, "our speed over the peer's"):
+            parts.append(f"<details open><summary>{text(title)}</summary>{drawn}</details>")
+    return f"<h3>Run by run</h3>{''.join(parts)}" if parts else ""
+
+
+def cpu_section(runs: list[dict]) -> str:
+    """The newest results of a machine, and how they came about."""
+    run = runs[-1]
     machine = run["machine"]
     about = f"{machine['processor']}, {machine['cores']} cores, commit {run['commit']}"
-    parts = [f"<h2>{text(about)}</h2>"]
-    for one in run["rows"]:
-        threads = f"{one['threads']} thread" + ("s" if one["threads"] > 1 else "")
-        if one["kind"] == "case" and one["targets"]:
-            comparisons = [
-                (
-                    f"{goal['ratio']:.2f} of {goal['against']}, goal {goal['target']:g}",
-                    bar(goal["ratio"], goal["target"]),
-                )
-                for goal in one["targets"]
-            ]
-            speed = f"{one['seconds'] * 1e3:.4g} ms, {threads}"
-            parts.append(entry(one["title"], speed, comparisons))
-        elif one["kind"] == "figure":
-            limit = f" (at most {one['limit']:g})" if one["limit"] is not None else ""
-            parts.append(entry(one["title"], f"{one['value']:.4g} {one['unit']}{limit}", []))
+    parts = [f"<h2>{text(about)}</h2>", f"<p>{text(run['time'])}, {text(machine['system'])}</p>"]
+    for ceiling in run.get("ceilings", ()):
+        if drawn := plots.roofline(run, ceiling["threads"]):
+            title = f"Roofline, {threads_text(ceiling['threads'])}"
+            parts.append(f"<h3>{title}</h3>{drawn}")
+    parts.append("<h3>Row by row</h3>")
+    parts += [cpu_row(one) for one in run["rows"]]
+    parts.append(cpu_history(runs))
     return "".join(parts)
 
 
 def page(files: list[dict]) -> str:
     ordered = sorted(files, key=lambda one: one["time"])
     gpus: dict[str, tuple[list, list]] = {}
-    cpus: dict[str, dict] = {}
+    cpus: dict[str, list[dict]] = {}
     for one in ordered:
         if "machine" in one:
-            cpus[one["machine"]["processor"]] = one
+            cpus.setdefault(one["machine"]["processor"], []).append(one)
         elif "rows" in one:
             gpus.setdefault(one["device"], ([], []))[1].append(one)
         elif "steps" in one:
             gpus.setdefault(one["device"], ([], []))[0].append(one)
     sections = [gpu_section(device, *both) for device, both in gpus.items() if both[0]]
-    sections += [cpu_section(run) for run in cpus.values()]
+    sections += [cpu_section(runs) for runs in cpus.values()]
     intro = (
         "A bar is our speed over a contender's in the same run, 1 in the middle: filled in short bursts after a "
         "rest, outlined under load; the mark is the goal. For what is bound by memory, copy is the speed of a "
-        "copy of as many bytes, every argument counted once."
+        "copy of as many bytes, every argument counted once. Under a roofline a disc is ours, a ring the fastest peer."
     )
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     title = "Tessera: benchmarks"
@@ -232,17 +269,10 @@ def page(files: list[dict]) -> str:
     )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "index.html")
-    options = parser.parse_args()
-    files = [json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))]
-    written = page([one for one in files if "time" in one])
-    options.output.write_text(written)
-    print(f"{options.output}: {len(written) / 1e3:.0f} KB")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def write(results: Path, output: Path) -> int:
+    """Writes the page of a folder's results; returns its length."""
+    files = [json.loads(path.read_text()) for path in sorted(results.glob("*.json"))]
+    written = page([one for one in files if isinstance(one, dict) and "time" in one])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(written)
+    return len(written)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import tessera as tsr
-from harness import OURS, Case, Prepared, Target, compare, gamma
-from peers import pytorch
+from ..harness import OURS, Case, Prepared, Target, compare, gamma
+from ..peers import pytorch
 from tessera import Tensor
 
 SHAPES = [(256, 256), (1024, 1024), (4096, 2048)]
@@ -74,6 +74,7 @@ def cases() -> list[Case]:
             "x".join(map(str, shape)),
             lambda s=shape: _prepare(s),
             targets,
+            flops=10.0 * shape[0] * shape[1],
             bytes=12.0 * shape[0] * shape[1],
             quick=shape == SHAPES[1],
         )
