@@ -23,7 +23,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010003u
+#define TESSERA_ABI_VERSION 0x00010004u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -127,7 +127,7 @@ typedef struct tessera_compile_request {
   uint64_t option_count;
   tessera_resolve_fn resolve; ///< null: the text is a whole file and resolves its names itself
   void *resolve_user;
-  /// Stages whose text is wanted: "graph" "sched" "tile" "target" "explain", of a CPU "llvm" "asm",
+  /// Stages whose text is wanted: "graph" "sched" "tile" "placed" "target" "explain", of a CPU "llvm" "asm",
   /// of a GPU "tileir" "ptx", the bytes of "tileir-bytecode" "cubin", "sass", and "launcher": the
   /// host side as C++ over CUDA's driver interface.
   const char *const *stages;
@@ -152,6 +152,26 @@ TESSERA_API tessera_status tessera_compile(const tessera_compile_request *reques
 TESSERA_API tessera_status tessera_reference(const tessera_compile_request *request,
                                              const tessera_rt_value *values, uint64_t value_count,
                                              tessera_result **result);
+
+/// How a simulation is run; zeros are the defaults. Since ABI 1.4.
+typedef struct tessera_simulation {
+  uint64_t struct_bytes;
+  uint64_t seeds;      ///< orders that are tried
+  uint64_t first_seed;
+  uint64_t most_runs;  ///< of an exhaustive exploration of one launch
+  int32_t exhaustive;  ///< all orders that differ, where they are few enough
+  int32_t mutants;     ///< spoil each operation of synchronisation, and see whether that is found
+} tessera_simulation;
+
+/// Runs the kernels that the request's GPU would run by way of PTX, on the CPU, warps and copies in
+/// orders that are against them. `values` as for tessera_reference. What is found are diagnostics:
+/// races, uses of a copy before its wait, dead-locks, accesses out of bounds, uninitialised reads, each
+/// with a note at the other access. The text of the stage "simulation" is a summary, and the member
+/// "simulation" of the report all of it. Since ABI 1.4.
+TESSERA_API tessera_status tessera_simulate(const tessera_compile_request *request,
+                                            const tessera_rt_value *values, uint64_t value_count,
+                                            const tessera_simulation *options,
+                                            tessera_result **result);
 
 /// Puts bundles together, in their order: other functions, and the same for other machines. The
 /// result has a bundle. Since ABI 1.1.

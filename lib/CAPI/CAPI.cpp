@@ -2,6 +2,7 @@
 #include "ReadRequest.h"
 #include "ReferenceRun.h"
 #include "Result.h"
+#include "SimulateRun.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera_rt/bundle.h"
 
@@ -49,6 +50,17 @@ tessera_status tessera_reference(const tessera_compile_request *request,
                                  tessera_result **result) {
   return answer(request, result, [&](const CompileRequest &read, tessera_result &made) {
     runReference(read, {values, size_t(value_count)}, made.compiled, made.outputs);
+  });
+}
+
+tessera_status tessera_simulate(const tessera_compile_request *request,
+                                const tessera_rt_value *values, uint64_t value_count,
+                                const tessera_simulation *options, tessera_result **result) {
+  tessera_simulation given = {};
+  if (options)
+    std::memcpy(&given, options, std::min<uint64_t>(options->struct_bytes, sizeof given));
+  return answer(request, result, [&](const CompileRequest &read, tessera_result &made) {
+    runSimulation(read, {values, size_t(value_count)}, given, made.compiled, made.stages["simulation"]);
   });
 }
 

@@ -34,8 +34,22 @@ Ceilings Backend::ceilings() const {
 }
 
 bool Backend::finish(Compilation &compilation, Stage last) const {
+  ModuleOp module = compilation.getModule();
+  if (compilation.stage() < Stage::Placed && hasStage(Stage::Placed)) {
+    if (!compilation.advance(Stage::Placed, [&]() -> LogicalResult {
+          return success(succeeded(place(module)) && succeeded(verify(module)));
+        }))
+      return false;
+    compilation.keepText();
+  }
+  if (compilation.stage() == Stage::Placed && !hasStage(Stage::Placed)) {
+    compilation.fail(Outcome::Unsupported,
+                     "placed Tile IR is not supported for target '" + name() + "', only via 'ptx'");
+    return false;
+  }
+  if (last == Stage::Placed)
+    return true;
   if (compilation.stage() != Stage::Target) {
-    ModuleOp module = compilation.getModule();
     if (!compilation.advance(Stage::Target, [&]() -> LogicalResult {
           return success(succeeded(lower(module)) && succeeded(verify(module)));
         }))
@@ -49,16 +63,16 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
     compilation.fail(Outcome::Diagnostics, "expected a tessera_target.module");
     return false;
   }
-  target::ModuleOp module = *modules.begin();
+  target::ModuleOp lowered = *modules.begin();
   if (compilation.request.launcher) {
-    FailureOr<std::string> text = makeLauncher(module);
+    FailureOr<std::string> text = makeLauncher(lowered);
     if (failed(text))
       return false;
     compilation.result.launcher = std::move(*text);
   }
   if (last == Stage::Target)
     return true;
-  return compilation.advance(last, [&] { return emit(compilation, module, last); });
+  return compilation.advance(last, [&] { return emit(compilation, lowered, last); });
 }
 
 } // namespace tessera

@@ -2,7 +2,7 @@
 //
 // The last stages of a compilation for one machine: for CPUs target → llvm → asm → bundle, for GPUs
 // by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle, or of our own PTX
-// target → ptx → cubin → bundle.
+// placed → target → ptx → cubin → bundle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_BACKEND_H
@@ -31,7 +31,7 @@ public:
                                             llvm::StringRef via, std::string &error);
   /// The target as the runtime writes it.
   virtual std::string name() const = 0;
-  /// Whether a stage after Target IR exists here; those before it always do.
+  /// Whether a stage after Tile IR exists here; those before it and Target IR always do.
   virtual bool hasStage(Stage stage) const = 0;
   /// What the cost model knows of the machine.
   virtual MachineModel machine() const = 0;
@@ -52,7 +52,9 @@ public:
   bool finish(Compilation &compilation, Stage last) const;
 
 protected:
-  /// Tile IR to Target IR.
+  /// Tile IR to placed Tile IR, where that stage exists.
+  virtual mlir::LogicalResult place(mlir::ModuleOp module) const { return mlir::success(); }
+  /// Tile IR, placed where that stage exists, to Target IR.
   virtual mlir::LogicalResult lower(mlir::ModuleOp module) const = 0;
   /// Keeps the texts that are wanted of the stages after Target IR, and the bundle if that is last.
   virtual mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module,

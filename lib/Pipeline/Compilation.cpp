@@ -41,11 +41,20 @@ const DialectRegistry &stageRegistry() {
   return *registry;
 }
 
+/// Whether an operation is part of a placed program: it makes tiles that have a layout, or has shared memory.
+bool isPlaced(Operation *op) {
+  return isa<tile::AllocOp>(op) || llvm::any_of(op->getResultTypes(), [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && isa_and_nonnull<tile::LayoutAttr>(tile.getEncoding());
+  });
+}
+
 /// The stage that a module of IR is in: that of the lowest operation in it.
 Stage stageOf(ModuleOp module) {
   Stage stage = Stage::Graph;
   module.walk([&](Operation *op) {
     Stage found = isa_and_nonnull<target::TargetDialect>(op->getDialect())  ? Stage::Target
+                  : isPlaced(op)                                            ? Stage::Placed
                   : isa_and_nonnull<tile::TileDialect>(op->getDialect())    ? Stage::Tile
                   : isa_and_nonnull<sched::ScheduleDialect>(op->getDialect()) ? Stage::Sched
                                                                             : Stage::Graph;

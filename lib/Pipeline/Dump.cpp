@@ -17,7 +17,7 @@ Dump::Dump(std::string folder, const CompileRequest &request)
   Stage last = request.code ? Stage::Bundle : Stage::Graph;
   if (!request.texts.empty())
     last = std::max(last, *request.texts.rbegin());
-  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Target, Stage::LLVM, Stage::Asm,
+  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Placed, Stage::Target, Stage::LLVM, Stage::Asm,
                       Stage::TileIR, Stage::Ptx})
     if (stage <= last)
       widened.welcome.insert(stage);

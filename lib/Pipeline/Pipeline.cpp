@@ -75,7 +75,7 @@ void reportProgram(CompileResult &result) {
 }
 
 /// The road that a GPU's code takes: as the program and its options ask for, or as an image says that
-/// a module holds already. A wish for the text of PTX decides where nothing else does.
+/// a module holds already. A wish for a stage of the road by PTX decides where nothing else does.
 std::string roadOf(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
   std::string via = optionOf(compilation.getModule(), "via").str();
@@ -84,7 +84,9 @@ std::string roadOf(Compilation &compilation) {
     for (const auto &[name, value] : request.program.options)
       if (name == "via")
         via = value;
-  return (via.empty() || via == "auto") && request.texts.count(Stage::Ptx) ? "ptx" : via;
+  bool wantsPtx = request.texts.count(Stage::Ptx) || request.texts.count(Stage::Placed) ||
+                  compilation.stage() == Stage::Placed;
+  return (via.empty() || via == "auto") && wantsPtx ? "ptx" : via;
 }
 
 /// The back end for the request's target. Null after an error.
@@ -107,7 +109,7 @@ std::unique_ptr<Backend> findBackend(Compilation &compilation, llvm::StringRef v
 bool checkStages(Compilation &compilation, const Backend &backend) {
   const CompileRequest &request = compilation.request;
   for (Stage stage : request.texts)
-    if (stage > Stage::Target && !backend.hasStage(stage)) {
+    if ((stage > Stage::Target || stage == Stage::Placed) && !backend.hasStage(stage)) {
       std::string road = backend.road();
       compilation.fail(Outcome::Unsupported, "stage '" + std::string(stageName(stage)) +
                                                  "' does not exist for target '" + request.target +
@@ -218,6 +220,27 @@ void withGraph(const CompileRequest &request, CompileResult &result,
                               "expected source text or IR of stage 'graph', got stage '" +
                                   std::string(stageName(compilation.stage())) + "'");
     compilation.advance(Stage::Graph, [&] { return consume(compilation.getModule()); });
+  });
+}
+
+void withPlaced(const CompileRequest &request, CompileResult &result,
+                llvm::function_ref<Outcome(ModuleOp)> consume) {
+  CompileRequest wanted = withDecorator(request);
+  if (wanted.target.empty() || wanted.target == "cpu")
+    wanted.target = "sm_90";
+  llvm::erase_if(wanted.program.options, [](const auto &option) { return option.first == "via"; });
+  wanted.program.options.emplace_back("via", "ptx");
+  wanted.texts = {Stage::Placed};
+  wanted.code = false;
+  withCompilation(wanted, result, [&](Compilation &compilation) {
+    bool tuned = false;
+    if (!walk(compilation, tuned))
+      return;
+    if (compilation.stage() != Stage::Placed)
+      return compilation.fail(Outcome::BadRequest,
+                              "expected source text or IR of a stage up to 'placed', got stage '" +
+                                  std::string(stageName(compilation.stage())) + "'");
+    result.outcome = consume(compilation.getModule());
   });
 }
 

@@ -34,7 +34,7 @@ public:
   std::string road() const override { return "ptx"; }
 
   bool hasStage(Stage stage) const override {
-    return stage == Stage::Ptx || stage == Stage::Cubin || stage == Stage::Sass;
+    return stage == Stage::Placed || stage == Stage::Ptx || stage == Stage::Cubin || stage == Stage::Sass;
   }
 
   MachineModel machine() const override {
@@ -44,6 +44,7 @@ public:
   }
 
 protected:
+  LogicalResult place(ModuleOp module) const override;
   LogicalResult lower(ModuleOp module) const override;
   LogicalResult emit(Compilation &compilation, target::ModuleOp module,
                      Stage last) const override;
@@ -98,7 +99,7 @@ static bool hasDoubles(ModuleOp module) {
       .wasInterrupted();
 }
 
-LogicalResult PtxBackend::lower(ModuleOp module) const {
+LogicalResult PtxBackend::place(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   if (optionOf(module, "alignment") == "element")
     return emitError(UnknownLoc::get(context))
@@ -107,20 +108,21 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   for (auto kernel : module.getOps<tile::KernelOp>())
     settleHints(kernel);
   PassManager manager(context);
-  bool wideIndices = needsWideIndices(module);
   std::vector<std::string> native;
   if (!hasDoubles(module))
     native = {"exp2"};
-  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, wideIndices, native);
+  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native);
   manager.addPass(tile::createTileAssignLayouts());
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;
     ahead.most = uint64_t(gpu.multiprocessor.sharedOfBlock - kForConversions);
     manager.addPass(tile::createTilePipelineLoops(ahead));
   }
-  if (failed(manager.run(module)))
-    return failure();
+  return manager.run(module);
+}
 
+LogicalResult PtxBackend::lower(ModuleOp module) const {
+  MLIRContext *context = module.getContext();
   ptx::PtxOptions options;
   options.chip = gpu.ptxChip;
   options.version = gpu.ptxVersion;
@@ -147,7 +149,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   host.isGpu = true;
   host.addressAlignment = kAddressAlignment;
   host.alignedElements = true;
-  host.maxElements = wideIndices ? 0 : INT32_MAX;
+  host.maxElements = needsWideIndices(module) ? 0 : INT32_MAX;
   return packGpuModule(module, gpu.chip, "ptx", host,
                        {"ptx", ArrayRef<char>(lowered->text.data(), lowered->text.size()),
                         ArrayAttr::get(context, shapes)});

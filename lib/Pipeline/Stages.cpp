@@ -13,8 +13,8 @@
 namespace tessera {
 
 static constexpr std::string_view stageNames[] = {
-    "graph",           "sched", "tile",  "target", "llvm",  "asm", "tileir",
-    "tileir-bytecode", "ptx",   "cubin", "sass",   "bundle"};
+    "graph",  "sched",           "tile", "placed", "target", "llvm",  "asm",
+    "tileir", "tileir-bytecode", "ptx",  "cubin",  "sass",   "bundle"};
 
 std::string_view stageName(Stage stage) { return stageNames[size_t(stage)]; }
 

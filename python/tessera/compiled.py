@@ -15,7 +15,7 @@ from .parameters import Parameters
 from .specialization import arguments_text
 
 STAGES = (
-    "graph", "sched", "tile", "target", "llvm", "asm", "tileir", "ptx", "sass", "explain",
+    "graph", "sched", "tile", "placed", "target", "llvm", "asm", "tileir", "ptx", "sass", "explain",
 )  # fmt: skip
 
 

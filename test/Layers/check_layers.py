@@ -28,6 +28,7 @@ COMPILER = [
     "Dialect",
     "Reference",
     "Analysis",
+    "Simulator",
     "Conversion",
     "CodeGen",
     "Bundle",
@@ -50,6 +51,7 @@ RULES: list[tuple[str, list[str], bool]] = [
     ],
     ("Reference", [*SHARED, "Dialect/Graph/IR"], True),
     ("Analysis", [*SHARED, *DIALECT_IR], True),
+    ("Simulator", [*SHARED, "Dialect/Graph/IR", "Dialect/Tile/IR", "Analysis", "Reference"], True),
     *[
         (f"Conversion/{a}To{b}", [*SHARED, f"Dialect/{a}/IR", f"Dialect/{b}/IR", "Analysis"], True)
         for a in DIALECTS

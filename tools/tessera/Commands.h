@@ -30,7 +30,7 @@ struct Options {
   std::vector<std::string> architectures;
   std::string header; // FILE
 
-  // devices
+  // devices, simulate
   bool json = false;
 
   // run
@@ -38,6 +38,12 @@ struct Options {
   bool check = false;
   std::string reference; // FILE[::FUNCTION]
   bool time = false;
+
+  // simulate
+  uint64_t seeds = 4;
+  uint64_t mostRuns = 10000;
+  bool exhaustive = false;
+  bool mutants = false;
 
   // reduce
   std::string keep;      // a command that a smaller program must pass
@@ -48,6 +54,7 @@ int compile(const Options &options);
 int explain(const Options &options);
 int run(const Options &options);
 int build(const Options &options);
+int simulate(const Options &options);
 int devices(const Options &options);
 int reduce(const Options &options);
 /// Hands its words to the Python package; returns only if there is no Python to hand them to.

@@ -241,6 +241,14 @@ Result Program::compile(bool code) {
   return Result(result);
 }
 
+Result Program::simulate(const std::vector<tessera_rt_value> &values,
+                         const tessera_simulation &how) {
+  ProgramRequest request(program, target, stages, /*code=*/false);
+  tessera_result *result = nullptr;
+  tessera_simulate(request.get(), values.data(), values.size(), &how, &result);
+  return Result(result);
+}
+
 Result Program::reference(const std::vector<tessera_rt_value> &values) {
   ProgramRequest request(program, target, stages, /*code=*/false);
   tessera_result *result = nullptr;

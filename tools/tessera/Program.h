@@ -31,6 +31,7 @@ public:
   void want(const std::string &stage) { stages.push_back(stage); }
 
   Result compile(bool code);
+  Result simulate(const std::vector<tessera_rt_value> &values, const tessera_simulation &how);
   Result reference(const std::vector<tessera_rt_value> &values);
 
   const std::vector<ArgumentSpec> &arguments() const { return specs; }

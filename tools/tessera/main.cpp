@@ -57,7 +57,7 @@ CLI::App *addCompile(CLI::App &app, Options &options) {
       ->add_option("--emit", options.emit,
                    "write this stage as text, or the bundle; default: the bundle if -o names a "
                    "file, else the program is only checked")
-      ->check(CLI::IsMember({"graph", "sched", "tile", "target", "llvm", "asm", "bundle", "ptx",
+      ->check(CLI::IsMember({"graph", "sched", "tile", "placed", "target", "llvm", "asm", "bundle", "ptx",
                              "tileir", "tileir-bytecode", "cubin", "sass", "launcher"}));
   command->add_option("-o,--output", options.output, "the file to write, - for standard output");
   return command;
@@ -114,6 +114,28 @@ CLI::App *addBuild(CLI::App &app, Options &options) {
   return command;
 }
 
+CLI::App *addSimulate(CLI::App &app, Options &options) {
+  CLI::App *command = app.add_subcommand(
+      "simulate", "run a GPU's kernels on the CPU, warps and copies in orders that are against them; "
+                  "report races, uses of copies before their wait, dead-locks, accesses out of bounds, "
+                  "uninitialised reads, bank conflicts and uncoalesced accesses");
+  addProgramOptions(*command, options);
+  command->add_option("--seed", options.seed, "of the random inputs, and the first order")
+      ->capture_default_str();
+  command->add_option("--seeds", options.seeds, "how many orders are tried")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--exhaustive", options.exhaustive,
+                    "all orders that differ instead, one of each class");
+  command->add_option("--most-runs", options.mostRuns, "of an exhaustive exploration of one launch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--mutants", options.mutants,
+                    "spoil each operation of synchronisation, and see whether that is found");
+  command->add_flag("--json", options.json, "as JSON, with all that is known");
+  return command;
+}
+
 CLI::App *addDevices(CLI::App &app, Options &options) {
   CLI::App *command = app.add_subcommand("devices", "what this machine has");
   command->add_flag("--json", options.json, "as JSON, with all that is known");
@@ -144,23 +166,12 @@ CLI::App *addBench(CLI::App &app) {
   return command->prefix_command();
 }
 
-/// Names that are part of the command line's contract and of no release yet.
-void addPlanned(CLI::App &app, std::map<CLI::App *, std::function<int()>> &commands) {
-  for (const char *name : {"simulate"}) {
-    CLI::App *command = app.add_subcommand(name, "not in this release");
-    command->group("")->allow_extras();
-    commands[command] = [name] {
-      return usageError(std::string("'") + name + "' is not in this release");
-    };
-  }
-}
-
 /// What is wrong with the command line: CLI11's words in the style of our own messages.
 std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, char **argv) {
   std::string first = argc > 1 ? argv[1] : "";
   auto named = [&](const CLI::App *command) { return command->get_name() == first; };
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
-    return "there is no command '" + first + "', expected compile, build, run, bench, explain, reduce or devices";
+    return "there is no command '" + first + "', expected compile, build, run, bench, explain, simulate, reduce or devices";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -182,11 +193,11 @@ int main(int argc, char **argv) {
   commands[addRun(app, options)] = [&] { return run(options); };
   commands[addExplain(app, options)] = [&] { return explain(options); };
   commands[addBuild(app, options)] = [&] { return build(options); };
+  commands[addSimulate(app, options)] = [&] { return simulate(options); };
   commands[addDevices(app, options)] = [&] { return devices(options); };
   commands[addReduce(app, options)] = [&] { return reduce(options); };
   CLI::App *benchCommand = addBench(app);
   commands[benchCommand] = [&] { return bench(benchCommand->remaining()); };
-  addPlanned(app, commands);
 
   try {
     app.parse(argc, argv);

@@ -4,7 +4,7 @@
 //
 //   source → graph → sched → tile → target → llvm → asm → bundle                        CPUs
 //                                         → tileir → tileir-bytecode → cubin → bundle    GPUs
-//                                         → ptx                      → cubin → bundle    GPUs
+//                        → placed → target → ptx                      → cubin → bundle    GPUs
 //                                                                            → sass
 //
 // A request starts from source text, or from the IR text of any stage up to target: a dump that was
@@ -38,6 +38,7 @@ enum class Stage {
   Graph,
   Sched,
   Tile,
+  Placed,
   Target,
   LLVM,
   Asm,
@@ -120,6 +121,11 @@ void compile(const CompileRequest &request, CompileResult &result);
 /// reporting as `compile`.
 void withGraph(const CompileRequest &request, CompileResult &result,
                llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp)> consume);
+
+/// The same up to placed Tile IR, for a GPU (sm_90 where the request names none) by way of our own PTX. What `consume` finds wrong with the
+/// program it says by errors, and its outcome is that of the whole.
+void withPlaced(const CompileRequest &request, CompileResult &result,
+                llvm::function_ref<Outcome(mlir::ModuleOp)> consume);
 
 /// Calls `body` so that a fault of the compiler (an assertion, a fatal error of LLVM, an invalid
 /// access) comes back as false instead of ending the process.

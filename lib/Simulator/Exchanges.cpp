@@ -1,0 +1,239 @@
+//===- Exchanges.cpp - Tiles from what several threads hold ---------------===//
+//
+// Reductions, scans, conversions and products take elements that other threads hold: those of the same
+// warp, by shuffles, or those of all warps. Each is computed by the definition on the elements that the
+// team holds, whatever way they take; where the team is more than a warp, all its warps meet.
+//
+//===----------------------------------------------------------------------===//
+#include "Program.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.getType()); }
+
+bool TileCompiler::isWithinWarps(
+    const Places &from, const std::function<void(unsigned, const std::function<void(uint64_t)> &)> &needs) {
+  for (unsigned warp = 0; warp < warps; ++warp) {
+    llvm::DenseSet<uint64_t> held;
+    for (unsigned i = 0; i < from.count(); ++i)
+      held.insert(from(warp, i));
+    bool hasAll = true;
+    needs(warp, [&](uint64_t element) { hasAll &= held.contains(element); });
+    if (!hasAll)
+      return false;
+  }
+  return true;
+}
+
+void TileCompiler::finish(Step &step, bool isWithin, std::function<void(ArrayRef<Frame *>)> compute) {
+  if (!isWithin) {
+    step.kind = Step::Kind::Together;
+    step.together = std::move(compute);
+    return;
+  }
+  step.compute = [compute = std::move(compute)](Frame &frame) {
+    Frame *one = &frame;
+    compute(one);
+  };
+}
+
+/// The elements of a tile that a team holds, by their numbers.
+static std::vector<Number> gatherElements(ArrayRef<Frame *> team, unsigned slot, const Places &places, size_t count) {
+  std::vector<Number> all(count, integer(0));
+  for (Frame *frame : team) {
+    const std::vector<Number> &numbers = frame->slots[slot].tile->numbers;
+    for (unsigned i = 0; i < numbers.size(); ++i)
+      all[places(frame->warp, i)] = numbers[i];
+  }
+  return all;
+}
+
+static void giveElements(ArrayRef<Frame *> team, unsigned slot, const Places &places, const std::vector<Number> &all) {
+  for (Frame *frame : team) {
+    TileRef made(new Tile(places.count()));
+    for (unsigned i = 0; i < places.count(); ++i)
+      made->numbers[i] = all[places(frame->warp, i)];
+    frame->slots[slot].tile = std::move(made);
+  }
+}
+
+/// Where an element goes when dimensions are joined.
+static std::function<uint64_t(uint64_t)> without(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> rest;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (!llvm::is_contained(dims, int64_t(dim)))
+      rest.push_back(size);
+  Space from = tile::spaceOf(shape), to = tile::spaceOf(rest);
+  return [from, to, rank = int64_t(shape.size()), dims = SmallVector<int64_t>(dims)](uint64_t element) {
+    Point point = from.unpack(element), kept;
+    for (int64_t dim = 0, next = 0; dim < rank; ++dim)
+      if (!llvm::is_contained(dims, dim))
+        kept[tensorDim(next++)] = point[tensorDim(dim)];
+    return to.pack(kept);
+  };
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and scans
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value result, ArrayRef<int64_t> dims,
+                                          ReduceOp kind, bool skipNan, bool isPartial, Step &step) {
+  std::shared_ptr<Places> from = placesOf(input), to = placesOf(result);
+  auto kept = without(typeOf(input).getShape(), dims);
+  size_t count = typeOf(input).getNumElements(), results = typeOf(result).getNumElements();
+  std::vector<uint32_t> goal(count);
+  for (size_t element = 0; element < count; ++element)
+    goal[element] = kept(element);
+  bool isWithin = isPartial || isWithinWarps(*from, [&](unsigned warp, const auto &need) {
+    llvm::DenseSet<uint32_t> wanted;
+    for (unsigned i = 0; i < to->count(); ++i)
+      wanted.insert((*to)(warp, i));
+    for (size_t element = 0; element < count; ++element)
+      if (wanted.contains(goal[element]))
+        need(element);
+  });
+  Element element = *Element::of(typeOf(input).getElementType());
+  unsigned in = slotOf(input), out = slotOf(result);
+  finish(step, isWithin, [=, goal = std::move(goal)](ArrayRef<Frame *> team) {
+    std::vector<Number> joined(results, integer(0));
+    std::vector<uint8_t> isSeen(goal.size(), false), hasAny(results, false);
+    // Sums of floats are rounded once, at the end: nearer to the truth than any order of roundings.
+    bool isSum = element.isFloat() && kind == ReduceOp::Sum;
+    for (Frame *frame : team) {
+      const std::vector<Number> &numbers = frame->slots[in].tile->numbers;
+      for (unsigned i = 0; i < numbers.size(); ++i) {
+        uint64_t at = (*from)(frame->warp, i);
+        if (isSeen[at])
+          continue; // a copy
+        isSeen[at] = true;
+        Number &sum = joined[goal[at]];
+        if (!hasAny[goal[at]])
+          sum = numbers[i];
+        else if (isSum)
+          sum.real += numbers[i].real;
+        else
+          sum = join(kind, element, sum, numbers[i], skipNan);
+        hasAny[goal[at]] = true;
+      }
+    }
+    if (isSum)
+      for (Number &sum : joined)
+        sum.real = element.round(sum.real);
+    giveElements(team, out, *to, joined);
+  });
+  return success();
+}
+
+LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
+  ArrayRef<int64_t> shape = op.getInput().getType().getShape();
+  std::shared_ptr<Places> places = placesOf(op.getInput()), init = placesOf(op.getInit()),
+                          total = placesOf(op.getTotal()), result = placesOf(op.getResult());
+  int64_t dim = op.getDim();
+  auto kept = without(shape, {dim});
+  size_t count = op.getInput().getType().getNumElements();
+  std::vector<uint32_t> row(count);
+  for (size_t element = 0; element < count; ++element)
+    row[element] = kept(element);
+  auto rowsOf = [&](unsigned warp, const Places &of, bool isTile) {
+    llvm::DenseSet<uint32_t> rows;
+    for (unsigned i = 0; i < of.count(); ++i)
+      rows.insert(isTile ? row[of(warp, i)] : of(warp, i));
+    return rows;
+  };
+  bool isWithin = isWithinWarps(*places, [&](unsigned warp, const auto &need) {
+    llvm::DenseSet<uint32_t> wanted = rowsOf(warp, *result, true), ends = rowsOf(warp, *total, false);
+    wanted.insert(ends.begin(), ends.end());
+    for (size_t element = 0; element < count; ++element)
+      if (wanted.contains(row[element]))
+        need(element);
+  });
+  isWithin &= isWithinWarps(*init, [&](unsigned warp, const auto &need) {
+    for (uint32_t each : rowsOf(warp, *result, true))
+      need(each);
+  });
+  Element element = *Element::of(op.getInput().getType().getElementType());
+  unsigned in = slotOf(op.getInput()), first = slotOf(op.getInit()), out = slotOf(op.getResult()),
+           last = slotOf(op.getTotal());
+  size_t rows = typeOf(op.getInit()).getNumElements();
+  // Elements in row-major order meet each row in its own order.
+  finish(step, isWithin, [=, kind = op.getReduceOp(), row = std::move(row)](ArrayRef<Frame *> team) {
+    std::vector<Number> all = gatherElements(team, in, *places, row.size());
+    std::vector<Number> sums = gatherElements(team, first, *init, rows);
+    for (size_t at = 0; at < all.size(); ++at)
+      all[at] = sums[row[at]] = join(kind, element, sums[row[at]], all[at], /*skipNan=*/false);
+    giveElements(team, out, *result, all);
+    giveElements(team, last, *total, sums);
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions and products
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileCompiler::compileConvert(tile::ConvertOp op, Step &step) {
+  std::shared_ptr<Places> from = placesOf(op.getInput()), to = placesOf(op.getResult());
+  bool isWithin = isWithinWarps(*from, [&](unsigned warp, const auto &need) {
+    for (unsigned i = 0; i < to->count(); ++i)
+      need((*to)(warp, i));
+  });
+  unsigned in = slotOf(op.getInput()), out = slotOf(op.getResult());
+  size_t count = op.getType().getNumElements();
+  finish(step, isWithin, [=](ArrayRef<Frame *> team) {
+    giveElements(team, out, *to, gatherElements(team, in, *from, count));
+  });
+  return success();
+}
+
+LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
+  int64_t n = op.getType().getShape()[1], k = typeOf(op.getLhs()).getShape()[1];
+  std::shared_ptr<Places> left = placesOf(op.getLhs()), right = placesOf(op.getRhs()), sums = placesOf(op.getAcc()),
+                          result = placesOf(op.getResult());
+  if (*tile::layoutOf(op.getAcc()) != *tile::layoutOf(op.getResult()))
+    return op.emitError("expected sums of one layout");
+  auto needsOf = [&](bool isLeft) {
+    return [=](unsigned warp, const std::function<void(uint64_t)> &need) {
+      for (unsigned i = 0; i < result->count(); ++i) {
+        uint64_t at = (*result)(warp, i);
+        for (int64_t step = 0; step < k; ++step)
+          need(isLeft ? at / n * k + step : step * n + at % n);
+      }
+    };
+  };
+  bool isWithin = isWithinWarps(*left, needsOf(true)) && isWithinWarps(*right, needsOf(false));
+  Element operand = *Element::of(typeOf(op.getLhs()).getElementType()),
+          sum = *Element::of(op.getType().getElementType());
+  unsigned a = slotOf(op.getLhs()), b = slotOf(op.getRhs()), c = slotOf(op.getAcc()), out = slotOf(op.getResult());
+  size_t leftCount = typeOf(op.getLhs()).getNumElements(), rightCount = typeOf(op.getRhs()).getNumElements();
+  finish(step, isWithin, [=](ArrayRef<Frame *> team) {
+    std::vector<Number> x = gatherElements(team, a, *left, leftCount), y(rightCount);
+    std::vector<Number> given = gatherElements(team, b, *right, rightCount);
+    for (int64_t step = 0; step < k; ++step) // columns one after the other
+      for (int64_t column = 0; column < n; ++column)
+        y[column * k + step] = given[step * n + column];
+    for (Frame *frame : team) {
+      const std::vector<Number> &old = frame->slots[c].tile->numbers;
+      TileRef made(new Tile(old.size()));
+      for (unsigned i = 0; i < old.size(); ++i) {
+        uint64_t at = (*result)(frame->warp, i);
+        const Number *row = &x[at / n * k], *column = &y[at % n * k];
+        if (operand.isFloat()) {
+          double total = old[i].real;
+          for (int64_t step = 0; step < k; ++step)
+            total += row[step].real * column[step].real;
+          made->numbers[i] = real(sum.round(total));
+        } else {
+          int64_t total = old[i].integer;
+          for (int64_t step = 0; step < k; ++step)
+            total += row[step].integer * column[step].integer;
+          made->numbers[i] = sum.wrap(total);
+        }
+      }
+      frame->slots[out].tile = std::move(made);
+    }
+  });
+  return success();
+}

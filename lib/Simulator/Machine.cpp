@@ -1,0 +1,346 @@
+//===- Machine.cpp - Control of warps, blocks and copies ------------------===//
+#include "Machine.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace tessera;
+using namespace tessera::simulator;
+
+std::string simulator::indexText(llvm::ArrayRef<int64_t> index) {
+  std::string text = "(";
+  for (size_t i = 0; i < index.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(index[i]);
+  return text + ")";
+}
+
+llvm::StringRef simulator::kindName(FindingKind kind) {
+  static constexpr llvm::StringLiteral names[] = {
+      "data race",         "use of a copy before its wait",      "dead-lock",   "access out of bounds",
+      "uninitialised read", "results that depend on the order", "failed check"};
+  return names[size_t(kind)];
+}
+
+void Findings::add(FindingKind kind, mlir::Operation *op, const std::string &text, mlir::Operation *other,
+                   const std::string &otherText) {
+  auto [at, isNew] = known.try_emplace({kind, op, other}, list.size());
+  if (isNew)
+    list.push_back({kind, op, text, other, otherText});
+  else
+    ++list[at->second].count;
+}
+
+Machine::Machine(const Setup &given) : setup(given) {
+  for (int64_t size : setup.launch.grid)
+    blockCount *= uint32_t(size);
+  writes.resize(setup.memories.size());
+  reads.resize(setup.memories.size());
+  for (auto [argument, isWritten] : llvm::enumerate(setup.program.isWritten))
+    if (isWritten) {
+      unsigned memory = setup.launch.views[argument].memory;
+      writes[memory].resize(setup.memories[memory].count());
+    }
+  while (blocks.size() < setup.residents && nextBlock < blockCount)
+    begin(nextBlock++);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void Machine::begin(uint32_t number) {
+  const Program &program = setup.program;
+  auto block = std::make_unique<Block>();
+  block->number = number;
+  uint32_t rest = number;
+  for (int64_t size : setup.launch.grid) {
+    block->coords.push_back(rest % size);
+    rest /= uint32_t(size);
+  }
+  block->shared.assign(program.sharedBytes, std::byte(0xff));
+  block->isInitialized.assign(program.sharedBytes, false);
+  block->warps.resize(program.warps);
+  for (auto [i, warp] : llvm::enumerate(block->warps)) {
+    warp.frame.warp = i;
+    warp.frame.launch = &setup.launch;
+    warp.frame.program = block->coords;
+    warp.frame.slots.resize(program.slotCount);
+    for (auto [argument, slot] : llvm::enumerate(program.argumentSlots))
+      if (slot != ~0u)
+        warp.frame.slots[slot].scalar = setup.launch.scalars[argument];
+    warp.clock.assign(program.warps, 0);
+    warp.clock[i] = 1;
+  }
+  blocks.push_back(std::move(block));
+  Block &added = *blocks.back();
+  for (Warp &warp : added.warps)
+    advance(added, warp);
+  if (llvm::all_of(added.warps, [](const Warp &warp) { return warp.state == Warp::State::Ended; })) {
+    blocks.pop_back(); // nothing in it can be noticed
+    if (nextBlock < blockCount)
+      begin(nextBlock++);
+  }
+}
+
+Machine::Block &Machine::blockOf(uint32_t number) {
+  return **llvm::find_if(blocks, [&](const auto &block) { return block->number == number; });
+}
+
+std::string Machine::placeOf(const Block &block, const Warp &warp, unsigned lane) const {
+  std::string text = "warp " + std::to_string(warp.frame.warp) + ", lane " + std::to_string(lane);
+  return blockCount > 1 ? "block " + indexText(block.coords) + ", " + text : text;
+}
+
+//===----------------------------------------------------------------------===//
+// Transitions
+//===----------------------------------------------------------------------===//
+
+/// A warp at a wait goes on when the copies have landed that it waits for.
+bool Machine::canGoOn(const Block &block, const Warp &warp) const {
+  if (warp.state != Warp::State::Ready)
+    return false;
+  const Step &step = setup.program.steps[warp.at];
+  return step.kind != Step::Kind::Wait || llvm::all_of(block.copies, [&](const Copy &copy) {
+    return copy.warp != warp.frame.warp || copy.group >= warp.group - step.pending || copy.hasLanded;
+  });
+}
+
+std::vector<Agent> Machine::enabled() const {
+  std::vector<Agent> agents;
+  for (const auto &block : blocks)
+    for (const Warp &warp : block->warps)
+      if (canGoOn(*block, warp))
+        agents.push_back({block->number, uint16_t(warp.frame.warp), 0});
+  for (const auto &block : blocks)
+    for (const Copy &copy : block->copies)
+      if (!copy.hasLanded)
+        agents.push_back({block->number, uint16_t(copy.warp), copy.number});
+  return agents;
+}
+
+void Machine::execute(Agent agent) {
+  Block &block = blockOf(agent.block);
+  Warp &warp = block.warps[agent.warp];
+  if (setup.recordsTouches) {
+    current = &transitions.emplace_back();
+    current->agent = agent;
+  }
+  if (agent.copy) {
+    Copy &copy = *llvm::find_if(
+        block.copies, [&](const Copy &each) { return each.warp == agent.warp && each.number == agent.copy; });
+    if (current) {
+      current->clock = copy.clock;
+      copy.transition = transitions.size() - 1;
+    }
+    land(block, copy);
+    return;
+  }
+  const Step &step = setup.program.steps[warp.at];
+  ++warp.clock[agent.warp];
+  ++*setup.instructions;
+  setup.reached->insert(step.op);
+  if (current) {
+    current->clock = warp.clock;
+    current->time = warp.clock[agent.warp];
+  }
+  perform(block, warp, step);
+  if (warp.state == Warp::State::Ready)
+    advance(block, warp);
+  bool isOver = llvm::all_of(block.warps, [](const Warp &each) { return each.state == Warp::State::Ended; });
+  if (!isOver)
+    return;
+  llvm::erase_if(blocks, [&](const auto &each) { return each.get() == &block; });
+  if (nextBlock < blockCount)
+    begin(nextBlock++);
+}
+
+bool Machine::isVisible(const Step &step) const {
+  switch (step.kind) {
+  case Step::Kind::Global:
+    return isWatched(step);
+  case Step::Kind::Together:
+  case Step::Kind::Shared:
+  case Step::Kind::Copy:
+  case Step::Kind::Wait:
+  case Step::Kind::Barrier:
+  case Step::Kind::WarpBarrier:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void Machine::moveSlots(Frame &frame, const std::vector<unsigned> &from, const std::vector<unsigned> &to) {
+  std::vector<Slot> moved;
+  for (unsigned slot : from)
+    moved.push_back(frame.slots[slot]);
+  for (size_t i = 0; i < moved.size(); ++i)
+    frame.slots[to[i]] = std::move(moved[i]);
+}
+
+void Machine::advance(Block &block, Warp &warp) {
+  Frame &frame = warp.frame;
+  auto scalar = [&](unsigned slot) { return frame.slots[slot].scalar.integer; };
+  while (true) {
+    const Step &step = setup.program.steps[warp.at];
+    if (isVisible(step))
+      return;
+    ++*setup.instructions;
+    if (step.kind == Step::Kind::Commit)
+      setup.reached->insert(step.op);
+    unsigned next = warp.at + 1;
+    switch (step.kind) {
+    case Step::Kind::For: {
+      // Lower and upper bound, step, then the initial values.
+      std::vector<unsigned> from(step.in.begin() + 3, step.in.end()), to(step.out.begin() + 1, step.out.end());
+      moveSlots(frame, from, to);
+      frame.slots[step.out[0]].scalar = frame.slots[step.in[0]].scalar;
+      if (scalar(step.in[0]) >= scalar(step.in[1])) {
+        const Step &end = setup.program.steps[step.target];
+        moveSlots(frame, to, end.out);
+        next = step.target + 1;
+      }
+      break;
+    }
+    case Step::Kind::Next: {
+      const Step &head = setup.program.steps[step.target];
+      std::vector<unsigned> carried(head.out.begin() + 1, head.out.end());
+      moveSlots(frame, step.in, carried);
+      int64_t &counter = frame.slots[head.out[0]].scalar.integer;
+      counter += scalar(head.in[2]);
+      if (counter < scalar(head.in[1]))
+        next = step.body;
+      else
+        moveSlots(frame, carried, step.out);
+      break;
+    }
+    case Step::Kind::If:
+      if (!scalar(step.in[0]))
+        next = step.target;
+      break;
+    case Step::Kind::Jump:
+      moveSlots(frame, step.in, step.out);
+      next = step.target;
+      break;
+    case Step::Kind::Return:
+      warp.state = Warp::State::Ended;
+      return;
+    case Step::Kind::Commit:
+      ++warp.group;
+      break;
+    case Step::Kind::Check:
+      if (!scalar(step.in[0]))
+        setup.findings.add(FindingKind::Failure, step.op, "the program's check fails for " + std::to_string(scalar(step.in[1])));
+      break;
+    case Step::Kind::Global:
+      perform(block, warp, step);
+      next = warp.at;
+      break;
+    default:
+      step.compute(frame);
+      if (!step.op->getResults().empty())
+        if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(step.op->getResult(0).getType()))
+          *setup.elements += tile.getNumElements() / setup.program.warps;
+    }
+    warp.at = next;
+  }
+}
+
+void Machine::perform(Block &block, Warp &warp, const Step &step) {
+  switch (step.kind) {
+  case Step::Kind::Global:
+    if (step.global->isWrite)
+      store(block, warp, step);
+    else
+      warp.frame.slots[step.out[0]].tile = load(block, warp, step);
+    break;
+  case Step::Kind::Shared:
+    access(block, warp, step);
+    break;
+  case Step::Kind::Copy:
+    beginCopy(block, warp, step);
+    break;
+  case Step::Kind::Wait:
+    waitFor(block, warp, step.pending);
+    break;
+  case Step::Kind::WarpBarrier:
+    warp.lastSync = warp.clock[warp.frame.warp];
+    break;
+  default:
+    return arrive(block, warp);
+  }
+  ++warp.at;
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers and waits
+//===----------------------------------------------------------------------===//
+
+void Machine::arrive(Block &block, Warp &warp) {
+  warp.state = Warp::State::AtBarrier;
+  if (llvm::all_of(block.warps, [](const Warp &each) { return each.state == Warp::State::AtBarrier; }))
+    release(block);
+}
+
+void Machine::release(Block &block) {
+  const Step &step = setup.program.steps[block.warps[0].at];
+  for (Warp &warp : block.warps)
+    if (warp.at != block.warps[0].at) {
+      setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op,
+                         "dead-lock: " + placeOf(block, warp, 0) + " waits here, warp 0 at another barrier", step.op,
+                         "warp 0 waits here");
+      broken = true;
+      return;
+    }
+  std::vector<uint32_t> joined(block.warps.size());
+  for (Warp &warp : block.warps)
+    for (size_t i = 0; i < joined.size(); ++i)
+      joined[i] = std::max(joined[i], warp.clock[i]);
+  for (Warp &warp : block.warps) {
+    warp.clock = joined;
+    warp.lastSync = joined[warp.frame.warp];
+    warp.state = Warp::State::Ready;
+    ++warp.at;
+  }
+  // Everybody knows now of everything but the copies that nobody has waited for.
+  llvm::erase_if(block.events, [](const Event &event) { return event.copy < 0; });
+  if (step.kind == Step::Kind::Together) {
+    llvm::SmallVector<Frame *> team;
+    for (Warp &warp : block.warps)
+      team.push_back(&warp.frame);
+    step.together(team);
+  }
+  for (Warp &warp : block.warps)
+    advance(block, warp);
+}
+
+void Machine::waitFor(Block &block, Warp &warp, int64_t pending) {
+  uint32_t now = warp.clock[warp.frame.warp];
+  llvm::erase_if(block.copies, [&](const Copy &copy) {
+    if (copy.warp != warp.frame.warp || copy.group >= warp.group - pending)
+      return false;
+    if (copy.transition < transitions.size())
+      transitions[copy.transition].time = now;
+    for (Event &event : block.events)
+      if (event.copy == copy.id) {
+        event.copy = -1;
+        event.time = now;
+      }
+    return true;
+  });
+}
+
+void Machine::reportDeadlock() {
+  for (const auto &block : blocks)
+    for (const Warp &warp : block->warps) {
+      if (warp.state != Warp::State::AtBarrier)
+        continue;
+      auto ended =
+          llvm::find_if(block->warps, [](const Warp &each) { return each.state == Warp::State::Ended; });
+      std::string text = "dead-lock: " + placeOf(*block, warp, 0) + " waits at this barrier for ever";
+      if (ended == block->warps.end())
+        return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op, text);
+      return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op, text,
+                                setup.program.steps[ended->at].op,
+                                "warp " + std::to_string(ended->frame.warp) + " has ended here");
+    }
+}

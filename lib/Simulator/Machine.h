@@ -1,0 +1,217 @@
+//===- Machine.h - Warps, blocks and copies of one launch ------*- C++ -*-===//
+//
+// The state of a launch, and its transitions: one visible step of a warp with all that it does on its
+// own after it, or the arrival of an asynchronous copy. Who comes next is up to the caller.
+//
+// What must come before what. Each warp counts its visible steps; its clock says how far it knows of
+// each other warp of the block, and barriers join clocks. Threads of a warp run in step here, but on
+// the machine nothing orders their accesses before the next barrier of the warp: two accesses of one
+// warp by different lanes are in order only if such a barrier (or one of the block) lies between them.
+// A copy happens at no known time until its thread waits for it; from then on, at the time of the wait.
+//
+// Shared memory keeps the accesses that some warp does not yet know of; a new one is compared with
+// them. After a barrier of the block none are left, so there are few at any time. Of global memory only
+// tensors that the kernel writes are watched, element by element, over the whole launch: blocks know
+// nothing of each other.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
+#define TESSERA_LIB_SIMULATOR_MACHINE_H
+
+#include "Program.h"
+#include "tessera/Simulator/Simulator.h"
+
+#include <map>
+
+namespace tessera::simulator {
+
+/// Of a tensor's element: who accessed it last in this launch.
+struct Mark {
+  uint32_t step = ~0u, block = 0, time = 0;
+  uint16_t warp = 0;
+  uint8_t lane = 0;
+  bool isAtomic = false;
+  bool isSet() const { return step != ~0u; }
+};
+
+/// A tensor of the host program.
+struct Memory {
+  Element element;
+  int64_t lowest = 0; // the number of the first element in `bytes`; views count from element 0
+  std::vector<std::byte> bytes;
+  std::vector<uint8_t> isInitialized; // by element
+  std::string name;
+  int64_t count() const { return int64_t(isInitialized.size()); }
+};
+
+/// Collects what is found, once for each kind and pair of operations.
+class Findings {
+public:
+  void add(FindingKind kind, mlir::Operation *op, const std::string &text, mlir::Operation *other = nullptr,
+           const std::string &otherText = "");
+  bool empty() const { return list.empty(); }
+  std::vector<Finding> list;
+
+private:
+  std::map<std::tuple<FindingKind, mlir::Operation *, mlir::Operation *>, size_t> known;
+};
+
+/// A warp of a block (copy 0), or a copy that it has begun.
+struct Agent {
+  uint32_t block = 0; // its number in the grid
+  uint16_t warp = 0;
+  uint32_t copy = 0; // counted from 1, in the order of the warp's copies
+  auto operator<=>(const Agent &) const = default;
+};
+
+/// Bytes that a transition touches, in an address space of all memories.
+struct Touch {
+  uint64_t begin, end;
+  bool isWrite, isAtomic;
+};
+
+/// A transition and what is known when it happens.
+struct Transition {
+  Agent agent;
+  std::vector<Touch> touches;
+  std::vector<uint32_t> clock; // of the warp
+  uint32_t time = 0;           // of a copy: of its wait, once that is known
+};
+
+class Machine {
+public:
+  struct Setup {
+    const Program &program;
+    const LaunchValues &launch;
+    std::vector<Memory> &memories;
+    Findings &findings;
+    unsigned residents;
+    bool recordsTouches = false;
+    std::vector<Cost> *costs = nullptr; // by step number
+    uint64_t *instructions, *elements;
+    llvm::DenseSet<mlir::Operation *> *reached;
+  };
+  explicit Machine(const Setup &setup);
+
+  /// Who can go on, warps before copies.
+  std::vector<Agent> enabled() const;
+  /// Only for one that can.
+  void execute(Agent agent);
+  /// Nobody is left; where nobody can go on before that, it is a dead-lock.
+  bool isFinished() const { return blocks.empty(); }
+  void reportDeadlock();
+  /// A barrier that warps came to by different ways: nothing that follows means anything.
+  bool isBroken() const { return broken; }
+  /// Who wrote an element last; null: nobody.
+  const Step *writerOf(unsigned memory, int64_t element) const {
+    const Mark &mark = writes[memory][element];
+    return mark.isSet() ? &setup.program.steps[mark.step] : nullptr;
+  }
+
+  std::vector<Transition> transitions; // with recordsTouches
+
+private:
+  struct Copy {
+    const Step *step;
+    unsigned warp, number; // of the warp's copies
+    int id;                // of the block's
+    int64_t group, base;
+    TileRef data;
+    std::vector<uint32_t> clock; // of the warp that began it, then
+    bool hasLanded = false;
+    size_t transition = ~size_t(0);
+  };
+  struct Warp {
+    enum class State { Ready, AtBarrier, Ended };
+    State state = State::Ready;
+    unsigned at = 0; // the next step
+    Frame frame;
+    std::vector<uint32_t> clock; // of all warps of the block; its own entry is its time
+    uint32_t lastSync = 0;       // until when its lanes know of each other
+    int64_t group = 0;           // that copies are added to
+    unsigned copies = 0;
+  };
+  /// An access to shared memory.
+  struct Event {
+    const Step *step;
+    unsigned warp;
+    uint32_t time;
+    int64_t base, end; // bytes of the slot
+    bool isWrite;
+    int copy; // that is not waited for, by its id; -1: none
+    bool isCopy;
+    TileRef data;
+  };
+  struct Block {
+    uint32_t number;
+    llvm::SmallVector<int64_t> coords;
+    std::vector<Warp> warps;
+    std::vector<std::byte> shared;
+    std::vector<uint8_t> isInitialized;
+    std::vector<Event> events;
+    std::vector<Copy> copies; // that are not waited for
+    int copyCount = 0;
+  };
+
+  // Control (Machine.cpp)
+  void begin(uint32_t number);
+  Block &blockOf(uint32_t number);
+  /// Runs to the next visible step.
+  void advance(Block &block, Warp &warp);
+  bool isVisible(const Step &step) const;
+  void perform(Block &block, Warp &warp, const Step &step);
+  void arrive(Block &block, Warp &warp);
+  void release(Block &block);
+  void land(Block &block, Copy &copy);
+  void waitFor(Block &block, Warp &warp, int64_t pending);
+  bool canGoOn(const Block &block, const Warp &warp) const;
+  void moveSlots(Frame &frame, const std::vector<unsigned> &from, const std::vector<unsigned> &to);
+
+  // Shared memory (SharedMemory.cpp)
+  /// Where the slot of an access begins; nothing, after a finding, where there is none.
+  std::optional<int64_t> slotBase(Block &block, Warp &warp, const Step &step);
+  void access(Block &block, Warp &warp, const Step &step);
+  void beginCopy(Block &block, Warp &warp, const Step &step);
+  /// Whether something is wrong.
+  bool compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base, bool isWrite, const TileRef &data);
+  bool areInOrder(const Event &event, const Warp &warp) const;
+  struct Overlap {
+    unsigned first, second; // the numbers in both
+    int64_t byte;
+  };
+  std::optional<Overlap> overlap(const Event &event, const Step &step, unsigned warp, int64_t base, bool isWrite,
+                                 const TileRef &data);
+  void addEvent(Block &block, Event event);
+  void touchShared(const Block &block, const Step &step, unsigned warp, int64_t base, bool isWrite);
+
+  // Global memory (GlobalMemory.cpp)
+  /// The element of the tensor's memory that each of a warp's numbers is; -1: none, outside where that is allowed.
+  std::vector<int64_t> addresses(Block &block, Warp &warp, const Step &step);
+  TileRef load(Block &block, Warp &warp, const Step &step);
+  void store(Block &block, Warp &warp, const Step &step);
+  void watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, bool isWrite);
+  bool areInOrder(const Mark &mark, const Block &block, const Warp &warp, unsigned lane) const;
+  void countSectors(const Step &step, const std::vector<int64_t> &at);
+  bool isWatched(const Step &step) const {
+    return step.global && setup.program.isWritten[step.global->view];
+  }
+
+  std::string placeOf(const Block &block, const Warp &warp, unsigned lane) const;
+  const View &viewOf(const GlobalAccess &access) const { return setup.launch.views[access.view]; }
+
+  Setup setup;
+  uint32_t nextBlock = 0, blockCount = 1;
+  std::vector<std::unique_ptr<Block>> blocks; // that run
+  bool broken = false;
+  Transition *current = nullptr;
+  std::vector<std::vector<Mark>> writes;                                   // by memory, by element
+  std::vector<llvm::DenseMap<int64_t, llvm::SmallVector<Mark, 2>>> reads; // by memory
+  std::map<std::tuple<const Step *, unsigned, int64_t, const Step *, unsigned, int64_t>, bool> areApart;
+};
+
+/// "(3, 4)".
+std::string indexText(llvm::ArrayRef<int64_t> index);
+
+} // namespace tessera::simulator
+
+#endif

@@ -1,0 +1,191 @@
+//===- Mutants.cpp - Programs with spoilt synchronisation -----------------===//
+//
+// A simulator that never complains proves nothing. Each operation that orders accesses is spoilt in each
+// way that people spoil them: left out, asked for less, done too early, with the wrong slot. A mutant is
+// killed by any finding, and by other results. One that survives is run in all orders: if none of them
+// differs, it does the same as the program on these arguments.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/IR/Verifier.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Simulator/Simulator.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+namespace {
+/// A change of an operation; false where it cannot be made.
+struct Change {
+  std::string name;
+  std::function<bool(Operation *)> apply;
+};
+} // namespace
+
+/// Whether others notice an operation, or something in it.
+static bool isMemoryOp(Operation *op) {
+  return op->walk([](Operation *each) {
+             bool isPart = isa<tile::CopyOp, tile::ReadOp, tile::BarrierOp, tile::WaitOp, tile::CommitOp,
+                               tile::StoreOp, tile::ScatterOp>(each);
+             return isPart ? WalkResult::interrupt() : WalkResult::advance();
+           })
+      .wasInterrupted();
+}
+
+/// Before the access that stands before it.
+static bool moveUp(Operation *op) {
+  Operation *previous = op->getPrevNode();
+  while (previous && !isMemoryOp(previous))
+    previous = previous->getPrevNode();
+  if (!previous)
+    return false;
+  op->moveBefore(previous);
+  return true;
+}
+
+/// A copy, with the branch around it and what that is computed from, before the last barrier.
+static bool moveOverBarrier(Operation *op) {
+  if (isa<scf::IfOp>(op->getParentOp()))
+    op = op->getParentOp();
+  Operation *barrier = op->getPrevNode();
+  while (barrier && !isa<tile::BarrierOp>(barrier))
+    barrier = barrier->getPrevNode();
+  if (!barrier)
+    return false;
+  llvm::SetVector<Operation *> needed;
+  std::function<bool(Operation *)> need = [&](Operation *user) {
+    bool isPossible = true;
+    user->walk([&](Operation *each) {
+      for (Value operand : each->getOperands()) {
+        Operation *maker = operand.getDefiningOp();
+        if (!maker || maker->getBlock() != op->getBlock() || !barrier->isBeforeInBlock(maker))
+          continue;
+        isPossible &= isPure(maker) && need(maker);
+      }
+    });
+    needed.insert(user);
+    return isPossible;
+  };
+  if (!need(op))
+    return false;
+  for (Operation *each : needed)
+    each->moveBefore(barrier);
+  return true;
+}
+
+/// The next slot of the buffer.
+static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
+  int64_t slots = cast<tile::BufferType>(buffer.getType()).getSlots();
+  if (slots < 2)
+    return false;
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
+  Value next = arith::AddIOp::create(builder, loc, op->getOperand(operand), number(1));
+  op->setOperand(operand, arith::RemUIOp::create(builder, loc, next, number(slots)));
+  return true;
+}
+
+static bool leaveOut(Operation *op) {
+  op->erase();
+  return true;
+}
+
+static std::vector<Change> changesOf(Operation *op) {
+  if (isa<tile::BarrierOp, tile::CommitOp>(op))
+    return {{"removed", leaveOut}, {"too early", moveUp}};
+  if (auto wait = dyn_cast<tile::WaitOp>(op)) {
+    int64_t more = wait.getPending() + 1;
+    auto weaken = [more](Operation *each) {
+      cast<tile::WaitOp>(each).setPending(more);
+      return true;
+    };
+    return {{"removed", leaveOut}, {"weakened to wait " + std::to_string(more), weaken}, {"too early", moveUp}};
+  }
+  if (auto copy = dyn_cast<tile::CopyOp>(op)) {
+    unsigned slot = copy.getSlotMutable().getOperandNumber();
+    return {{"into the next slot", [slot](Operation *each) {
+               return turnSlot(each, slot, cast<tile::CopyOp>(each).getBuffer());
+             }},
+            {"too early", moveOverBarrier}};
+  }
+  if (auto read = dyn_cast<tile::ReadOp>(op)) {
+    unsigned slot = read.getSlotMutable().getOperandNumber();
+    return {{"of the next slot", [slot](Operation *each) {
+               return turnSlot(each, slot, cast<tile::ReadOp>(each).getBuffer());
+             }}};
+  }
+  return {};
+}
+
+static bool haveEqualResults(const Report &a, const Report &b) {
+  return llvm::equal(a.results, b.results,
+                     [](const Tensor &x, const Tensor &y) { return x.sizes == y.sizes && x.bytes == y.bytes; });
+}
+
+FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
+                                                     ArrayRef<reference::HostTensor> arguments,
+                                                     const llvm::StringMap<int64_t> &symbols,
+                                                     const Options &options) {
+  auto module = function->getParentOfType<ModuleOp>();
+  Options one = options;
+  one.seeds = 1;
+  one.firstSeed = 0;
+  one.isExhaustive = false;
+  FailureOr<Report> sound = simulate(function, arguments, symbols, one);
+  if (failed(sound))
+    return failure();
+  std::vector<Operation *> all;
+  module.walk([&](Operation *op) { all.push_back(op); });
+  std::vector<Mutant> mutants;
+  for (auto [position, op] : llvm::enumerate(all))
+    for (const Change &change : changesOf(op)) {
+      OwningOpRef<ModuleOp> spoilt = module.clone();
+      std::vector<Operation *> copies;
+      spoilt->walk([&](Operation *each) { copies.push_back(each); });
+      ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+      if (!change.apply(copies[position]) || failed(verify(*spoilt)))
+        continue;
+      auto host = spoilt->lookupSymbol<func::FuncOp>(function.getSymName());
+      Mutant &mutant = mutants.emplace_back();
+      mutant.op = op;
+      mutant.change = change.name;
+      mutant.isReached = sound->reached.contains(op);
+      if (!mutant.isReached) {
+        mutant.why = "not reached on these arguments";
+        continue;
+      }
+      auto run = [&](const Options &how) {
+        FailureOr<Report> report = simulate(host, arguments, symbols, how);
+        mutant.isKilled = true;
+        if (failed(report))
+          mutant.why = "not a program";
+        else if (!report->findings.empty())
+          mutant.why = kindName(report->findings.front().kind).str();
+        else if (!haveEqualResults(*report, *sound))
+          mutant.why = "other results";
+        else
+          mutant.isKilled = false;
+        return report;
+      };
+      Options tries = options;
+      tries.stopsAtFirst = true;
+      tries.isExhaustive = false;
+      tries.seeds = 2; // copies late, and copies early
+      tries.firstSeed = 0;
+      if (succeeded(run(tries)) && mutant.isKilled)
+        continue;
+      tries.isExhaustive = true;
+      FailureOr<Report> proof = run(tries);
+      if (mutant.isKilled || failed(proof))
+        continue;
+      mutant.isProven = llvm::all_of(proof->launches, [](const LaunchReport &each) { return each.isComplete; });
+      uint64_t runs = 0;
+      for (const LaunchReport &each : proof->launches)
+        runs += each.runs;
+      mutant.why = mutant.isProven ? "on these arguments the same in all orders (" +
+                                         std::to_string(runs) + (runs == 1 ? " that differs)" : " that differ)")
+                                   : "no proof: more orders than are run";
+    }
+  return mutants;
+}

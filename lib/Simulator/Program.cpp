@@ -1,0 +1,467 @@
+//===- Program.cpp - A kernel as the steps of a warp ----------------------===//
+#include "Program.h"
+
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+Places::Places(const Layout &layout, unsigned warps) {
+  auto parts = [&](Dim dim, unsigned count) {
+    gf2::VectorsRef columns = layout.columns(dim);
+    std::vector<uint64_t> all(count);
+    for (unsigned i = 0; i < count; ++i) // bits that the layout does not know hold the same
+      all[i] = gf2::sum(columns, i & ((uint64_t(1) << columns.size()) - 1));
+    return all;
+  };
+  registerParts = parts(Dim::Register, layout.in().size(Dim::Register));
+  laneParts = parts(Dim::Lane, kLanes);
+  warpParts = parts(Dim::Warp, warps);
+  uint64_t free = layout.freeBits();
+  auto freeOf = [&](Dim dim, unsigned size) {
+    unsigned known = (free & layout.in().mask({dim})) >> layout.in().shift(dim);
+    return known | (~((1u << layout.in().bits(dim)) - 1) & (size - 1));
+  };
+  freeRegisters = freeOf(Dim::Register, registers());
+  freeLanes = freeOf(Dim::Lane, kLanes);
+  freeWarps = freeOf(Dim::Warp, llvm::PowerOf2Ceil(warps));
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Compiler {
+public:
+  Compiler(tile::KernelOp kernel, Program &program)
+      : program(program), coordinates(kernel),
+        tiles(program.warps, [this](Value value) { return slotOf(value); }) {}
+
+  LogicalResult run();
+
+private:
+  unsigned slotOf(Value value) {
+    auto [at, isNew] = slots.try_emplace(value, program.slotCount);
+    program.slotCount += isNew;
+    return at->second;
+  }
+  std::vector<unsigned> slotsOf(ValueRange values) {
+    std::vector<unsigned> list;
+    for (Value value : values)
+      list.push_back(slotOf(value));
+    return list;
+  }
+  Step &add(Step::Kind kind, Operation *op) {
+    Step &step = program.steps.emplace_back();
+    step.kind = kind;
+    step.op = op;
+    step.number = program.steps.size() - 1;
+    return step;
+  }
+  unsigned here() const { return program.steps.size(); }
+
+  LogicalResult compile(Block &block);
+  LogicalResult compile(Operation *op);
+  LogicalResult compileFor(scf::ForOp loop);
+  LogicalResult compileIf(scf::IfOp branch);
+  LogicalResult compileAlloc(tile::AllocOp alloc);
+  LogicalResult compileCopy(tile::CopyOp copy);
+  std::shared_ptr<GlobalAccess> globalAccess(Operation *op, Value view, ValueRange coords, ArrayRef<int64_t> dims,
+                                             ArrayRef<int64_t> shape, const Layout &layout, bool isChecked,
+                                             ValueRange indices = {});
+  std::shared_ptr<SlotAccess> slotAccess(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite);
+  LogicalResult compileGlobal(Operation *op);
+
+  Program &program;
+  Coordinates coordinates;
+  TileCompiler tiles;
+  llvm::DenseMap<Value, unsigned> slots, buffers;
+};
+} // namespace
+
+static Layout layoutAttr(RankedTensorType type) { return cast<tile::LayoutAttr>(type.getEncoding()).getValue(); }
+
+std::unique_ptr<Program> Program::compile(tile::KernelOp kernel) {
+  auto program = std::make_unique<Program>();
+  program->kernel = kernel;
+  program->warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
+  return succeeded(Compiler(kernel, *program).run()) ? std::move(program) : nullptr;
+}
+
+LogicalResult Compiler::run() {
+  tile::KernelOp kernel = program.kernel;
+  program.isWritten.assign(kernel.getNumArguments(), false);
+  for (BlockArgument argument : kernel.getArguments())
+    program.argumentSlots.push_back(isa<tile::ViewType>(argument.getType()) ? ~0u : slotOf(argument));
+  kernel.walk([&](Operation *op) {
+    if (isa<tile::StoreOp, tile::ScatterOp>(op))
+      if (auto view = dyn_cast<BlockArgument>(op->getOperand(1)))
+        program.isWritten[view.getArgNumber()] = true;
+  });
+  if (failed(compile(kernel.getBody().front())))
+    return failure();
+  add(Step::Kind::Return, kernel.getBody().front().getTerminator());
+  return success();
+}
+
+LogicalResult Compiler::compile(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(compile(&op)))
+      return failure();
+  return success();
+}
+
+/// `For` takes the bounds and the initial values; `Next` the values of the next round, or ends the loop.
+LogicalResult Compiler::compileFor(scf::ForOp loop) {
+  Step &enter = add(Step::Kind::For, loop);
+  enter.in = slotsOf(loop->getOperands());
+  enter.out = {slotOf(loop.getInductionVar())};
+  for (Value argument : loop.getRegionIterArgs())
+    enter.out.push_back(slotOf(argument));
+  unsigned head = enter.number, body = here();
+  if (failed(compile(*loop.getBody())))
+    return failure();
+  Step &next = add(Step::Kind::Next, loop);
+  next.in = slotsOf(loop.getYieldedValues());
+  next.out = slotsOf(loop.getResults());
+  next.body = body;
+  next.target = head;
+  program.steps[head].target = next.number;
+  return success();
+}
+
+LogicalResult Compiler::compileIf(scf::IfOp branch) {
+  Step &test = add(Step::Kind::If, branch);
+  test.in = {slotOf(branch.getCondition())};
+  unsigned head = test.number;
+  auto side = [&](Region &region) -> LogicalResult {
+    if (!region.empty()) {
+      if (failed(compile(region.front())))
+        return failure();
+      Step &leave = add(Step::Kind::Jump, branch);
+      leave.in = slotsOf(region.front().getTerminator()->getOperands());
+      leave.out = slotsOf(branch.getResults());
+    }
+    return success();
+  };
+  if (failed(side(branch.getThenRegion())))
+    return failure();
+  unsigned thenJump = here() - 1;
+  program.steps[head].target = here();
+  if (failed(side(branch.getElseRegion())))
+    return failure();
+  if (here() - 1 != thenJump)
+    program.steps.back().target = here();
+  program.steps[thenJump].target = here();
+  return success();
+}
+
+LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
+  std::optional<Element> element = Element::of(alloc.getType().getTile().getElementType());
+  if (!element)
+    return alloc.emitError("is not supported by the simulator");
+  constexpr int64_t kAlignment = 128;
+  Buffer buffer;
+  buffer.element = *element;
+  buffer.slots = alloc.getType().getSlots();
+  buffer.slotBytes = llvm::alignTo(alloc.getType().getBytes(), kAlignment);
+  auto offset = alloc->getAttrOfType<IntegerAttr>("offset");
+  buffer.begin = offset ? offset.getInt() : program.sharedBytes;
+  program.sharedBytes = std::max(program.sharedBytes, buffer.begin + buffer.slots * buffer.slotBytes);
+  buffers[alloc.getResult()] = program.buffers.size();
+  program.buffers.push_back(buffer);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+std::shared_ptr<GlobalAccess> Compiler::globalAccess(Operation *op, Value view, ValueRange coords,
+                                                     ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
+                                                     const Layout &layout, bool isChecked, ValueRange indices) {
+  auto access = std::make_shared<GlobalAccess>();
+  auto type = cast<tile::ViewType>(view.getType());
+  std::optional<Element> element = Element::of(type.getElementType());
+  auto argument = dyn_cast<BlockArgument>(view);
+  if (!element || !argument) {
+    op->emitError("is not supported by the simulator");
+    return nullptr;
+  }
+  access->view = argument.getArgNumber();
+  access->coords = slotsOf(coords);
+  access->indices = slotsOf(indices);
+  access->dims.assign(dims.begin(), dims.end());
+  access->tileSizes.assign(type.getRank(), 1);
+  access->placeOf.assign(type.getRank(), -1);
+  Space space = tile::spaceOf(shape);
+  for (auto [place, dim] : llvm::enumerate(dims)) {
+    access->shift.push_back(space.shift(tensorDim(place)));
+    if (dim < 0)
+      continue;
+    access->tileSizes[dim] = shape[place];
+    access->placeOf[dim] = place;
+  }
+  access->places = tiles.placesOf(layout);
+  access->element = *element;
+  access->isChecked = isChecked;
+  if (!indices.empty())
+    access->indexElement = *Element::of(cast<RankedTensorType>(indices[0].getType()).getElementType());
+  else
+    access->width = coordinates.accessWidth(view, dims, layout, isChecked);
+  return access;
+}
+
+std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Value slot, const Layout &layout,
+                                                 bool isWrite) {
+  auto known = buffers.find(buffer);
+  auto type = cast<tile::BufferType>(buffer.getType());
+  std::optional<Layout> offsets = layoutAttr(type.getTile()).rightInverse();
+  if (known == buffers.end() || !offsets) {
+    op->emitError("is not supported by the simulator");
+    return nullptr;
+  }
+  auto access = std::make_shared<SlotAccess>();
+  access->buffer = known->second;
+  access->slot = slotOf(slot);
+  access->isWrite = isWrite;
+  llvm::append_range(access->shape, type.getTile().getShape());
+  access->places = tiles.placesOf(layout);
+  unsigned bytes = program.buffers[access->buffer].element.bytes();
+  for (unsigned warp = 0; warp < program.warps; ++warp) {
+    std::vector<uint32_t> &list = access->offsets.emplace_back(access->places->count());
+    for (unsigned i = 0; i < list.size(); ++i)
+      list[i] = (*offsets)((*access->places)(warp, i)) * bytes;
+  }
+  return access;
+}
+
+static ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
+
+static Number numberOf(Attribute attribute) {
+  if (auto number = dyn_cast<FloatAttr>(attribute)) {
+    APFloat value = number.getValue();
+    bool loses;
+    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &loses);
+    return real(value.convertToDouble());
+  }
+  auto number = cast<IntegerAttr>(attribute);
+  bool isUnsigned = number.getType().isUnsignedInteger() || number.getType().isInteger(1);
+  return integer(isUnsigned ? int64_t(number.getValue().getZExtValue()) : number.getValue().getSExtValue());
+}
+
+LogicalResult Compiler::compileGlobal(Operation *op) {
+  std::shared_ptr<GlobalAccess> access;
+  Step step;
+  if (auto load = dyn_cast<tile::LoadOp>(op)) {
+    access = globalAccess(op, load.getView(), load.getCoords(), load.getDims(), shapeOf(load), *tile::layoutOf(load),
+                          load.getPad().has_value());
+    step.out = {slotOf(load)};
+  } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
+    access = globalAccess(op, gather.getView(), gather.getCoords(), gather.getDims(), shapeOf(gather),
+                          *tile::layoutOf(gather), gather.getPad().has_value(), gather.getPlaces());
+    step.out = {slotOf(gather)};
+  } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+    access = globalAccess(op, store.getView(), store.getCoords(), store.getDims(), shapeOf(store.getValue()),
+                          *tile::layoutOf(store.getValue()), store.getBounded());
+    step.in = {slotOf(store.getValue())};
+  } else {
+    auto scatter = cast<tile::ScatterOp>(op);
+    access = globalAccess(op, scatter.getView(), scatter.getCoords(), scatter.getDims(), shapeOf(scatter.getValue()),
+                          *tile::layoutOf(scatter.getValue()), scatter.getBounded(), scatter.getPlaces());
+    step.in = {slotOf(scatter.getValue())};
+  }
+  if (!access)
+    return failure();
+  access->isAtomic = isa<tile::ScatterOp>(op);
+  access->isWrite = isa<tile::StoreOp, tile::ScatterOp>(op);
+  if (Attribute pad = op->getAttr("pad"))
+    access->pad = numberOf(pad);
+  Step &added = add(Step::Kind::Global, op);
+  added.in = step.in;
+  added.out = step.out;
+  added.global = access;
+  return success();
+}
+
+LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
+  const Layout &via = copy.getVia().getValue();
+  auto from = globalAccess(copy, copy.getView(), copy.getCoords(), copy.getDims(),
+                           copy.getBuffer().getType().getTile().getShape(), via, copy.getBounded());
+  auto to = slotAccess(copy, copy.getBuffer(), copy.getSlot(), via, /*isWrite=*/true);
+  if (!from || !to)
+    return failure();
+  if (from->element.isFloat())
+    from->pad = real(0);
+  Step &step = add(Step::Kind::Copy, copy);
+  step.global = from;
+  step.shared = to;
+  return success();
+}
+
+LogicalResult Compiler::compile(Operation *op) {
+  for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults()))
+    if (auto tile = dyn_cast<RankedTensorType>(value.getType()); tile && !tile.getEncoding())
+      return op->emitError("expected placed tiles, got ") << tile;
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](scf::ForOp loop) { return compileFor(loop); })
+      .Case([&](scf::IfOp branch) { return compileIf(branch); })
+      .Case([&](tile::AllocOp alloc) { return compileAlloc(alloc); })
+      .Case<tile::LoadOp, tile::GatherOp, tile::StoreOp, tile::ScatterOp>([&](auto) { return compileGlobal(op); })
+      .Case([&](tile::CopyOp copy) { return compileCopy(copy); })
+      .Case([&](tile::ReadOp read) -> LogicalResult {
+        auto access = slotAccess(op, read.getBuffer(), read.getSlot(), *tile::layoutOf(read), /*isWrite=*/false);
+        if (!access)
+          return failure();
+        Step &step = add(Step::Kind::Shared, op);
+        step.out = {slotOf(read)};
+        step.shared = access;
+        return success();
+      })
+      .Case([&](tile::CommitOp) {
+        add(Step::Kind::Commit, op);
+        return success();
+      })
+      .Case([&](tile::WaitOp wait) {
+        add(Step::Kind::Wait, op).pending = wait.getPending();
+        return success();
+      })
+      .Case([&](tile::BarrierOp) {
+        add(Step::Kind::Barrier, op);
+        return success();
+      })
+      .Case([&](tile::CheckOp check) {
+        add(Step::Kind::Check, op).in = slotsOf({check.getCondition(), check.getValue()});
+        return success();
+      })
+      .Default([&](Operation *) -> LogicalResult {
+        if (auto compute = compileScalar(op, [this](Value value) { return slotOf(value); })) {
+          add(Step::Kind::Compute, op).compute = std::move(compute);
+          return success();
+        }
+        Step step;
+        if (failed(tiles.compile(op, step)))
+          return failure();
+        step.op = op;
+        step.number = here();
+        program.steps.push_back(std::move(step));
+        return success();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+static int64_t floorDivide(int64_t a, int64_t b) {
+  return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
+}
+
+static bool compare(arith::CmpIPredicate predicate, int64_t a, int64_t b) {
+  using P = arith::CmpIPredicate;
+  uint64_t x = a, y = b;
+  switch (predicate) {
+  case P::eq:
+    return a == b;
+  case P::ne:
+    return a != b;
+  case P::slt:
+    return a < b;
+  case P::sle:
+    return a <= b;
+  case P::sgt:
+    return a > b;
+  case P::sge:
+    return a >= b;
+  case P::ult:
+    return x < y;
+  case P::ule:
+    return x <= y;
+  case P::ugt:
+    return x > y;
+  case P::uge:
+    return x >= y;
+  }
+  llvm_unreachable("all predicates are named");
+}
+
+std::function<void(Frame &)> simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &slotOf) {
+  using Compute = std::function<void(Frame &)>;
+  if (op->getNumResults() != 1 || isa<RankedTensorType>(op->getResult(0).getType()))
+    return nullptr;
+  unsigned to = slotOf(op->getResult(0));
+  auto slot = [&](unsigned i) { return slotOf(op->getOperand(i)); };
+  auto binary = [&](auto function) -> Compute {
+    unsigned a = slot(0), b = slot(1);
+    return [=](Frame &frame) {
+      frame.slots[to].scalar = integer(function(frame.slots[a].scalar.integer, frame.slots[b].scalar.integer));
+    };
+  };
+  return llvm::TypeSwitch<Operation *, Compute>(op)
+      .Case([&](arith::ConstantOp constant) -> Compute {
+        Number value = numberOf(constant.getValue());
+        return [=](Frame &frame) { frame.slots[to].scalar = value; };
+      })
+      .Case([&](arith::AddIOp) { return binary([](int64_t a, int64_t b) { return a + b; }); })
+      .Case([&](arith::SubIOp) { return binary([](int64_t a, int64_t b) { return a - b; }); })
+      .Case([&](arith::MulIOp) { return binary([](int64_t a, int64_t b) { return a * b; }); })
+      .Case([&](arith::MinSIOp) { return binary([](int64_t a, int64_t b) { return std::min(a, b); }); })
+      .Case([&](arith::MaxSIOp) { return binary([](int64_t a, int64_t b) { return std::max(a, b); }); })
+      .Case([&](arith::AndIOp) { return binary([](int64_t a, int64_t b) { return a & b; }); })
+      .Case([&](arith::OrIOp) { return binary([](int64_t a, int64_t b) { return a | b; }); })
+      .Case([&](arith::XOrIOp) { return binary([](int64_t a, int64_t b) { return a ^ b; }); })
+      .Case([&](arith::DivUIOp) {
+        return binary([](int64_t a, int64_t b) { return b ? int64_t(uint64_t(a) / uint64_t(b)) : 0; });
+      })
+      .Case([&](arith::RemUIOp) {
+        return binary([](int64_t a, int64_t b) { return b ? int64_t(uint64_t(a) % uint64_t(b)) : a; });
+      })
+      .Case([&](arith::FloorDivSIOp) { return binary(floorDivide); })
+      .Case([&](arith::CeilDivSIOp) { return binary([](int64_t a, int64_t b) { return -floorDivide(-a, b); }); })
+      .Case([&](arith::CmpIOp comparison) {
+        arith::CmpIPredicate predicate = comparison.getPredicate();
+        return binary([=](int64_t a, int64_t b) { return int64_t(compare(predicate, a, b)); });
+      })
+      .Case([&](arith::SelectOp) -> Compute {
+        unsigned condition = slot(0), a = slot(1), b = slot(2);
+        return [=](Frame &frame) {
+          frame.slots[to].scalar = frame.slots[frame.slots[condition].scalar.integer ? a : b].scalar;
+        };
+      })
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](Operation *) -> Compute {
+        unsigned from = slot(0);
+        Element element = *Element::of(op->getResult(0).getType());
+        return [=](Frame &frame) { frame.slots[to].scalar = element.wrap(frame.slots[from].scalar.integer); };
+      })
+      .Case([&](tile::ProgramIdOp id) -> Compute {
+        unsigned dim = id.getDim();
+        return [=](Frame &frame) { frame.slots[to].scalar = integer(frame.program[dim]); };
+      })
+      .Case([&](tile::DimOp size) -> Compute {
+        auto view = dyn_cast<BlockArgument>(size.getView());
+        if (!view)
+          return nullptr;
+        unsigned argument = view.getArgNumber(), dim = size.getDim();
+        return [=](Frame &frame) {
+          frame.slots[to].scalar = integer(frame.launch->views[argument].sizes[dim]);
+        };
+      })
+      .Case([&](tile::ExtractOp extract) -> Compute {
+        unsigned from = slot(0);
+        std::optional<Element> element = Element::of(op->getResult(0).getType()),
+                               was = Element::of(extract.getTile().getType().getElementType());
+        if (!element || !was)
+          return nullptr;
+        return [to, from, element = *element, was = *was](Frame &frame) {
+          frame.slots[to].scalar = element.convert(frame.slots[from].tile->numbers[0], was);
+        };
+      })
+      .Default([](Operation *) { return nullptr; });
+}

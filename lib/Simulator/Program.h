@@ -1,0 +1,190 @@
+//===- Program.h - A kernel as the steps of a warp -------------*- C++ -*-===//
+//
+// A kernel's body becomes a row of steps with jumps, so that a warp can stop at any of them and go on
+// later. Values live in numbered slots. What a step needs to know of layouts is computed once: which
+// element each register of each lane holds, where it lies in shared memory.
+//
+// Steps that other warps can notice (accesses to shared memory, to tensors that the kernel writes,
+// barriers, waits) are visible; between two of them a warp runs on its own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_SIMULATOR_PROGRAM_H
+#define TESSERA_LIB_SIMULATOR_PROGRAM_H
+
+#include "Values.h"
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include <functional>
+#include <memory>
+
+namespace tessera::simulator {
+
+/// Which element each register of each lane of each warp holds, as its row-major number.
+class Places {
+public:
+  Places(const Layout &layout, unsigned warps);
+  unsigned registers() const { return registerParts.size(); }
+  /// Numbers that a warp holds.
+  unsigned count() const { return registers() * kLanes; }
+  uint64_t operator()(unsigned warp, unsigned reg, unsigned lane) const {
+    return warpParts[warp] ^ registerParts[reg] ^ laneParts[lane];
+  }
+  uint64_t operator()(unsigned warp, unsigned index) const {
+    return (*this)(warp, index / kLanes, index % kLanes);
+  }
+  /// Whether this one answers for an element that several places hold.
+  bool isOwner(unsigned warp, unsigned index) const {
+    return !(warp & freeWarps) && !(index % kLanes & freeLanes) && !(index / kLanes & freeRegisters);
+  }
+
+private:
+  std::vector<uint64_t> registerParts, laneParts, warpParts;
+  unsigned freeRegisters = 0, freeLanes = 0, freeWarps = 0;
+};
+
+/// What a slot of a warp holds.
+struct Slot {
+  Number scalar = integer(0);
+  TileRef tile;
+};
+
+/// A tensor as a kernel sees it, in elements.
+struct View {
+  unsigned memory = 0; // its number among the tensors of the host program
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> sizes, strides;
+};
+
+/// What a launch gives to every program of its grid.
+struct LaunchValues {
+  std::vector<View> views;    // by argument number
+  std::vector<Number> scalars; // by argument number
+  llvm::SmallVector<int64_t> grid;
+};
+
+/// What a step of a warp sees.
+struct Frame {
+  std::vector<Slot> slots;
+  unsigned warp = 0;
+  const LaunchValues *launch = nullptr;
+  llvm::SmallVector<int64_t> program; // coordinates in the grid
+};
+
+/// Room in shared memory.
+struct Buffer {
+  int64_t begin = 0, slots = 0, slotBytes = 0; // slotBytes: from one slot to the next
+  Element element;
+};
+
+/// An access of a warp to global memory: a load, gather, store, scatter, or the source of a copy.
+struct GlobalAccess {
+  unsigned view = 0; // the argument
+  std::vector<unsigned> coords, indices; // slots of coordinates, and of the tiles of computed places
+  llvm::SmallVector<int64_t> dims, tileSizes; // tileSizes: by view dimension, 1 where it is none of `dims`
+  llvm::SmallVector<int> placeOf; // by view dimension, the tile's dimension; -1: none
+  std::vector<unsigned> shift; // of each of the tile's dimensions in an element's number
+  std::shared_ptr<Places> places;
+  Element element, indexElement;
+  bool isChecked = false, isWrite = false, isAtomic = false;
+  Number pad = integer(0);
+  unsigned width = 1; // elements that a thread accesses at once
+};
+
+/// An access of a warp to a slot of a buffer.
+struct SlotAccess {
+  unsigned buffer = 0, slot = 0; // slot: of the frame
+  bool isWrite = false;
+  llvm::SmallVector<int64_t> shape;
+  std::shared_ptr<Places> places;
+  /// For each warp the offset in the slot of each of its numbers, in bytes.
+  std::vector<std::vector<uint32_t>> offsets;
+  unsigned accesses = 0, wavefronts = 0, ideal = 0; // of one warp
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    Compute, ///< no other warp notices
+    Together, ///< all warps of the block compute it from what all of them hold
+    Global,
+    Shared,
+    Copy,
+    Commit,
+    Wait,
+    Barrier,
+    WarpBarrier,
+    Check,
+    For,
+    Next,
+    If,
+    Jump,
+    Return
+  };
+  Kind kind = Kind::Compute;
+  mlir::Operation *op = nullptr;
+  unsigned number = 0;
+  std::vector<unsigned> in, out; // slots
+  unsigned target = 0;           // of a jump
+  unsigned body = 0;             // of Next: the loop's first step
+  int64_t pending = 0;           // of Wait
+  std::function<void(Frame &)> compute;
+  /// Of all warps' frames, in their order.
+  std::function<void(llvm::ArrayRef<Frame *>)> together;
+  std::shared_ptr<GlobalAccess> global;
+  std::shared_ptr<SlotAccess> shared;
+};
+
+class Program {
+public:
+  /// Null after an error, which is told at the operation.
+  static std::unique_ptr<Program> compile(tile::KernelOp kernel);
+
+  mutable tile::KernelOp kernel;
+  unsigned warps = 4;
+  std::vector<Step> steps;
+  std::vector<Buffer> buffers;
+  int64_t sharedBytes = 0;
+  unsigned slotCount = 0;
+  std::vector<unsigned> argumentSlots; // of scalars, by argument number
+  std::vector<bool> isWritten;         // views, by argument number
+};
+
+/// The function of a step that computes tiles from tiles; null where there is no such operation, after an error where
+/// its layouts are wrong. `isTogether` is set where it needs what other warps hold.
+class TileCompiler {
+public:
+  TileCompiler(unsigned warps, std::function<unsigned(mlir::Value)> slotOf) : warps(warps), slotOf(std::move(slotOf)) {}
+  mlir::LogicalResult compile(mlir::Operation *op, Step &step);
+  /// Of a placed tile; null after an error.
+  std::shared_ptr<Places> placesOf(mlir::Value tile);
+  std::shared_ptr<Places> placesOf(const Layout &layout);
+
+private:
+  mlir::LogicalResult compileMap(tile::MapOp op, Step &step);
+  mlir::LogicalResult compileCast(mlir::Operation *op, Step &step);
+  mlir::LogicalResult compileFill(mlir::Operation *op, Step &step);
+  mlir::LogicalResult compileMove(mlir::Operation *op, Step &step,
+                                  const std::function<uint64_t(uint64_t)> &element);
+  mlir::LogicalResult compileReduce(mlir::Operation *op, mlir::Value input, mlir::Value result,
+                                    llvm::ArrayRef<int64_t> dims, ReduceOp kind, bool skipNan, bool isPartial,
+                                    Step &step);
+  mlir::LogicalResult compileScan(tile::ScanOp op, Step &step);
+  mlir::LogicalResult compileConvert(tile::ConvertOp op, Step &step);
+  mlir::LogicalResult compileMma(tile::MmaOp op, Step &step);
+  /// Whether each warp holds of `from` all that `needs` names; then the warps can do without each other.
+  bool isWithinWarps(const Places &from,
+                     const std::function<void(unsigned warp, const std::function<void(uint64_t)> &)> &needs);
+  void finish(Step &step, bool isWithin, std::function<void(llvm::ArrayRef<Frame *>)> compute);
+
+  unsigned warps;
+  std::function<unsigned(mlir::Value)> slotOf;
+  std::vector<std::pair<Layout, std::shared_ptr<Places>>> known;
+};
+
+/// A scalar operation on indices; null where it is none.
+std::function<void(Frame &)> compileScalar(mlir::Operation *op,
+                                           const std::function<unsigned(mlir::Value)> &slotOf);
+
+} // namespace tessera::simulator
+
+#endif

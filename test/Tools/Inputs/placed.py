@@ -1,0 +1,6 @@
+import tessera as tsr
+
+
+@tsr.function
+def matmul(a, b):
+    return a @ b
