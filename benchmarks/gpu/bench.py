@@ -20,6 +20,8 @@ def fill(argument: Argument, device: str = "cuda"):
 
     kinds = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     sizes = argument.sizes
+    if argument.fill.startswith("below:"):
+        return torch.randint(int(argument.fill.partition(":")[2]), sizes, device=device)
     if argument.fill == "slopes":
         heads = torch.arange(1, sizes[0] + 1, device=device, dtype=torch.float32)
         return torch.exp2(-8.0 * heads / sizes[0]).to(kinds[argument.dtype])
@@ -50,7 +52,8 @@ def run(row: Row, bundle: Path, sustained: bool = True) -> dict:
     torch.cuda.synchronize()
     first = time.perf_counter() - start
 
-    out = torch.full_like(result, math.nan)
+    poison = math.nan if result.is_floating_point() else -1
+    out = torch.full_like(result, poison)
     assert function(*arguments, out=out) is out
     worst = exact.error(row.function, arguments, out)
     same = torch.equal(result, out)
@@ -64,9 +67,13 @@ def run(row: Row, bundle: Path, sustained: bool = True) -> dict:
         for_sizes = getattr(tsr.load(fixed), row.function)
         calls["fixed"] = lambda: for_sizes(*arguments, out=out)
         goals += (FIXED_GOAL,)
+    if (other := bundle.with_name(row.other_bundle)).exists():
+        by_other = getattr(tsr.load(other), row.function)
+        calls["other"] = lambda: by_other(*arguments, out=out)
     plan = timing.plan(bool(row.flops), sustained)
     times = timing.measure(calls, plan, OURS)
-    moved = sum(one.numel() * one.element_size() for one in [*arguments, out])
+    arrays = peers.moved(row.function, arguments, out)
+    moved = sum(one.numel() * one.element_size() for one in arrays)
     for one in times.values():
         for kind in ("burst", "sustained"):
             if ms := one.get(f"{kind}_ms"):

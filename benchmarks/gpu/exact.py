@@ -20,7 +20,12 @@ def error(function: str, arguments: list, result) -> float:
     """The largest |result - exact| / bound; infinite where the result is not a number."""
     import torch
 
+    if function == "argmax":  # any of several that are the largest
+        largest = arguments[0].gather(-1, result.long().unsqueeze(-1)).squeeze(-1)
+        return 0.0 if torch.equal(largest, arguments[0].amax(-1)) else math.inf
     unit = ROUNDING[str(result.dtype).removeprefix("torch.")]
+    if function == "bias_gelu_dropout":
+        return _dropped(arguments, result, unit)
     if function.endswith("attention"):
         pairs = _attention(function, arguments, result, unit)
     else:
@@ -49,7 +54,7 @@ def _products(wide: list, function: str):
 def _plain(function: str, arguments: list, unit: float):
     import torch.nn.functional as nn
 
-    wide = [one.double() for one in arguments]
+    wide = [one.double() if one.is_floating_point() else one for one in arguments]
     if "matmul" in function:
         ((exact, bound),) = _products(wide, function)
         return exact, bound + 1.01 * unit * exact.abs()
@@ -85,7 +90,41 @@ def _plain(function: str, arguments: list, unit: float):
         import torch
 
         return exact, bound + 1.01 * unit * torch.cat(parts, dim=-1)
-    return exact, bound
+    return exact, bound + _slack(function, wide, exact, unit)
+
+
+def _slack(function: str, wide: list, exact, unit: float):
+    """What sums in fp32 and values that are held in the operands' type add to a result's rounding."""
+    x = wide[0]
+    if function == "log_softmax":
+        return 64 * F32 * (1 + exact.abs())
+    if function == "cross_entropy":
+        return unit * exact.abs() + 64 * F32 * (1 + x.abs().amax(-1))
+    if function == "residual_rms_silu":  # the sum, the norm and its product are held
+        norm = (x + wide[1]) / (x + wide[1]).square().mean(-1, keepdim=True).sqrt() * wide[2]
+        return 1.1 * (4 * unit + 64 * F32) * norm.abs()
+    if function == "chain":
+        return 4 * unit * (1 + x.abs()) * (1 + x.abs() + wide[1].abs())
+    if function in ("row_sum", "row_mean"):
+        return 64 * F32 * x.abs().sum(-1) / (x.shape[-1] if function == "row_mean" else 1)
+    if function == "column_mean":
+        return 64 * F32 * x.abs().mean(0)
+    if function == "cumsum":
+        return 64 * F32 * x.abs().cumsum(-1)
+    return 0
+
+
+def _dropped(arguments: list, result, unit: float) -> float:
+    """What is left of gelu(x + b) is exact, and a tenth is not left."""
+    import torch.nn.functional as nn
+
+    biased = arguments[0].double() + arguments[1].double()
+    exact, kept = nn.gelu(biased) / 0.9, result != 0
+    bound = 2 * unit * exact.abs() + 1.4 * unit * biased.abs() + 2.0**-15
+    ratio = ((result.double() - exact).abs() / bound)[kept]
+    worst = ratio.nan_to_num(nan=math.inf).max().item()
+    share = kept.double().mean().item()
+    return worst if abs(share - 0.9) < 4 * math.sqrt(0.09 / result.numel()) + 0.01 else math.inf
 
 
 def _attention(function: str, arguments: list, result, unit: float):

@@ -35,7 +35,12 @@ def contenders(function: str, arguments: list, result) -> Calls:
         calls = _both(plain(function), arguments)
         calls["joined"] = _joined(*arguments)
         return calls
-    return {**_both(plain(function), arguments), "copy": _copy([*arguments, result])}
+    return {**_both(plain(function), arguments), "copy": _copy(moved(function, arguments, result))}
+
+
+def moved(function: str, arguments: list, result) -> list:
+    """What a function that is bound by memory reads and writes; of a table, only what is looked up."""
+    return [arguments[0], result, result] if function == "embedding" else [*arguments, result]
 
 
 def plain(function: str) -> Callable:
@@ -57,6 +62,22 @@ def plain(function: str) -> Callable:
         "column_sum": lambda x: x.sum(0),
         "transpose": lambda x: x.T.contiguous(),
         "rope": rope,
+        "log_softmax": lambda x: torch.log_softmax(x, -1),
+        "residual_rms_silu": lambda x, r, w: nn.silu(nn.rms_norm(x + r, x.shape[-1:], w, 1e-6)),
+        "cross_entropy": lambda x, t: nn.cross_entropy(x, t.long(), reduction="none"),
+        "chain": lambda x, y: (
+            torch.maximum(torch.sqrt(torch.abs(torch.tanh(x * 0.5 + y) * x - y) + 1.0), x) * 0.25
+        ),
+        "row_sum": lambda x: x.sum(-1),
+        "row_mean": lambda x: x.mean(-1),
+        "column_mean": lambda x: x.mean(0),
+        "argmax": lambda x: x.argmax(-1),
+        "swap_heads": lambda x: x.permute(0, 2, 1, 3).contiguous(),
+        "bias_gelu_dropout": lambda x, b: nn.dropout(nn.gelu(x + b), 0.1),
+        "to_bf16": lambda x: x.to(torch.bfloat16),
+        "to_fp32": lambda x: x.to(torch.float32),
+        "embedding": lambda ids, table: nn.embedding(ids.long(), table),
+        "cumsum": lambda x: x.cumsum(-1),
     }[function]
 
 
@@ -89,8 +110,8 @@ def _joined(x, g, u) -> Callable[[], object]:
 def _copy(arrays: list) -> Callable[[], object]:
     import torch
 
-    count = sum(one.numel() * one.element_size() for one in arrays) // 2
-    source = torch.empty(count, dtype=torch.uint8, device=arrays[0].device).random_()
+    count = sum(one.numel() * one.element_size() for one in arrays) // 16
+    source = torch.empty(count, dtype=torch.float64, device=arrays[0].device).normal_()
     target = torch.empty_like(source)
     return lambda: target.copy_(source)
 

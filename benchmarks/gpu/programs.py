@@ -175,3 +175,76 @@ def five(
     a: Tensor["M", "N"], b: Tensor["M", "N"], c: Tensor["M", "N"], d: Tensor["M", "N"]
 ) -> Tensor["M", "N"]:
     return a + b + c + d
+
+
+@tsr.function
+def log_softmax(x: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return tsr.log_softmax(x, dim=-1)
+
+
+@tsr.function
+def residual_rms_silu(
+    x: Tensor["M", "N"], r: Tensor["M", "N"], w: Tensor["N"]
+) -> Tensor["M", "N"]:
+    return tsr.silu(tsr.rms_norm(x + r, (x.shape[-1],), w, eps=1e-6))
+
+
+@tsr.function
+def cross_entropy(x: Tensor["M", "N"], t: Tensor["M"]) -> Tensor["M"]:
+    return tsr.cross_entropy(x, t, reduction="none")
+
+
+@tsr.function
+def chain(x: Tensor["M", "N"], y: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    c = tsr.tanh(x * 0.5 + y) * x
+    return tsr.maximum(tsr.sqrt(tsr.abs(c - y) + 1.0), x) * 0.25
+
+
+@tsr.function
+def row_sum(x: Tensor["M", "N"]) -> Tensor["M"]:
+    return tsr.sum(x, dim=-1)
+
+
+@tsr.function
+def row_mean(x: Tensor["M", "N"]) -> Tensor["M"]:
+    return tsr.mean(x, dim=-1)
+
+
+@tsr.function
+def column_mean(x: Tensor["M", "N"]) -> Tensor["N"]:
+    return tsr.mean(x, dim=0)
+
+
+@tsr.function
+def argmax(x: Tensor["M", "N"]) -> Tensor["M"]:
+    return tsr.argmax(x, dim=-1)
+
+
+@tsr.function
+def swap_heads(x: Tensor["B", "S", "H", "D"]) -> Tensor["B", "H", "S", "D"]:
+    return x.permute(0, 2, 1, 3)
+
+
+@tsr.function
+def bias_gelu_dropout(x: Tensor["M", "N"], b: Tensor["N"]) -> Tensor["M", "N"]:
+    return tsr.dropout(tsr.gelu(x + b), 0.1, seed=7)
+
+
+@tsr.function
+def to_bf16(x: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return x.to(tsr.bf16)
+
+
+@tsr.function
+def to_fp32(x: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return x.to(tsr.fp32)
+
+
+@tsr.function
+def embedding(ids: Tensor["M"], table: Tensor["V", "N"]) -> Tensor["M", "N"]:
+    return tsr.embedding(ids, table)
+
+
+@tsr.function
+def cumsum(x: Tensor["M", "N"]) -> Tensor["M", "N"]:
+    return tsr.cumsum(x, dim=-1)

@@ -17,7 +17,7 @@ class Argument:
     name: str
     dtype: str
     sizes: tuple[int, ...]
-    fill: str = "normal"  # or "slopes", "documents", "angles"
+    fill: str = "normal"  # or "slopes", "documents", "angles", "below:N" for whole numbers below N
 
     def __str__(self) -> str:
         return f"{self.name}={self.dtype}[{','.join(map(str, self.sizes))}]"
@@ -37,6 +37,7 @@ class Row:
     arguments: tuple[Argument, ...]
     goals: tuple[Goal, ...]
     flops: int = 0
+    road: str = ""  # of the compiler to the GPU; none: the one that is asked for
 
     @property
     def bundle(self) -> str:
@@ -46,6 +47,11 @@ class Row:
     def fixed_bundle(self) -> str:
         """Of the same function with the row's sizes written into it (fixed.py)."""
         return f"{self.name}@fixed.tsb"
+
+    @property
+    def other_bundle(self) -> str:
+        """Of the other road, where a row names one."""
+        return f"{self.name}@other.tsb"
 
     def flags(self) -> list[str]:
         """The arguments for `tessera compile`."""

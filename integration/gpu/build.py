@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes build/gpu: all that a machine with a GPU needs to check and measure, without a compiler.
 
-    build.py [--arch sm_90] [--host x86_64] [--only PART,…] [--seeds 0:100] [NAME…]
+    build.py [--arch sm_90] [--via tileir|ptx] [--host x86_64] [--only PART,…] [--seeds 0:100] [NAME…]
 
 It holds the Python package with the runtime and without the compiler, check.py with its steps, and parts: the
 benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls with what their results
@@ -31,6 +31,7 @@ sys.path.insert(0, str(BENCH))
 
 import candidates
 import fixed
+from memory import MEMORY_ROWS
 from rows import EXTRA, FIXED, ROWS, Row
 
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
@@ -57,9 +58,11 @@ def run(command: list, target: str, text: str | None = None) -> subprocess.Compl
     )
 
 
-def compile_row(row: Row, out: Path, target: str, is_fixed: bool = False) -> str | None:
+def compile_row(
+    row: Row, out: Path, target: str, is_fixed: bool = False, name: str = ""
+) -> str | None:
     """Writes a row's bundle, for many sizes or for its own alone; returns what went wrong."""
-    file = out / (row.fixed_bundle if is_fixed else row.bundle)
+    file = out / (name or (row.fixed_bundle if is_fixed else row.bundle))
     program = BENCH / "programs.py"
     if is_fixed:
         text = fixed.with_sizes(program.read_text(), row)
@@ -87,6 +90,18 @@ def build_bench(out: Path, options: argparse.Namespace) -> list[str]:
     with ThreadPoolExecutor(options.jobs) as pool:
         failures = list(pool.map(lambda job: compile_row(job[0], out, options.target, job[1]), jobs))
     return [f"{row.name}: {why}" for (row, _), why in zip(jobs, failures) if why]
+
+
+def build_memory(out: Path, options: argparse.Namespace) -> list[str]:
+    """Each row by its own road and by the other one."""
+    jobs = []
+    for row in chosen(MEMORY_ROWS, options):
+        other = "tileir" if row.road == "ptx" else "ptx"
+        jobs += [(row, row.road, row.bundle), (row, other, row.other_bundle)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        one = lambda job: compile_row(job[0], out, options.by(job[1]), name=job[2])  # noqa: E731
+        failures = list(pool.map(one, jobs))
+    return [f"{row.name} via {via}: {why}" for (row, via, _), why in zip(jobs, failures) if why]
 
 
 def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict:
@@ -185,6 +200,7 @@ PARTS = {
     "suite": build_suite,
     "random": build_random,
     "tune": build_tune,
+    "memory": build_memory,
 }
 
 
@@ -195,7 +211,7 @@ def copy_scripts(out: Path) -> None:
     for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
         shutil.copy2(file, package / file.name)
     scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "replay", "ranges")]
-    scripts += [BENCH / f"{name}.py" for name in ("rows", "peers", "timing", "exact", "bench")]
+    scripts += [BENCH / f"{name}.py" for name in ("rows", "memory", "peers", "timing", "exact", "bench")]
     programs = ("run", "worker", "reports")  # all but what runs and tests them
     scripts += [
         file
@@ -228,6 +244,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of names of what is compiled; default: all")
     parser.add_argument("--only", default=",".join(PARTS), help="parts; default: %(default)s")
     parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--via", default="tileir", choices=("tileir", "ptx"), help="the road to it")
     parser.add_argument("--host", default="x86_64", help="the machine that has the GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seeds", default="0:100", help="random programs, default %(default)s")
@@ -238,7 +255,8 @@ def main() -> int:
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
     gpu = options.arch.startswith("sm_")
-    options.target = f"{options.arch}:tileir,{options.host}" if gpu else options.arch
+    options.by = lambda via: f"{options.arch}:{via},{options.host}" if gpu else options.arch
+    options.target = options.by(options.via)
     copy_scripts(options.out)
     failures = []
     for part in parts:

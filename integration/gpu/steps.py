@@ -221,25 +221,30 @@ class Bench(Step):
     name = "bench"
     title = "error/bound, our burst, then ratios burst/sustained (! short of the goal)"
 
+    @property
+    def rows(self) -> list:
+        from rows import ROWS
+
+        return ROWS
+
     def missing(self) -> str | None:
         return missing_torch()
 
     def names(self) -> list[str]:
-        from rows import EXTRA, ROWS
+        from rows import EXTRA
 
-        return [row.name for row in [*ROWS, *EXTRA] if (HERE / self.name / row.bundle).exists()]
+        rows = [*self.rows, *EXTRA]
+        return [row.name for row in rows if (HERE / self.name / row.bundle).exists()]
 
     def prepare(self, names: list[str], deadline: float) -> bool:
         """Lets PyTorch compile its forms in several processes; the cache on disk keeps them."""
-        from rows import ROWS
-
         compiled = [
             row.name
-            for row in ROWS
+            for row in self.rows
             if row.name in names
             and any(peer in ("compile", "flex") for goal in row.goals for peer in goal.against)
         ]
-        script = f"import sys; sys.path.insert(0, {str(HERE)!r}); import steps; steps.warm(sys.argv[1:])"
+        script = f"import sys; sys.path.insert(0, {str(HERE)!r}); import steps; steps.STEPS[{self.name!r}].warm(sys.argv[1:])"
         groups = [group for group in (compiled[i::8] for i in range(8)) if group]
         workers = [
             subprocess.Popen([sys.executable, "-c", script, *group], stderr=subprocess.DEVNULL)
@@ -254,9 +259,9 @@ class Bench(Step):
 
     def run(self, name: str, sustained: bool) -> dict:
         import bench
-        from rows import EXTRA, ROWS
+        from rows import EXTRA
 
-        (row,) = (row for row in [*ROWS, *EXTRA] if row.name == name)
+        (row,) = (row for row in [*self.rows, *EXTRA] if row.name == name)
         if row in EXTRA:
             return bench.launch(row, HERE / self.name / row.bundle)
         return bench.run(row, HERE / self.name / row.bundle, sustained)
@@ -265,6 +270,28 @@ class Bench(Step):
         import bench
 
         return bench.line(name, result) if "times" in result else super().line(name, result)
+
+    def warm(self, names: list[str]) -> None:
+        import bench
+
+        for row in self.rows:
+            if row.name in names:
+                try:
+                    bench.warm(row)
+                except Exception:  # the measurement tells
+                    pass
+
+
+class Memory(Bench):
+    """Rows that are bound by memory, on the road of our own PTX."""
+
+    name = "memory"
+
+    @property
+    def rows(self) -> list:
+        from memory import MEMORY_ROWS
+
+        return MEMORY_ROWS
 
 
 class Tune(Bench):
@@ -300,18 +327,6 @@ class Tune(Bench):
         return f"{name:44} {result['first_of_best']:.3f}  {result['first']}  best {result['best']}"
 
 
-def warm(names: list[str]) -> None:
-    import bench
-    from rows import ROWS
-
-    for row in ROWS:
-        if row.name in names:
-            try:
-                bench.warm(row)
-            except Exception:  # the measurement tells
-                pass
-
-
 STEPS = {
     step.name: step
     for step in (
@@ -321,6 +336,7 @@ STEPS = {
         Calls(),
         Sanitizer(),
         Bench(),
+        Memory(),
         Tune(),
     )
 }

@@ -28,7 +28,17 @@ static bool dependsOnSizesOnly(SymExpr expression) {
   return llvm::none_of(names, [](const std::string &name) { return name.front() == '$'; });
 }
 
-Coordinates::Coordinates(tile::KernelOp kernel) : kernel(kernel) {
+int64_t tessera::addressAlignment(ModuleOp module) {
+  bool isAnywhere = module && llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    auto options = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr);
+    auto alignment = options ? options.getAs<StringAttr>("alignment") : StringAttr();
+    return alignment && alignment.getValue() == "element";
+  });
+  return isAnywhere ? 1 : 16;
+}
+
+Coordinates::Coordinates(tile::KernelOp kernel)
+    : kernel(kernel), alignment(addressAlignment(kernel->getParentOfType<ModuleOp>())) {
   // Facts of several launches would have to be joined: they count as none.
   SmallVector<tile::LaunchOp> launches = launchesOf(kernel);
   tile::LaunchOp launch = launches.size() == 1 ? launches.front() : tile::LaunchOp();
@@ -74,17 +84,16 @@ int64_t Coordinates::strideDivisor(Value view, unsigned dim) const {
   return strideDivisors.lookup(view)[dim];
 }
 
-int64_t Coordinates::addressDivisor(Value view, int64_t base) const {
+int64_t Coordinates::addressDivisor(Value view) const {
   Type element = cast<tile::ViewType>(view.getType()).getElementType();
   int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
-  return std::gcd(base, offsetDivisors.lookup(view) * bytes);
+  return std::gcd(alignment, offsetDivisors.lookup(view) * bytes);
 }
 
 unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const {
-  constexpr int64_t kWidest = 16;
   auto type = cast<tile::ViewType>(view.getType());
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
-  int64_t aligned = addressDivisor(view, kWidest), whole = 0;
+  int64_t aligned = addressDivisor(view), whole = 0;
   std::optional<Dim> inner;
   for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {
     int64_t stride = type.getStrides()[dim];
@@ -208,7 +217,14 @@ bool Coordinates::isAtMost(Value value, SymExpr bound, unsigned depth) const {
   return false;
 }
 
-bool Coordinates::isBelow(Value value, SymExpr bound) const {
+bool Coordinates::isBelow(Value value, SymExpr bound, Operation *at) const {
+  for (; at && at != kernel; at = at->getParentOp()) {
+    auto branch = dyn_cast<scf::IfOp>(at->getParentOp());
+    auto less = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
+    if (less && at->getParentRegion() == &branch.getThenRegion() && less.getPredicate() == arith::CmpIPredicate::slt &&
+        less.getLhs() == value && isAtMost(less.getRhs(), bound))
+      return true;
+  }
   if (scf::ForOp loop = loopOf(value))
     return isAtMost(loop.getUpperBound(), bound);
   if (auto id = value.getDefiningOp<tile::ProgramIdOp>()) {
@@ -224,7 +240,7 @@ bool Coordinates::isBelow(Value value, SymExpr bound) const {
          (bound.isConstant() && known->constantValue() < bound.constantValue());
 }
 
-bool Coordinates::touches(Value coordinate, Value view, unsigned dim, int64_t tileSize) const {
+bool Coordinates::touches(Value coordinate, Value view, unsigned dim, int64_t tileSize, Operation *at) const {
   return isNonNegative(coordinate) &&
-         isBelow(coordinate, size(view, dim).ceilDiv(SymExpr(tileSize)));
+         isBelow(coordinate, size(view, dim).ceilDiv(SymExpr(tileSize)), at);
 }

@@ -44,6 +44,11 @@ private:
 
   void hint(const char *name, int64_t value) { shape.hints.push_back({name, value}); }
 
+  /// So many warps that a thread has about `each` elements of a tile.
+  void spreadOverThreads(int64_t elements, int64_t each) {
+    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), 2, 32));
+  }
+
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
@@ -54,6 +59,9 @@ private:
     over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
     rows->tile = std::max<int64_t>(16, rowsOf(*rows, room));
     columns->tile = std::max<int64_t>(16, bounded(*columns, narrow && !bytes ? 256 : room));
+    // Two blocks on a multiprocessor compute while the other one waits for its copies.
+    if (machine.tilesInRegisters && narrow && !bytes)
+      columns->tile = std::min<int64_t>(columns->tile, 128);
     // The accumulators of all products share the registers.
     size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
     for (size_t beside = 1; beside < products && columns->tile > 64; beside *= 2)
@@ -71,7 +79,11 @@ private:
       over->tile = std::max<int64_t>(16, bounded(*over, 128));
     bool large = rows->tile * columns->tile * products >= 128 * 256;
     hint("warps", large ? 8 : 4);
-    if (!large)
+    if (machine.tilesInRegisters && rows->tile * columns->tile >= 128 * 128) {
+      over->tile = std::min<int64_t>(over->tile, 32);
+      hint("group", 16);
+    }
+    if (!large || machine.tilesInRegisters)
       return;
     // Neighbours of a wave share rows and columns in the cache. Programs that walk the grid have no gaps between them;
     // several accumulators leave no registers for that.
@@ -113,9 +125,58 @@ private:
       hint("residents", 2);
   }
 
+  /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread as make wide accesses.
+  void memoryInRegisters() {
+    constexpr int64_t manyThreads = 512;
+    bool streams = llvm::any_of(shape.dims, [](Dim &dim) { return dim.role == Dim::Stream; });
+    Dim &last = shape.dims.back();
+    bool isRow = last.role != Dim::Parallel;
+    bool isAligned = facts.divisor(last.size) * shape.storageBytes % 16 == 0;
+    if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
+      int64_t side = streams ? 64 : 128, area = last.tile = bounded(last, side);
+      for (const std::string &name : shape.otherContiguous)
+        if (Dim *dim = find(name); dim && dim != &last)
+          area *= dim->tile = bounded(*dim, side);
+      return spreadOverThreads(area, 32);
+    }
+    int64_t each = 32, wanted = 8192;
+    if (isRow && facts.max(last.size) <= machine.wholeRow) {
+      last.tile = bounded(last, machine.wholeRow);
+      // A warp has a short row for itself; a long one is shared by all.
+      if (last.tile >= 2048) {
+        wanted = last.tile;
+        each = std::max<int64_t>(isAligned ? 16 : 32, last.tile / manyThreads);
+      }
+    } else if (isRow) {
+      // Few rows have to be read by many threads each.
+      wanted = last.tile = bounded(last, programs() < 8 * machine.cores ? 32 * manyThreads : 2048);
+      each = isAligned && wanted == 2048 ? 16 : 32;
+    } else if (streams) {
+      last.tile = bounded(last, 1024);
+      wanted = 16 << 10;
+    } else {
+      each = std::clamp<int64_t>(32 / shape.storageBytes, 8, 16);
+      wanted = 256 * each;
+      last.tile = bounded(last, wanted);
+    }
+    int64_t filled = last.tile;
+    for (size_t i = shape.dims.size() - 1; i-- > 0 && wanted > filled;) {
+      Dim &dim = shape.dims[i];
+      dim.tile = bounded(dim, wanted / filled);
+      filled *= dim.tile;
+      if (streams)
+        break;
+    }
+    if (!isRow && !streams)
+      spread(&last, 64);
+    spreadOverThreads(filled, each);
+  }
+
   void memoryBound() override {
     if (shape.dims.empty())
       return;
+    if (machine.tilesInRegisters)
+      return memoryInRegisters();
     constexpr int64_t elements = 4096;
     bool streams =
         std::any_of(shape.dims.begin(), shape.dims.end(), [](Dim &d) { return d.role == Dim::Stream; });

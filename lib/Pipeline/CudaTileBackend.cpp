@@ -9,6 +9,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "tessera/Analysis/Coordinates.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
@@ -66,8 +67,6 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   options.sumsFloat8 = gpu.sumsFloat8;
   options.tensorCores = codeOptions.tensorCores;
   options.wideIndices = wideIndices;
-  if (optionOf(module, "alignment") == "element")
-    options.addressAlignment = 1;
   options.anyStrides = optionOf(module, "strides") == "any";
   FailureOr<cudatile::Module> lowered = cudatile::lowerToCudaTile(module, options);
   if (failed(lowered))
@@ -79,7 +78,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
 
   HostProgramOptions host;
   host.isGpu = true;
-  host.addressAlignment = options.addressAlignment;
+  host.addressAlignment = addressAlignment(module);
   host.alignedElements = true;
   host.forwardStrides = !options.anyStrides;
   host.maxElements = options.wideIndices ? 0 : INT32_MAX;

@@ -80,7 +80,7 @@ bool needsWideIndices(ModuleOp module) {
 }
 
 void addGpuPasses(PassManager &manager, bool tensorCores, bool wideIndices,
-                  const std::vector<std::string> &native) {
+                  const std::vector<std::string> &native, const std::vector<std::string> &quick) {
   if (tensorCores) {
     manager.addPass(tile::createTileNarrowProducts());
     manager.addPass(tile::createTileSplitProducts());
@@ -92,6 +92,8 @@ void addGpuPasses(PassManager &manager, bool tensorCores, bool wideIndices,
     manager.addPass(tile::createTileNarrowIndices());
   tile::TileExpandMathOptions expand;
   expand.native.assign(native.begin(), native.end());
+  expand.quick.assign(quick.begin(), quick.end());
+  manager.addPass(tile::createTileMergeLoads());
   manager.addPass(tile::createTileRelaxMath());
   manager.addPass(tile::createTileExpandMath(expand));
   manager.addPass(createCanonicalizerPass());

@@ -40,9 +40,9 @@ bool needsWideIndices(mlir::ModuleOp module);
 
 /// What both roads do with whole-tile programs: products in the types that tensor cores have (or
 /// none of theirs), small indices, scalar operations that the target has or that are made of
-/// primitive ones. `native` names the former.
+/// primitive ones. `native` names the former, `quick` those that it has where `fast` asks for no more.
 void addGpuPasses(mlir::PassManager &manager, bool tensorCores, bool wideIndices,
-                  const std::vector<std::string> &native);
+                  const std::vector<std::string> &native, const std::vector<std::string> &quick = {});
 
 /// The kernels of a module in a format of their own.
 struct GpuImage {

@@ -9,6 +9,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "tessera/Analysis/Coordinates.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTools/Disassembler.h"
 #include "tessera/CodeGen/CudaTools/Ptxas.h"
@@ -40,6 +41,7 @@ public:
   MachineModel machine() const override {
     MachineModel machine = machineOf(gpu);
     machine.operandsInRegisters = true; // mma.sync
+    machine.tilesInRegisters = true;
     return machine;
   }
 
@@ -60,32 +62,26 @@ private:
 
 } // namespace
 
-/// What divides the addresses of a kernel's arguments, in bytes.
-static constexpr int64_t kAddressAlignment = 16;
 /// Shared memory that is left to what is no buffer of a loop, in bytes.
 static constexpr int64_t kForConversions = 35 << 10;
 
-/// Leaves the hints that this road knows, and says how many warps share a program: as many as the
-/// hints say, or more where the largest tile would not stay in some 32 registers of each thread.
-/// The sums of products may take more of them.
+/// Leaves the hints that this road knows, and says how many warps share a program: as the hints say, or so many that
+/// the largest tile stays in some 32 registers of each thread.
 static void settleHints(tile::KernelOp kernel) {
   constexpr int64_t ofWarp = 32 * 32, fewest = 4, most = 16;
   int64_t elements = 0;
-  bool hasProducts = false;
   kernel.walk([&](Operation *op) {
-    hasProducts |= isa<tile::MmaOp>(op);
     for (Type type : op->getResultTypes())
       if (auto tile = dyn_cast<RankedTensorType>(type))
         elements = std::max(elements, tile.getNumElements());
   });
-  std::optional<int64_t> given = getHint(kernel.getHintsAttr(), "warps");
   int64_t spread = std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / ofWarp), fewest, most);
-  int64_t warps = !given ? spread : hasProducts ? *given : std::max(*given, spread);
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
-  hints.append("warps", IntegerAttr::get(number, warps));
-  if (std::optional<int64_t> ahead = getHint(kernel.getHintsAttr(), "ahead"))
-    hints.append("ahead", IntegerAttr::get(number, *ahead));
+  hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
+  for (StringRef name : {"ahead", "group"})
+    if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
+      hints.append(name, IntegerAttr::get(number, *kept));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
 }
 
@@ -101,17 +97,18 @@ static bool hasDoubles(ModuleOp module) {
 
 LogicalResult PtxBackend::place(ModuleOp module) const {
   MLIRContext *context = module.getContext();
-  if (optionOf(module, "alignment") == "element")
-    return emitError(UnknownLoc::get(context))
-           << "addresses that are no multiples of " << kAddressAlignment
-           << " bytes are not supported via 'ptx'";
   for (auto kernel : module.getOps<tile::KernelOp>())
     settleHints(kernel);
   PassManager manager(context);
-  std::vector<std::string> native;
-  if (!hasDoubles(module))
+  std::vector<std::string> native, quick;
+  if (!hasDoubles(module)) {
     native = {"exp2"};
-  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native);
+    if (gpu.chip != "sm_70")
+      quick = {"tanh"};
+  }
+  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native, quick);
+  manager.addPass(tile::createTileDeferReductions());
+  manager.addPass(createCanonicalizerPass());
   manager.addPass(tile::createTileAssignLayouts());
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;
@@ -147,7 +144,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   }
   HostProgramOptions host;
   host.isGpu = true;
-  host.addressAlignment = kAddressAlignment;
+  host.addressAlignment = addressAlignment(module);
   host.alignedElements = true;
   host.maxElements = needsWideIndices(module) ? 0 : INT32_MAX;
   return packGpuModule(module, gpu.chip, "ptx", host,

@@ -24,9 +24,8 @@ public:
   /// What is known to divide a stride of a view argument, in elements.
   int64_t strideDivisor(mlir::Value view, unsigned dim) const;
 
-  /// What is known to divide the address of a view argument, in bytes, when `base` divides that of
-  /// the memory it lies in.
-  int64_t addressDivisor(mlir::Value view, int64_t base) const;
+  /// What is known to divide the address of a view argument, in bytes, at most 16.
+  int64_t addressDivisor(mlir::Value view) const;
   /// Whether the program itself walks the dimension backward.
   bool isBackward(mlir::Value view, unsigned dim) const;
   /// Whether the stride is known not to be negative: all but the strides of arguments that come as they are.
@@ -37,15 +36,16 @@ public:
   unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const;
 
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
-  /// partly in the view.
-  bool touches(mlir::Value coordinate, mlir::Value view, unsigned dim, int64_t tileSize) const;
+  /// partly in the view, at an operation that may stand under a condition on it.
+  bool touches(mlir::Value coordinate, mlir::Value view, unsigned dim, int64_t tileSize,
+               mlir::Operation *at = nullptr) const;
 
 private:
   bool isNonNegative(mlir::Value value, unsigned depth = 0) const;
   /// Whether value <= bound.
   bool isAtMost(mlir::Value value, SymExpr bound, unsigned depth = 0) const;
-  /// Whether value < bound.
-  bool isBelow(mlir::Value value, SymExpr bound) const;
+  /// Whether value < bound at an operation.
+  bool isBelow(mlir::Value value, SymExpr bound, mlir::Operation *at) const;
 
   tile::KernelOp kernel;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<SymExpr>> sizes;
@@ -54,7 +54,12 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> offsetDivisors; // in elements, 0 for no offset
   llvm::DenseMap<mlir::Value, SymExpr> arguments;      // index arguments
   llvm::SmallVector<SymExpr> grid;
+  int64_t alignment; // of the memory that views lie in
 };
+
+/// What divides the addresses that a module's functions are called with, in bytes: 16, or 1 where an option says that
+/// tensors begin anywhere.
+int64_t addressAlignment(mlir::ModuleOp module);
 
 } // namespace tessera
 

@@ -27,6 +27,8 @@ struct MachineModel {
   int64_t rowAlignment = 0;
   /// Of a GPU: tensor cores take their operands from registers, where those of split products need twice the room.
   bool operandsInRegisters = false;
+  /// Of a GPU: all tiles are in registers, and a program has as many threads as that takes.
+  bool tilesInRegisters = false;
 };
 
 /// What the choice of tiles depends on.

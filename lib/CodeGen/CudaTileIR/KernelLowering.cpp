@@ -124,7 +124,7 @@ void KernelLowering::declare() {
     Tensor &tensor = tensors[argument];
     if (role == WordRole::Address)
       tensor.pointer =
-          b.assumeDivisible(value, coordinates.addressDivisor(argument, options.addressAlignment));
+          b.assumeDivisible(value, coordinates.addressDivisor(argument));
     else
       (role == WordRole::Size ? tensor.sizes : tensor.strides).push_back(value);
   });

@@ -205,7 +205,7 @@ static constexpr int64_t kChunk = 16;
 std::optional<int64_t> KernelLowering::alignedDim(const Access &access) const {
   tile::ViewType type = access.type();
   int64_t bytes = typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8;
-  if (coordinates.addressDivisor(access.view, options.addressAlignment) % kChunk)
+  if (coordinates.addressDivisor(access.view) % kChunk)
     return std::nullopt;
   std::optional<int64_t> inner;
   for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {

@@ -153,17 +153,43 @@ void KernelEmitter::declare() {
     else
       view.strides.push_back(ShapedType::isDynamic(type.getStrides()[dim]) ? Ix(value) : Ix(type.getStrides()[dim]));
   });
-  Value linear = LLVM::ZExtOp::create(e.b, e.i64, special("ctaid.x"));
-  for (unsigned dim = 0; dim + 1 < kernel.getGridRank(); ++dim) {
-    programIds.push_back(LLVM::URemOp::create(e.b, linear, grid[dim]));
-    linear = LLVM::UDivOp::create(e.b, linear, grid[dim]);
-  }
-  programIds.push_back(linear);
+  placePrograms(special("ctaid.x"), grid);
   // What threads know of their places stands before all else.
   Block *body = e.b.createBlock(&function.getBody());
   e.b.setInsertionPointToEnd(entry);
   LLVM::BrOp::create(e.b, ValueRange(), body);
   e.b.setInsertionPointToEnd(body);
+}
+
+/// A launch has less than 2^31 programs. Groups of rows come one after the other; in a group the row varies fastest, so
+/// that neighbours share what they read. The last group may be smaller.
+void KernelEmitter::placePrograms(Value linear, ArrayRef<Value> grid) {
+  auto narrow = [&](Value size) { return LLVM::TruncOp::create(e.b, e.i32, size); };
+  auto divide = [&](Value a, Value b) -> std::pair<Value, Value> {
+    return {LLVM::UDivOp::create(e.b, a, b), LLVM::URemOp::create(e.b, a, b)};
+  };
+  SmallVector<Value> places;
+  unsigned rank = kernel.getGridRank();
+  std::optional<int64_t> group = getHint(kernel.getHintsAttr(), "group");
+  if (group && rank >= 2) {
+    Value columns = narrow(grid[0]), rows = narrow(grid[1]), most = e.integer(*group, e.i32);
+    Value rest = linear;
+    if (rank > 2)
+      std::tie(linear, rest) = divide(linear, e.mulI(columns, rows));
+    auto [number, inside] = divide(rest, e.mulI(columns, most));
+    Value first = e.mulI(number, most), height = e.minI(e.subI(rows, first), most);
+    auto [column, row] = divide(inside, height);
+    places = {column, e.addI(first, row)};
+  }
+  while (places.size() + 1 < rank) {
+    auto [next, place] = divide(linear, narrow(grid[places.size()]));
+    places.push_back(place);
+    linear = next;
+  }
+  if (places.size() < rank)
+    places.push_back(linear);
+  for (Value place : places)
+    programIds.push_back(LLVM::ZExtOp::create(e.b, e.i64, place));
 }
 
 LogicalResult KernelEmitter::run() {
@@ -310,11 +336,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::MmaOp mma) { return emitMma(mma); })
-      .Case([&](tile::CastOp cast) {
-        for (Value part : tiles.lookup(cast.getInput()))
-          tiles[cast.getResult()].push_back(castElement(part, elementOf(cast.getInput()), elementOf(cast)));
-        return success();
-      })
+      .Case([&](tile::CastOp cast) { return emitCast(cast); })
       .Case([&](tile::BitcastOp cast) {
         for (Value part : tiles.lookup(cast.getInput()))
           tiles[cast.getResult()].push_back(e.bitcast(part, elementOf(cast)));

@@ -40,6 +40,7 @@ private:
 
   // Control (KernelEmitter.cpp)
   void declare();
+  void placePrograms(Value linear, llvm::ArrayRef<Value> grid);
   LogicalResult emit(mlir::Block &block);
   LogicalResult emit(mlir::Operation *op);
   LogicalResult emitIndex(mlir::Operation *op);
@@ -56,6 +57,7 @@ private:
   void emitIota(tile::IotaOp iota);
   /// Register i of the result is the register of the input that holds `element(i)`, in the same thread.
   LogicalResult emitMove(mlir::Operation *op, llvm::function_ref<uint64_t(uint64_t)> element);
+  LogicalResult emitCast(tile::CastOp cast);
   Value castElement(Value value, Type from, Type to);
   Value quick(ScalarOp op, mlir::ValueRange operands);
   Value exchange(Value value, unsigned lanes);

@@ -14,6 +14,7 @@ using codegen::Ix;
 using LLVM::ICmpPredicate;
 
 struct KernelEmitter::Access {
+  Operation *op = nullptr;
   Value tile, view;
   OperandRange coords;
   ArrayRef<int64_t> dims;
@@ -30,6 +31,11 @@ struct KernelEmitter::Access {
     }
   }
   static Access of(Operation *op) {
+    Access access = read(op);
+    access.op = op;
+    return access;
+  }
+  static Access read(Operation *op) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
       return {load.getResult(), load.getView(), load.getCoords(), load.getDims(), load.getPad().has_value(),
               load.getCoords().drop_front(load.getCoords().size())};
@@ -67,11 +73,15 @@ unsigned KernelEmitter::vectorWidth(const Access &access) const {
 
 Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   const View &view = views[access.view];
-  Ix offset = 0;
+  // What the registers of a thread differ by stays apart: a loop does not change it.
+  Ix offset = 0, apart = 0;
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
-    if (std::optional<unsigned> place = access.placeOf(dim))
-      index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
+    if (std::optional<unsigned> place = access.placeOf(dim)) {
+      Ix at = coordinate(access.layout, reg, tensorDim(*place));
+      apart = e.add(apart, e.mul(Ix(at.constant), view.strides[dim]));
+      index = at.value ? e.add(index, Ix(at.value)) : index;
+    }
     offset = e.add(offset, e.mul(index, view.strides[dim]));
   }
   for (auto [i, tile] : llvm::enumerate(access.places)) {
@@ -81,13 +91,17 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
     place = e.maxI(e.minI(place, last), e.integer(0));
     offset = e.add(offset, e.mul(Ix(place), view.strides[dim]));
   }
-  Ix bytes = e.mul(offset, access.bytes());
   Value pointer = view.pointer;
   auto move = [&](Value by) { pointer = LLVM::GEPOp::create(e.b, pointer.getType(), e.i8, pointer, ValueRange(by)); };
-  if (bytes.value)
-    move(bytes.value);
-  if (bytes.constant)
-    move(e.integer(bytes.constant));
+  int64_t constant = 0;
+  for (Ix part : {offset, apart}) {
+    Ix bytes = e.mul(part, access.bytes());
+    if (bytes.value)
+      move(bytes.value);
+    constant += bytes.constant;
+  }
+  if (constant)
+    move(e.integer(constant));
   return pointer;
 }
 
@@ -95,7 +109,9 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
   Value mask;
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
     int64_t size = access.tileSize(dim);
-    if (size == 1 && coordinates.touches(access.coords[dim], access.view, dim, size))
+    // A tile that begins inside ends inside where tiles fill the tensor.
+    if (access.type().getDivisor(dim) % size == 0 &&
+        coordinates.touches(access.coords[dim], access.view, dim, size, access.op))
       continue;
     Ix index = e.mul(Ix(get(access.coords[dim])), size);
     if (std::optional<unsigned> place = access.placeOf(dim))

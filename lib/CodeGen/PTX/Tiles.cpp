@@ -19,6 +19,8 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
     return assembly("rsqrt.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
   case ScalarOp::Div:
     return assembly("div.full.ftz.f32 $0, $1, $2;", "=f,f,f", e.f32, x);
+  case ScalarOp::Sqrt:
+    return assembly("sqrt.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
   case ScalarOp::Tanh:
     return assembly("tanh.approx.f32 $0, $1;", "=f,f", e.f32, x);
   default:
@@ -48,6 +50,26 @@ Value KernelEmitter::castElement(Value value, Type from, Type to) {
   if (from.isF32() && isa<FloatTF32Type>(to))
     return LLVM::BitcastOp::create(e.b, e.f32, assembly("cvt.rna.tf32.f32 $0, $1;", "=r,f", e.i32, value));
   return isa<FloatTF32Type>(from) ? e.cast(value, e.f32, to) : e.cast(value, from, to);
+}
+
+/// Two at a time where one instruction rounds both, which is as fast as an addition; rounding one is not.
+LogicalResult KernelEmitter::emitCast(tile::CastOp cast) {
+  Type from = elementOf(cast.getInput()), to = elementOf(cast);
+  const Registers parts = tiles.lookup(cast.getInput());
+  Registers &result = tiles[cast.getResult()];
+  std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
+  if (!from.isF32() || !to.isBF16() || !gpu || !gpu->hasBf16 || parts.size() % 2) {
+    for (Value part : parts)
+      result.push_back(castElement(part, from, to));
+    return success();
+  }
+  for (unsigned i = 0; i < parts.size(); i += 2) {
+    Value both = assembly("cvt.rn.bf16x2.f32 $0, $2, $1;", "=r,f,f", e.i32, {parts[i], parts[i + 1]});
+    result.push_back(LLVM::TruncOp::create(e.b, e.i16, both));
+    Value high = LLVM::LShrOp::create(e.b, both, e.integer(16, e.i32));
+    result.push_back(LLVM::TruncOp::create(e.b, e.i16, high));
+  }
+  return success();
 }
 
 void KernelEmitter::emitIota(tile::IotaOp iota) {

@@ -8,7 +8,7 @@
 // CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-// CHECK: cvt.rn.bf16.f32
+// CHECK: cvt.rn.bf16x2.f32
 // CHECK: st.shared.v2.b32
 // CHECK: ld.shared.v4.b32
 // CHECK: st.global.v4.b32

@@ -118,3 +118,21 @@ func.func @all(%x: tensor<4xf32>) -> tensor<4xf32> {
   %7 = tile.map pow(%6, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %7 : tensor<4xf32>
 }
+
+// Where no more digits are asked for than bf16 has, a target's own functions stand.
+// RUN: %tessera_opt %s -tile-expand-math="native=exp2 quick=tanh" | FileCheck %s --check-prefix=QUICK
+// QUICK-LABEL: tile.kernel @quick
+// QUICK: tile.map tanh(%{{.*}}) fast
+// QUICK: %[[POWER:.*]] = tile.map exp2(%{{.*}}) fast
+// QUICK: %[[SUM:.*]] = tile.map add(%[[POWER]],
+// QUICK: tile.map div(%{{.*}}, %[[SUM]]) fast
+// QUICK-NOT: tile.map tanh
+tile.kernel @quick(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] dims [0] : <64xf32, strides = [1]> -> tensor<64xf32>
+  %t = tile.map tanh(%a) fast : (tensor<64xf32>) -> tensor<64xf32>
+  %s = tile.map silu(%t) fast : (tensor<64xf32>) -> tensor<64xf32>
+  %e = tile.map tanh(%s) : (tensor<64xf32>) -> tensor<64xf32>
+  tile.store %e, %out[%c0] dims [0] : tensor<64xf32>, <64xf32, strides = [1]>
+  tile.return
+}

@@ -46,3 +46,22 @@ tile.kernel @wide(%x: !tile.view<16xi64, strides = [1]>, %y: !tile.view<16xf32, 
   tile.store %r, %y[%c0] dims [0] : tensor<16xf32>, <16xf32, strides = [1]>
   tile.return
 }
+
+// The least of positions is one of 32 bits; the end of the type, which stands for none, stays what it is.
+// CHECK-LABEL: tile.kernel @least
+// CHECK: %[[END:.*]] = tile.constant 2147483647 : i32 : tensor<64xi32>
+// CHECK: %[[ONE:.*]] = tile.map where(%{{.*}}, %{{.*}}, %[[END]])
+// CHECK: %[[LEAST:.*]] = tile.reduce min %[[ONE]] dims [0] : tensor<64xi32> -> tensor<i32>
+// CHECK: %[[NONE:.*]] = tile.map eq(%[[LEAST]],
+// CHECK: %[[WIDE:.*]] = tile.cast %[[LEAST]] : tensor<i32> -> tensor<i64>
+// CHECK: tile.map where(%[[NONE]], %{{.*}}, %[[WIDE]])
+tile.kernel @least(%x: !tile.view<64xi1, strides = [1]>, %out: !tile.view<1xi64, strides = [1]>) grid 1 {
+  %end = tile.constant 9223372036854775807 : i64 : tensor<64xi64>
+  %c0 = arith.constant 0 : index
+  %c = tile.load %x[%c0] dims [0] : <64xi1, strides = [1]> -> tensor<64xi1>
+  %i = tile.iota %c0 : tensor<64xi64>
+  %p = tile.map where(%c, %i, %end) : (tensor<64xi1>, tensor<64xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %r = tile.reduce min %p dims [0] : tensor<64xi64> -> tensor<i64>
+  tile.store %r, %out[%c0] dims [] : tensor<i64>, <1xi64, strides = [1]>
+  tile.return
+}

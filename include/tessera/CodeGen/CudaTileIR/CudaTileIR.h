@@ -25,9 +25,6 @@ struct LoweringOptions {
   bool sumsFloat8 = true;
   /// Operands of products that were widened are taken as they were before, for tensor cores.
   bool tensorCores = true;
-  /// What the host guarantees to divide every tensor's address, in bytes; views that begin inside a
-  /// tensor are aligned as far as their offset is.
-  unsigned addressAlignment = 16;
   /// Arguments may be walked backward, which views cannot say.
   bool anyStrides = false;
 };

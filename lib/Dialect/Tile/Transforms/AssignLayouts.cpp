@@ -133,7 +133,6 @@ Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, uns
 
 /// As wide accesses as the addresses allow, by neighbouring lanes.
 Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
-  constexpr int64_t kBytes = 16;
   auto type = cast<ViewType>(view.getType());
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
@@ -142,7 +141,7 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
   if (shape.empty() || !isDense(order[0]))
     return spread(shape, order, 1);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
-  int64_t aligned = coordinates.addressDivisor(view, kBytes);
+  int64_t aligned = coordinates.addressDivisor(view);
   for (unsigned dim = 0; dim < type.getRank(); ++dim) {
     int64_t stride = type.getStrides()[dim];
     if (stride != 1)

@@ -217,6 +217,22 @@ static Term expByExp2(Term x) {
   return t.map(ScalarOp::Exp2) * fma(rest, x.number(0x1.62e43p-1), x.number(1));
 }
 
+/// Functions of f32 by exp2 with no more digits than bf16 needs; none: there is no such form.
+static std::optional<Term> expandQuick(ScalarOp op, Term x) {
+  switch (op) {
+  case ScalarOp::GeluErf:
+    return expandQuickGeluErf(x);
+  case ScalarOp::Sigmoid:
+  case ScalarOp::Silu: {
+    Term power = (x * x.number(-0x1.715476p+0)).map(ScalarOp::Exp2, {}, /*fast=*/true);
+    Term numerator = op == ScalarOp::Silu ? x : x.number(1);
+    return numerator.map(ScalarOp::Div, power + 1.0, /*fast=*/true);
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
 static void expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
   if (op == ScalarOp::Where)
@@ -225,7 +241,7 @@ static void expandMap(MapOp map, const TargetMath &target) {
   Type element = cast<RankedTensorType>(map.getInputs()[0].getType()).getElementType();
   bool isNarrow = isNarrowFloat(element);
   Type computed = isNarrow ? builder.getF32Type() : element;
-  bool primitive = isPrimitive(op, computed) || target.isNative(op);
+  bool primitive = isPrimitive(op, computed) || target.isNative(op, map.getFast() && computed.isF32());
   if (primitive && !isNarrow)
     return;
 
@@ -233,9 +249,9 @@ static void expandMap(MapOp map, const TargetMath &target) {
   for (Value input : map.getInputs())
     inputs.push_back(Term(builder, input).cast(computed));
   bool hasExp2 = computed.isF32() && target.isNative(ScalarOp::Exp2);
-  bool isQuick = map.getFast() && op == ScalarOp::GeluErf && hasExp2;
+  std::optional<Term> quick = map.getFast() && hasExp2 ? expandQuick(op, inputs[0]) : std::nullopt;
   Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
-                : isQuick                  ? expandQuickGeluErf(inputs[0])
+                : quick                    ? *quick
                 : hasExp2 && op == ScalarOp::Exp ? expByExp2(inputs[0])
                 : isa<FloatType>(computed) ? expandFloat(op, inputs)
                                            : expandInteger(op, inputs);
@@ -279,16 +295,21 @@ struct ExpandMath : tile::impl::TileExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     TargetMath target;
-    for (const std::string &name : native) {
-      std::optional<ScalarOp> op = scalarOpByName(name);
-      if (!op) {
-        emitError(getOperation()->getLoc())
-            << "expected operations of the scalar vocabulary in 'native', got '" << name << "'";
-        return signalPassFailure();
-      }
-      target.native.push_back(*op);
-    }
+    if (failed(parse(native, "native", target.native)) || failed(parse(quick, "quick", target.quick)))
+      return signalPassFailure();
     expandMath(getOperation(), target);
+  }
+
+private:
+  LogicalResult parse(ArrayRef<std::string> names, StringRef option, SmallVectorImpl<ScalarOp> &list) {
+    for (const std::string &name : names) {
+      std::optional<ScalarOp> op = scalarOpByName(name);
+      if (!op)
+        return emitError(getOperation()->getLoc())
+               << "expected operations of the scalar vocabulary in '" << option << "', got '" << name << "'";
+      list.push_back(*op);
+    }
+    return success();
   }
 };
 } // namespace

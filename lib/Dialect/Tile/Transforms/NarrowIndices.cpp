@@ -1,7 +1,8 @@
 //===- NarrowIndices.cpp - Positions in 32 bits ---------------------------===//
 //
 // What is compared or converted is followed back to where positions come from. A difference of two
-// positions fits whatever they are; sums and products may not, and stay as they are.
+// positions fits whatever they are; sums and products may not, and stay as they are. The least of
+// positions is looked for among them in 32 bits as well; there the ends of the type mean nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -60,7 +61,7 @@ enum class Fit { No, Signed, NonNegative };
 
 class Narrowing {
 public:
-  explicit Narrowing(Type narrow) : narrow(narrow) {}
+  Narrowing(Type narrow, bool hasEnds) : narrow(narrow), hasEnds(hasEnds) {}
 
   Fit fit(Value tile) {
     auto [known, isNew] = fits.try_emplace(tile, Fit::No);
@@ -76,14 +77,14 @@ public:
     OpBuilder builder(op);
     auto type = cast<RankedTensorType>(tile.getType()).clone(narrow);
     if (auto constant = dyn_cast<ConstantOp>(op)) {
-      auto number = cast<IntegerAttr>(constant.getValue()).getValue();
-      result = ConstantOp::create(builder, op->getLoc(), type, builder.getIntegerAttr(narrow, number.getSExtValue()));
+      auto number = cast<IntegerAttr>(constant.getValue()).getValue().truncSSat(32);
+      result = ConstantOp::create(builder, op->getLoc(), type, builder.getIntegerAttr(narrow, number));
       return made[tile] = result;
     }
     IRMapping operands;
     if (!isa<IotaOp, SplatOp>(op))
       for (Value operand : op->getOperands())
-        operands.map(operand, narrowed(operand));
+        operands.map(operand, getElementTypeOrSelf(operand).isInteger(1) ? operand : narrowed(operand));
     Operation *copy = builder.clone(*op, operands);
     copy->getResult(0).setType(type);
     return made[tile] = copy->getResult(0);
@@ -101,11 +102,15 @@ private:
       return splat.getScalar().getType().isIndex() ? position(splat.getScalar()) : Fit::No;
     if (auto constant = dyn_cast<ConstantOp>(op)) {
       llvm::APInt number = cast<IntegerAttr>(constant.getValue()).getValue();
+      if (hasEnds && (number.isMaxSignedValue() || number.isMinSignedValue()))
+        return Fit::Signed;
       return !number.isSignedIntN(32) ? Fit::No : number.isNegative() ? Fit::Signed : Fit::NonNegative;
     }
     if (isa<BroadcastOp, TransposeOp, ReshapeOp>(op))
       return fit(op->getOperand(0));
     auto map = dyn_cast<MapOp>(op);
+    if (map && map.getScalarOp() == ScalarOp::Where)
+      return std::min(fit(map.getInputs()[1]), fit(map.getInputs()[2]));
     if (!map || map.getInputs().size() > 2)
       return Fit::No;
     Fit first = fit(map.getInputs().front()), last = fit(map.getInputs().back());
@@ -121,13 +126,31 @@ private:
   }
 
   Type narrow;
+  bool hasEnds;
   llvm::DenseMap<Value, Fit> fits;
   llvm::DenseMap<Value, Value> made;
 };
 
+/// The least or largest of 32 bits; an end of the type is the wider type's.
+void reduceNarrow(tile::ReduceOp reduce, Value input) {
+  ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
+  Value found = tile::ReduceOp::create(builder, reduce.getReduceOp(), input, reduce.getDims());
+  auto type = reduce.getType(), narrow = cast<RankedTensorType>(found.getType());
+  bool isMin = reduce.getReduceOp() == tessera::ReduceOp::Min;
+  auto end = [&](RankedTensorType of, unsigned bits) -> Value {
+    llvm::APInt value = isMin ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits);
+    return ConstantOp::create(builder, of, builder.getIntegerAttr(of.getElementType(), value));
+  };
+  Value isEnd = MapOp::create(builder, ScalarOp::Eq, ValueRange{found, end(narrow, 32)});
+  Value wide = tile::CastOp::create(builder, found, type.getElementType());
+  reduce.getResult().replaceAllUsesWith(MapOp::create(builder, ScalarOp::Where, ValueRange{isEnd, end(type, 64), wide}));
+  reduce.erase();
+}
+
 struct TileNarrowIndices : tile::impl::TileNarrowIndicesBase<TileNarrowIndices> {
   void runOnOperation() override {
-    Narrowing narrowing(IntegerType::get(&getContext(), 32));
+    Type narrow = IntegerType::get(&getContext(), 32);
+    Narrowing narrowing(narrow, /*hasEnds=*/false), among(narrow, /*hasEnds=*/true);
     auto isNarrow = [&](Value tile) { return narrowing.fit(tile) != Fit::No; };
     getOperation()->walk([&](Operation *op) {
       auto map = dyn_cast<MapOp>(op);
@@ -136,6 +159,11 @@ struct TileNarrowIndices : tile::impl::TileNarrowIndicesBase<TileNarrowIndices> 
       if ((compares || converts) && llvm::all_of(op->getOperands(), isNarrow))
         for (OpOperand &operand : op->getOpOperands())
           operand.set(narrowing.narrowed(operand.get()));
+    });
+    getOperation()->walk([&](tile::ReduceOp reduce) {
+      bool isEnd = reduce.getReduceOp() == tessera::ReduceOp::Min || reduce.getReduceOp() == tessera::ReduceOp::Max;
+      if (isEnd && among.fit(reduce.getInput()) != Fit::No)
+        reduceNarrow(reduce, among.narrowed(reduce.getInput()));
     });
   }
 };

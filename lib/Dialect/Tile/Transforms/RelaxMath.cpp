@@ -16,6 +16,7 @@ namespace tessera::tile {
 static bool hasQuickForm(ScalarOp op) {
   switch (op) {
   case ScalarOp::Div:
+  case ScalarOp::Sqrt:
   case ScalarOp::Tanh:
   case ScalarOp::Sigmoid:
   case ScalarOp::Silu:

@@ -12,8 +12,11 @@ namespace tessera::tile {
 /// What a target computes by itself; everything else that is not primitive is expanded.
 struct TargetMath {
   llvm::SmallVector<ScalarOp> native;
+  llvm::SmallVector<ScalarOp> quick; ///< of f32 where `fast` asks for no more
 
-  bool isNative(ScalarOp op) const { return llvm::is_contained(native, op); }
+  bool isNative(ScalarOp op, bool fast = false) const {
+    return llvm::is_contained(native, op) || (fast && llvm::is_contained(quick, op));
+  }
 };
 
 /// Whether every back end has `op` on elements of `type` (f32, f64 or an integer).

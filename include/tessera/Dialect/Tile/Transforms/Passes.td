@@ -55,7 +55,8 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     | floor_divide | 0.5 | 0.5 | 17 | |
   }];
   let options = [
-    ListOption<"native", "native", "std::string", "operations that the target computes itself and that are kept">
+    ListOption<"native", "native", "std::string", "operations that the target computes itself and that are kept">,
+    ListOption<"quick", "quick", "std::string", "operations that it computes so where they are `fast`, on f32">
   ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
@@ -212,6 +213,55 @@ def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
     %d = tile.map add(%c, %4) : (tensor<64x64xi32>, tensor<64x64xi32>) -> tensor<64x64xi32>
     ```
   }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileMergeLoads : Pass<"tile-merge-loads", "::mlir::ModuleOp"> {
+  let summary = "load a tile once, whatever stands outside of its tensor";
+  let description = [{
+    Loads of the same tile that differ in what pads them are one load where nobody sees the pad of one: all that is made of
+    it, element by element, is stored to the same places, of which those outside are left out.
+
+    Before:
+    ```mlir
+    %a = tile.load %x[%i, %c0] dims [1] pad 0xFF800000 : f32 : !v -> tensor<1024xf32>
+    %m = tile.reduce max %a dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !v -> tensor<1024xf32>
+    %c = tile.broadcast %m dims [] : tensor<f32> -> tensor<1024xf32>
+    %d = tile.map sub(%b, %c) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    tile.store %d, %out[%i, %c0] dims [1] bounded : tensor<1024xf32>, !v
+    ```
+    After: `%d` is made of `%a`.
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileDeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
+  let summary = "join tiles within a loop, and their elements behind it";
+  let description = [{
+    A reduction makes threads wait for each other. Where a loop joins what it carries with the reduction of a tile, it
+    carries a tile instead, which each step joins element by element, and one reduction follows the loop. The order of
+    joining is another one, and as fixed as the one before.
+
+    Before:
+    ```mlir
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zero) -> (tensor<1024xf32>) {
+      %r = tile.reduce sum %x dims [0] : tensor<16x1024xf32> -> tensor<1024xf32>
+      %b = tile.map add(%a, %r) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+      scf.yield %b : tensor<1024xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %t = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zeros) -> (tensor<16x1024xf32>) {
+      %b = tile.map add(%a, %x) : (tensor<16x1024xf32>, tensor<16x1024xf32>) -> tensor<16x1024xf32>
+      scf.yield %b : tensor<16x1024xf32>
+    }
+    %r = tile.reduce sum %t dims [0] : tensor<16x1024xf32> -> tensor<1024xf32>
+    %s = tile.map add(%zero, %r) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    ```
+  }];
+  let options = [Option<"most", "most", "unsigned", "32", "elements that a thread may carry so through a loop">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

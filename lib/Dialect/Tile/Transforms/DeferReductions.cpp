@@ -1,0 +1,112 @@
+//===- DeferReductions.cpp - Loops add tiles, and what follows joins them -===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEDEFERREDUCTIONS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// `carried` of a loop, which each step joins with what a reduction makes of a tile.
+struct Candidate {
+  unsigned number;
+  tile::ReduceOp reduce;
+  MapOp join;
+};
+} // namespace
+
+/// What joined with x is x; none: it has no such constant.
+static TypedAttr neutral(tessera::ReduceOp kind, Type element) {
+  auto real = dyn_cast<FloatType>(element);
+  if (!real)
+    return kind == tessera::ReduceOp::Sum ? TypedAttr(IntegerAttr::get(element, 0)) : TypedAttr();
+  if (kind == tessera::ReduceOp::Sum)
+    return FloatAttr::get(element, 0.0);
+  bool isMax = kind == tessera::ReduceOp::Max;
+  if (!isMax && kind != tessera::ReduceOp::Min)
+    return TypedAttr();
+  return FloatAttr::get(element, APFloat::getInf(real.getFloatSemantics(), /*Negative=*/isMax));
+}
+
+static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
+  Value argument = loop.getRegionIterArg(number);
+  auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
+  if (!join || join->getBlock() != loop.getBody() || !join->hasOneUse() || !argument.hasOneUse() ||
+      *argument.user_begin() != join || join.getInputs().size() != 2)
+    return std::nullopt;
+  Value other = join.getInputs()[join.getInputs()[0] == argument];
+  auto reduce = other.getDefiningOp<tile::ReduceOp>();
+  if (!reduce || reduce->getBlock() != loop.getBody() || !reduce->hasOneUse() || reduce.getSkipNan() ||
+      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()) ||
+      !neutral(reduce.getReduceOp(), reduce.getInput().getType().getElementType()))
+    return std::nullopt;
+  return Candidate{number, reduce, join};
+}
+
+static void defer(scf::ForOp loop, MutableArrayRef<Candidate> candidates) {
+  IRRewriter rewriter(loop);
+  SmallVector<Value> tiles;
+  for (Candidate &each : candidates) {
+    RankedTensorType type = each.reduce.getInput().getType();
+    tiles.push_back(ConstantOp::create(rewriter, loop.getLoc(), type,
+                                       neutral(each.reduce.getReduceOp(), type.getElementType())));
+  }
+  auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, tiles, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) {
+        SmallVector<Value> yielded;
+        for (auto [each, tile] : llvm::zip_equal(candidates, carried))
+          yielded.push_back(MapOp::create(inside, each.join.getLoc(), each.join.getScalarOp(),
+                                          ValueRange{tile, each.reduce.getInput()}));
+        return yielded;
+      }));
+  rewriter.setInsertionPointAfter(replaced);
+  unsigned first = replaced.getNumResults() - candidates.size();
+  auto *yield = replaced.getBody()->getTerminator();
+  for (auto [i, each] : llvm::enumerate(candidates)) {
+    // The old value goes through the loop as it is, and leaves it by a later pass.
+    yield->setOperand(each.number, replaced.getRegionIterArg(each.number));
+    Value old = replaced.getResult(each.number);
+    auto sum = tile::ReduceOp::create(rewriter, each.reduce.getLoc(), each.reduce.getReduceOp(),
+                                      replaced.getResult(first + i), each.reduce.getDims());
+    auto joined = MapOp::create(rewriter, each.join.getLoc(), each.join.getScalarOp(), ValueRange{old, sum});
+    rewriter.replaceAllUsesExcept(old, joined, joined);
+    rewriter.eraseOp(each.join);
+    rewriter.eraseOp(each.reduce);
+  }
+}
+
+namespace {
+struct TileDeferReductions : tile::impl::TileDeferReductionsBase<TileDeferReductions> {
+  using TileDeferReductionsBase::TileDeferReductionsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      int64_t threads = 32 * getHint(kernel.getHintsAttr(), "warps").value_or(4);
+      SmallVector<scf::ForOp> loops;
+      kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+      for (scf::ForOp loop : loops) {
+        SmallVector<Candidate> candidates;
+        int64_t left = most * threads;
+        for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number) {
+          std::optional<Candidate> found = candidateOf(loop, number);
+          int64_t room = found ? found->reduce.getInput().getType().getNumElements() : 0;
+          if (!found || room > left)
+            continue;
+          left -= room;
+          candidates.push_back(*found);
+        }
+        if (!candidates.empty())
+          defer(loop, candidates);
+      }
+    }
+  }
+};
+} // namespace
