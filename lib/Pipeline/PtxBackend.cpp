@@ -12,7 +12,7 @@
 #include "tessera/Analysis/Coordinates.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTools/Disassembler.h"
-#include "tessera/CodeGen/CudaTools/Ptxas.h"
+#include "tessera/CodeGen/CudaTools/JitLink.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -177,30 +177,39 @@ void PtxBackend::reportUse(llvm::json::Object &report, target::ImageOp image,
   }
 }
 
-/// The image's cubin where there is an assembler, or the PTX where a bundle alone is wanted.
+/// The image's cubin where there is an assembler, or the PTX where a bundle alone is wanted. An assembler that a variable
+/// names comes first; ptxas then, whose code is better than that of nvJitLink.
 LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last,
                                    std::vector<uint8_t> &code) const {
   ArrayRef<uint8_t> text = image.getBytes();
-  std::string error;
-  std::optional<cuda::Ptxas> ptxas =
-      cuda::findPtxas({gpu.ptxChip, gpu.firstCuda, gpu.lastCuda}, error);
-  if (!ptxas) {
+  StringRef source(reinterpret_cast<const char *>(text.data()), text.size());
+  cuda::PtxasOptions options{codeOptions.optimizationLevel, codeOptions.profiling};
+  cuda::PtxasNeeds needs{gpu.ptxChip, gpu.firstCuda, gpu.lastCuda};
+  std::string error, why;
+  std::optional<cuda::Ptxas> ptxas;
+  std::optional<cuda::JitLink> jitLink;
+  bool isPtxasNamed = std::getenv("TESSERA_PTXAS"), isJitLinkNamed = std::getenv("TESSERA_NVJITLINK");
+  if (isPtxasNamed || !isJitLinkNamed)
+    ptxas = cuda::findPtxas(needs, error);
+  if (!ptxas && !isPtxasNamed)
+    jitLink = cuda::findJitLink(needs, isJitLinkNamed ? error : why);
+  if (!ptxas && !jitLink) {
     bool wantsCubin = last != Stage::Bundle || compilation.wantsText(Stage::Cubin) ||
                       compilation.wantsText(Stage::Sass);
-    if (wantsCubin || (std::getenv("TESSERA_PTXAS") && !cuda::isPtxasForbidden()))
+    if (wantsCubin || (isPtxasNamed && !cuda::isPtxasForbidden()))
       return emitError(image.getLoc())
              << "target '" << gpu.chip << "' is not supported here: " << error;
     code.assign(text.begin(), text.end());
     return success();
   }
-  cuda::PtxasOptions options{codeOptions.optimizationLevel, codeOptions.profiling};
-  StringRef source(reinterpret_cast<const char *>(text.data()), text.size());
   std::optional<cuda::AssembledPtx> assembled =
-      cuda::assemble(*ptxas, source, gpu.ptxChip, options, error);
+      ptxas ? cuda::assemble(*ptxas, source, gpu.ptxChip, options, error)
+            : cuda::assemble(*jitLink, source, gpu.ptxChip, options, error);
   if (!assembled)
     return image.emitError(error);
   reportUse(compilation.result.report, image, assembled->kernels);
-  compilation.result.report["assembler"] = "ptxas " + ptxas->release.text;
+  compilation.result.report["assembler"] =
+      ptxas ? "ptxas " + ptxas->release.text : "nvJitLink " + jitLink->release.text;
   code = std::move(assembled->cubin);
   return success();
 }

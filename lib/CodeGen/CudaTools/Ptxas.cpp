@@ -1,11 +1,11 @@
 //===- Ptxas.cpp - Finding and running ptxas ------------------------------===//
 #include "tessera/CodeGen/CudaTools/Ptxas.h"
 
-#include <cctype>
+#include "Messages.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 namespace fs = std::filesystem;
 using namespace tessera::cuda;
@@ -84,43 +84,6 @@ std::optional<Ptxas> tessera::cuda::findPtxas(const PtxasNeeds &needs, std::stri
 //===----------------------------------------------------------------------===//
 // Assembling
 //===----------------------------------------------------------------------===//
-
-/// The number that stands before the words; 0 where they are not there.
-static unsigned numberBefore(const std::string &line, const char *words) {
-  size_t end = line.find(words);
-  if (end == std::string::npos)
-    return 0;
-  size_t begin = end;
-  while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1])))
-    --begin;
-  return static_cast<unsigned>(std::strtoul(line.c_str() + begin, nullptr, 10));
-}
-
-/// Reads what `-v` prints:
-///
-///   ptxas info    : Compiling entry function 'k' for 'sm_90a'
-///   ptxas info    : Function properties for k
-///       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-///   ptxas info    : Used 32 registers, used 1 barriers, 4096 bytes smem
-static std::vector<KernelUse> usesOf(const std::string &messages) {
-  std::vector<KernelUse> kernels;
-  std::istringstream lines(messages);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string begins = "Compiling entry function '";
-    if (size_t at = line.find(begins); at != std::string::npos) {
-      at += begins.size();
-      kernels.emplace_back().name = line.substr(at, line.find('\'', at) - at);
-    } else if (!kernels.empty() && line.find(" bytes stack frame") != std::string::npos) {
-      kernels.back().stackBytes = numberBefore(line, " bytes stack frame");
-      kernels.back().spillStoreBytes = numberBefore(line, " bytes spill stores");
-      kernels.back().spillLoadBytes = numberBefore(line, " bytes spill loads");
-    } else if (!kernels.empty() && line.find(" registers") != std::string::npos) {
-      kernels.back().registers = numberBefore(line, " registers");
-      kernels.back().sharedBytes = numberBefore(line, " bytes smem");
-    }
-  }
-  return kernels;
-}
 
 std::optional<AssembledPtx> tessera::cuda::assemble(const Ptxas &ptxas, std::string_view ptx,
                                                     const std::string &chip,

@@ -1,0 +1,39 @@
+//===- Messages.cpp - Reading what assemblers say -------------------------===//
+#include "Messages.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <sstream>
+
+using namespace tessera::cuda;
+
+/// The number that stands before the words; 0 where they are not there.
+static unsigned numberBefore(const std::string &line, const char *words) {
+  size_t end = line.find(words);
+  if (end == std::string::npos)
+    return 0;
+  size_t begin = end;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1])))
+    --begin;
+  return static_cast<unsigned>(std::strtoul(line.c_str() + begin, nullptr, 10));
+}
+
+std::vector<KernelUse> tessera::cuda::usesOf(const std::string &messages) {
+  std::vector<KernelUse> kernels;
+  std::istringstream lines(messages);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string begins = "Compiling entry function '";
+    if (size_t at = line.find(begins); at != std::string::npos) {
+      at += begins.size();
+      kernels.emplace_back().name = line.substr(at, line.find('\'', at) - at);
+    } else if (!kernels.empty() && line.find(" bytes stack frame") != std::string::npos) {
+      kernels.back().stackBytes = numberBefore(line, " bytes stack frame");
+      kernels.back().spillStoreBytes = numberBefore(line, " bytes spill stores");
+      kernels.back().spillLoadBytes = numberBefore(line, " bytes spill loads");
+    } else if (!kernels.empty() && line.find("Used ") != std::string::npos) {
+      kernels.back().registers = numberBefore(line, " registers");
+      kernels.back().sharedBytes = numberBefore(line, " bytes smem");
+    }
+  }
+  return kernels;
+}
