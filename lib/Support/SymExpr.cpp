@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -99,7 +100,7 @@ SymExpr make(SymExpr::Kind kind, int64_t value, std::vector<SymExpr> operands = 
 
 using Atoms = std::vector<SymExpr>; // sorted by text
 
-/// What does not fit 64 bits: an expression without a value.
+/// What does not fit 64 bits, or is too long: an expression without a value.
 SymExpr overflow() { return make(SymExpr::Kind::FloorDiv, 0, {SymExpr(1), SymExpr(0)}); }
 
 /// A sum of coefficient times product of atoms.
@@ -170,10 +171,11 @@ struct Polynomial {
     if (d.terms.size() != 1)
       return std::nullopt;
     auto &[dAtoms, dCoefficient] = *d.terms.begin();
+    constexpr int64_t least = std::numeric_limits<int64_t>::min();
     std::pair<Polynomial, Polynomial> result;
     for (auto &[atoms, coefficient] : terms) {
       Atoms rest = atoms;
-      bool divides = coefficient % dCoefficient == 0;
+      bool divides = !(coefficient == least && dCoefficient == -1) && coefficient % dCoefficient == 0;
       for (SymExpr atom : dAtoms) {
         auto it = std::find(rest.begin(), rest.end(), atom);
         if (it == rest.end()) {
@@ -191,9 +193,20 @@ struct Polynomial {
   }
 };
 
-int64_t floorDivide(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+/// A quotient or remainder of numbers; nothing where the divisor is zero or 64 bits overflow.
+std::optional<int64_t> divideNumbers(SymExpr::Kind kind, int64_t a, int64_t b) {
+  if (b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min()))
+    return std::nullopt;
+  int64_t quotient = a / b, rest = a % b;
+  bool isNegative = (a < 0) != (b < 0);
+  switch (kind) {
+  case SymExpr::Kind::FloorDiv:
+    return quotient - (rest != 0 && isNegative);
+  case SymExpr::Kind::CeilDiv:
+    return quotient + (rest != 0 && !isNegative);
+  default:
+    return rest != 0 && isNegative ? rest + b : rest;
+  }
 }
 } // namespace
 
@@ -221,7 +234,11 @@ SymExpr SymExpr::operator+(SymExpr other) const {
 SymExpr SymExpr::operator-(SymExpr other) const { return *this + other * SymExpr(-1); }
 
 SymExpr SymExpr::operator*(SymExpr other) const {
+  // Far more than sizes of programs need; a product of sums would double with each factor.
+  constexpr size_t mostTerms = 1024;
   Polynomial left(*this), right(other), product;
+  if (left.terms.size() * right.terms.size() > mostTerms)
+    return overflow();
   for (auto &[a, ca] : left.terms)
     for (auto &[b, cb] : right.terms) {
       Atoms atoms(a);
@@ -236,17 +253,10 @@ SymExpr SymExpr::operator*(SymExpr other) const {
 
 /// The quotient or remainder of constants, or of an expression that is not split any further.
 static SymExpr divide(SymExpr::Kind kind, SymExpr a, SymExpr b) {
-  if (!a.isConstant() || !b.isConstant() || b.isConstant(0))
-    return a.isConstant(0) ? a : make(kind, 0, {a, b});
-  int64_t x = a.constantValue(), y = b.constantValue();
-  switch (kind) {
-  case SymExpr::Kind::FloorDiv:
-    return SymExpr(floorDivide(x, y));
-  case SymExpr::Kind::CeilDiv:
-    return SymExpr(-floorDivide(-x, y));
-  default:
-    return SymExpr(x - floorDivide(x, y) * y);
-  }
+  if (a.isConstant() && b.isConstant())
+    if (auto value = divideNumbers(kind, a.constantValue(), b.constantValue()))
+      return SymExpr(*value);
+  return a.isConstant(0) ? a : make(kind, 0, {a, b});
 }
 
 SymExpr SymExpr::floorDiv(SymExpr other) const {
@@ -329,8 +339,9 @@ bool SymExpr::isNonNegative() const {
   case Kind::Constant:
     return constantValue() >= 0;
   case Kind::Symbol:
-  case Kind::Mod:
     return true;
+  case Kind::Mod: // has the sign of the divisor
+    return operands()[1].isNonNegative();
   case Kind::Max:
     return std::any_of(operands().begin(), operands().end(), isPart);
   default:
@@ -341,12 +352,19 @@ bool SymExpr::isNonNegative() const {
 SymExpr SymExpr::min(SymExpr a, SymExpr b) { return extremum(Kind::Min, a, b); }
 SymExpr SymExpr::max(SymExpr a, SymExpr b) { return extremum(Kind::Max, a, b); }
 
+/// A divisor of a number that is not too large to compute with: of a large one, and of zero, powers of
+/// two.
+static int64_t boundedDivisor(uint64_t number) {
+  constexpr uint64_t most = 1 << 30;
+  return number == 0 || number > most ? std::gcd(number, most) : number;
+}
+
 int64_t SymExpr::divisor(const std::function<int64_t(const std::string &)> &symbolDivisor) const {
   switch (kind()) {
   case Kind::Constant:
-    return constantValue() == 0 ? int64_t(1) << 30 : std::abs(constantValue());
+    return boundedDivisor(constantValue() < 0 ? -uint64_t(constantValue()) : constantValue());
   case Kind::Symbol:
-    return symbolDivisor ? std::max<int64_t>(1, symbolDivisor(symbolName())) : 1;
+    return symbolDivisor ? boundedDivisor(std::max<int64_t>(1, symbolDivisor(symbolName()))) : 1;
   case Kind::Add: {
     int64_t g = 0;
     for (SymExpr term : operands())
@@ -355,11 +373,8 @@ int64_t SymExpr::divisor(const std::function<int64_t(const std::string &)> &symb
   }
   case Kind::Mul: {
     int64_t product = 1;
-    for (SymExpr factor : operands()) {
-      int64_t d = factor.divisor(symbolDivisor);
-      product =
-          product > (int64_t(1) << 30) / std::max<int64_t>(d, 1) ? int64_t(1) << 30 : product * d;
-    }
+    for (SymExpr factor : operands())
+      product = boundedDivisor(uint64_t(product) * factor.divisor(symbolDivisor));
     return product;
   }
   case Kind::Min:
@@ -445,14 +460,7 @@ SymExpr::evaluate(const std::function<std::optional<int64_t>(const std::string &
     return std::min(*a, *b);
   if (kind() == Kind::Max)
     return std::max(*a, *b);
-  if (*b == 0)
-    return std::nullopt;
-  int64_t q = floorDivide(*a, *b);
-  if (kind() == Kind::FloorDiv)
-    return q;
-  if (kind() == Kind::Mod)
-    return *a - q * *b;
-  return -floorDivide(-*a, *b);
+  return divideNumbers(kind(), *a, *b);
 }
 
 namespace {

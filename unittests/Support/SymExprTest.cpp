@@ -2,6 +2,7 @@
 #include "tessera/Support/SymExpr.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -148,6 +149,28 @@ TEST(SymExpr, RandomIdentities) {
     if (value != 0)
       EXPECT_EQ(value % expr.divisor(), 0) << expr.str();
   }
+}
+
+TEST(SymExpr, RemaindersHaveTheSignOfTheDivisor) {
+  EXPECT_TRUE(a.mod(b).isNonNegative());
+  EXPECT_FALSE(a.mod(b * -1).isNonNegative());
+}
+
+TEST(SymExpr, LargeNumbers) {
+  // A divisor stays one where products do not fit.
+  EXPECT_EQ((SymExpr(2147483647) * 4 * a).divisor(), 4);
+  EXPECT_EQ((SymExpr(3) * a * b).divisor([](const std::string &) { return 1 << 20; }), 1 << 30);
+  auto none = [](const std::string &) { return std::optional<int64_t>(); };
+  SymExpr least(std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(least.divisor(), 1 << 30);
+  for (SymExpr e : {least.floorDiv(-1), least.ceilDiv(-1), least.mod(-1), (least * a).floorDiv(-1)})
+    EXPECT_FALSE(e.evaluate(none)) << e.str();
+  EXPECT_EQ(least.ceilDiv(3).evaluate(none), -3074457345618258602);
+  // A product of many sums would have a term for each choice of summands.
+  SymExpr product(1);
+  for (int i = 0; i < 60; ++i)
+    product = product * (SymExpr::symbol("x" + std::to_string(i)) + 1);
+  EXPECT_LT(product.str().size(), 100000u);
 }
 
 TEST(SymExpr, SymbolsAreCollected) {
