@@ -107,7 +107,8 @@ bool Compilation::parseIR() {
   manager.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(source.text, source.file),
                              llvm::SMLoc());
   module = parseSourceFile<ModuleOp>(manager, ParserConfig(&context));
-  if (!module) {
+  // The parser may go on after what its lexer refused.
+  if (!module || result.diagnostics.hasErrors()) {
     result.outcome = Outcome::Diagnostics;
     if (!result.diagnostics.hasErrors())
       fail(Outcome::Diagnostics, "expected the IR of a stage");

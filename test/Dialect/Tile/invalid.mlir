@@ -480,3 +480,13 @@ func.func @check_outside(%c: i1, %v: i64) {
   tile.check %c, %v else <kind = "index", message = "no", sizes = []>
   return
 }
+
+// -----
+
+// expected-error @+1 {{expected sizes that are powers of two of at most 8 dimensions for a tile with a layout}}
+func.func private @large(tensor<4294967296xf32, #tile.layout<"register[d0:1] -> d0:2">>)
+
+// -----
+
+// expected-error @+1 {{expected sizes that are powers of two of at most 8 dimensions for a tile with a layout}}
+func.func private @unknown(tensor<?xf32, #tile.layout<"register[d0:1] -> d0:2">>)

@@ -218,7 +218,8 @@ Space tile::spaceOf(ArrayRef<int64_t> shape) {
 
 LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                                          function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() > maxRank || !llvm::all_of(shape, [](int64_t size) { return llvm::isPowerOf2_64(size); }))
+  auto isSize = [](int64_t size) { return size > 0 && size <= int64_t(1) << 31 && llvm::isPowerOf2_64(size); };
+  if (shape.size() > maxRank || !llvm::all_of(shape, isSize))
     return emitError() << "expected sizes that are powers of two of at most " << maxRank
                        << " dimensions for a tile with a layout";
   if (getValue().out() != spaceOf(shape) || !getValue().isSurjective())
