@@ -6,8 +6,11 @@ PYTHON := .venv/bin/python
 HOST_ARCH := $(shell uname -m)
 ARCH ?= $(HOST_ARCH)
 SEEDS ?= 0:1000
+# An instrumented build lies in a folder of its own: build-address, build-thread.
+SANITIZE ?=
+INSTRUMENTED = NINJA_DIR=build-$(1) CMAKE_ARGS=-DTESSERA_SANITIZE=$(1)
 
-.PHONY: all setup build demo test test-external bench fuzz dist wheel docs peers tileiras gpu report tune help clean
+.PHONY: all setup build demo test test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -21,10 +24,10 @@ build: setup
 demo: build ## flash attention from plain mathematics: compiled, checked against float64, timed
 	@$(PYTHON) examples/demo.py $(DEMO_ARGS)
 
-test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm" runs some)
+test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm" runs some, SANITIZE=address|thread)
 	@utils/tileiras.sh || echo "make: without tileiras, what needs it is skipped" >&2
-	@utils/ninja.sh all unittests
-	@$(PYTHON) utils/test.py $(TEST_ARGS)
+	@$(if $(SANITIZE),$(call INSTRUMENTED,$(SANITIZE))) utils/ninja.sh all unittests fuzzers
+	@$(PYTHON) utils/test.py --sanitize=$(SANITIZE) $(TEST_ARGS)
 
 test-external: build ## PyTorch's operator database and NumPy's cases as judges (EXTERNAL_ARGS="--only sum", EXTERNAL_PYTHON=…)
 	@python=$$(utils/external.sh) && "$$python" integration/external/run.py \
@@ -56,6 +59,10 @@ tune: setup ## fill the cache with the tiles and hints that were measured to be 
 fuzz: build ## random programs against the reference (SEEDS=0:20000)
 	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)
 
+fuzz-inputs: build ## mutated programs, IR, bytecode and bundles for the readers (FUZZ_ARGS="ir --runs 100000", --help)
+	@$(call INSTRUMENTED,address) utils/ninja.sh fuzzers
+	@$(PYTHON) fuzz/run.py $(FUZZ_ARGS)
+
 dist: setup ## pack dist/tessera-VERSION-ARCH.tar.xz, self-contained (ARCH=x86_64|aarch64)
 	@$(PYTHON) utils/dist.py $(ARCH)
 
@@ -66,7 +73,7 @@ docs: build ## write the documentation as a static site: build/docs/site/index.h
 	@$(PYTHON) utils/docs.py
 
 clean: ## remove what was built (.venv and the sysroots stay)
-	rm -rf build build-dist-* dist
+	rm -rf build build-address build-thread build-dist-* dist
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile

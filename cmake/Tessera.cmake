@@ -36,6 +36,7 @@ add_compile_options(
   -fvisibility=hidden -fno-semantic-interposition -ffunction-sections -fdata-sections
   "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 add_link_options("--ld-path=${TESSERA_LLVM_TOOLS}/ld.lld" LINKER:--gc-sections)
+include(TesseraSanitize)
 
 set(TESSERA_INCLUDES "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include")
 set(TESSERA_WARNINGS -Wall -Wextra -Wno-unused-parameter)

@@ -47,6 +47,8 @@ else:
     with open("/proc/cpuinfo") as cpuinfo:
         flags = set(cpuinfo.read().split())
     config.available_features |= flags & {"avx2", "avx512f", "sve"}
+    if config.sanitizer:  # binaries are larger, slower and need the checking library
+        config.available_features.add("sanitizer")
     if os.path.exists("/dev/nvidiactl"):
         config.available_features.add("cuda")
     # NVIDIA's assembler comes with the one for CUDA Tile IR (make tileiras), and with CUDA.

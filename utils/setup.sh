@@ -9,7 +9,7 @@ venv=$top/.venv
 requirements=$top/utils/requirements.txt
 
 packages="cmake ninja-build ccache libstdc++-12-dev libgtest-dev libcli11-dev libzstd-dev zlib1g-dev
-  clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools"
+  clang-22 lld-22 libclang-rt-22-dev llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools"
 case ${1:-} in
   "") ;;
   bench) packages="$packages libopenblas0-pthread" ;;

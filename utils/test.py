@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the test suites of a build and adds up their results.
 
-    utils/test.py [SUITE…] [-k PATTERN] [-j N]
+    utils/test.py [SUITE…] [-k PATTERN] [-j N] [--sanitize address|thread]
 
-Suites: unit (gtest programs), lit, python (pytest files of integration/ and python/). PATTERN keeps
-the tests whose name contains it. Programs run side by side, one per core; lit uses all cores by
-itself. The last line is 'N passed, N failed[, N skipped]'; the exit status is 1 if a test failed,
-or if a suite could not be run at all.
+Suites: unit (gtest programs), lit, fuzz (a short run of each fuzzer), python (pytest files of
+integration/ and python/). PATTERN keeps the tests whose name contains it. Programs run side by side,
+one per core; lit uses all cores by itself. --sanitize takes the build of that name, build-address, and
+what of the suites makes sense there (sanitizers.py). The last line is 'N passed, N failed[, N
+skipped]'; the exit status is 1 if a test failed, or if a suite could not be run at all.
 """
 
 import argparse
@@ -22,8 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+from sanitizers import SANITIZERS, Sanitizer
+
 TOP = Path(__file__).resolve().parent.parent
-BUILD = TOP / "build"
+SUITES = ["unit", "lit", "fuzz", "python"]
+SMOKE = {"source": 8000, "ir": 8000, "expressions": 20000, "bytecode": 20000, "bundle": 20000}
 LIT = "/usr/lib/llvm-22/bin/lit"
 TIME_LIMIT = 1800  # seconds for one program; a hang is a failure, not a stuck machine
 
@@ -128,9 +132,14 @@ def read_junit(report: Path) -> Result:
     return result
 
 
-def unit_programs(reports: Path, pattern: str) -> list[Program]:
+def read_fuzz(report: Path) -> Result:
+    found = json.loads(report.read_text())["finding"]
+    return Result(failed=1, failures=[found]) if found else Result(passed=1)
+
+
+def unit_programs(build: Path, reports: Path, pattern: str) -> list[Program]:
     programs = []
-    paths = [*(BUILD / "unittests").glob("*"), *(BUILD / "bin").glob("*_cts")]
+    paths = [*(build / "unittests").glob("*"), *(build / "bin").glob("*_cts")]
     for path in sorted(paths):
         if path.is_file() and os.access(path, os.X_OK):
             report = reports / f"unit-{path.name}.json"
@@ -141,12 +150,23 @@ def unit_programs(reports: Path, pattern: str) -> list[Program]:
     return programs
 
 
-def lit_programs(reports: Path, pattern: str, jobs: int) -> list[Program]:
+def lit_programs(build: Path, reports: Path, pattern: str, jobs: int) -> list[Program]:
     report = reports / "lit.json"
-    command = [LIT, "-sv", f"-j{jobs}", "--no-progress-bar", "-o", str(report), str(BUILD / "test")]
+    command = [LIT, "-sv", f"-j{jobs}", "--no-progress-bar", "-o", str(report), str(build / "test")]
     if pattern:
         command += ["--filter", pattern, "--allow-empty-runs"]
     return [Program("lit", "lit", command, report, read_lit)]
+
+
+def fuzz_programs(build: Path, reports: Path, pattern: str) -> list[Program]:
+    programs = []
+    for name, runs in SMOKE.items():
+        report = reports / f"fuzz-{name}.json"
+        command = [sys.executable, "fuzz/run.py", name, "--runs", str(runs), "--build", str(build)]
+        if pattern in f"fuzz-{name}":
+            command += ["--smoke", str(report)]
+            programs.append(Program("fuzz", name, command, report, read_fuzz))
+    return programs
 
 
 def python_programs(reports: Path, pattern: str) -> list[Program]:
@@ -178,41 +198,76 @@ def run(programs: list[Program], jobs: int, environment: dict[str, str]) -> dict
     return suites
 
 
+def choose(
+    suite: str, programs: list[Program], sanitizer: Sanitizer | None
+) -> list[Program]:
+    """The programs that make sense for a sanitizer."""
+    if not sanitizer:
+        return programs
+    if suite == "unit":
+        return [p for p in programs if sanitizer.takes(sanitizer.unit, p.name)]
+    if suite == "python":
+        return [p for p in programs if any(sanitizer.takes(sanitizer.python, c) for c in p.command)]
+    return programs if getattr(sanitizer, suite) else []
+
+
+def read_reports(sanitizer: Sanitizer, folder: Path) -> Result:
+    reports = sanitizer.reports(folder)
+    for report in reports:
+        print(report.rstrip(), flush=True)
+    return Result(failed=len(reports), failures=[r.strip().splitlines()[-1] for r in reports])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument(
-        "suites", nargs="*", metavar="SUITE", help="unit, lit, python; default: all"
+        "suites", nargs="*", metavar="SUITE", help=f"{', '.join(SUITES)}; default: all"
     )
     parser.add_argument(
         "-k", dest="pattern", default="", help="only tests whose name contains this"
     )
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--sanitize", choices=[*SANITIZERS, ""], default="", help="an instrumented build")
     arguments = parser.parse_args()
-    wanted = arguments.suites or ["unit", "lit", "python"]
-    if unknown := set(wanted) - {"unit", "lit", "python"}:
+    wanted = arguments.suites or SUITES
+    if unknown := set(wanted) - set(SUITES):
         parser.error(f"unknown suite {', '.join(sorted(unknown))}")
+    sanitizer = SANITIZERS.get(arguments.sanitize)
+    build = TOP / (f"build-{sanitizer.name}" if sanitizer else "build")
 
     with tempfile.TemporaryDirectory(prefix="tessera-test-") as scratch:
         reports = Path(scratch)
         # A cache of its own: no test sees what an earlier build compiled.
         environment = dict(os.environ, TESSERA_CACHE=str(reports / "cache"), NO_COLOR="1")
+        if sanitizer:
+            environment["PYTHONPATH"] = str(build / "python")
         totals: dict[str, Result] = {}
         start = time.monotonic()
+        makers = {
+            "unit": lambda: unit_programs(build, reports, arguments.pattern),
+            "lit": lambda: lit_programs(build, reports, arguments.pattern, arguments.jobs),
+            "fuzz": lambda: fuzz_programs(build, reports, arguments.pattern),
+            "python": lambda: python_programs(reports, arguments.pattern),
+        }
         # lit keeps all cores busy, so it goes first and alone; the rest shares them.
-        if "lit" in wanted:
-            totals |= run(lit_programs(reports, arguments.pattern, arguments.jobs), 1, environment)
-        rest = []
-        if "unit" in wanted:
-            rest += unit_programs(reports, arguments.pattern)
-        if "python" in wanted:
-            rest += python_programs(reports, arguments.pattern)
-        totals |= run(rest, arguments.jobs, environment)
+        for suites in (["lit"], ["unit", "fuzz"], ["python"]):
+            programs = []
+            for suite in suites:
+                if suite in wanted:
+                    programs += choose(suite, makers[suite](), sanitizer)
+            preload = suites != ["unit", "fuzz"]
+            more = sanitizer.environment(reports, preload) if sanitizer else {}
+            totals |= run(programs, 1 if suites == ["lit"] else arguments.jobs, environment | more)
+        if sanitizer:
+            totals["sanitizer"] = read_reports(sanitizer, reports)
 
     total = Result()
     for result in totals.values():
         total.add(result)
     if total.failures:
         print("\nfailed:", *total.failures, sep="\n  ")
+    for what, why in (sanitizer.left_out if sanitizer else {}).items():
+        print(f"not run with SANITIZE={sanitizer.name}: {what}: {why}")
     print(f"\n{time.monotonic() - start:.1f} s")
     print(total)
     return 1 if total.failed or not total.passed else 0
