@@ -34,7 +34,12 @@ def fill(argument: Argument, device: str = "cuda"):
         angles = torch.arange(sizes[0], device=device, dtype=torch.float32)[:, None] * base
         values = angles.cos() if argument.name == "cos" else angles.sin()
         return values.to(kinds[argument.dtype])
-    return torch.randn(sizes, device=device).to(kinds[argument.dtype])
+    values = torch.randn(sizes, device=device)
+    if argument.fill in ("weights", "words"):  # what is contracted comes first, or last
+        values /= math.sqrt(sizes[0] if argument.fill == "weights" else sizes[-1])
+    elif argument.fill == "scales":
+        values = 1 + values / 8
+    return values.to(kinds[argument.dtype])
 
 
 def run(row: Row, bundle: Path, sustained: bool = True) -> dict:

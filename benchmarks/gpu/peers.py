@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Callable
 
 Calls = dict[str, Callable[[], object]]
+MODELS = ("mlp", "gated_mlp", "transformer_block", "vocabulary_loss")
 
 
 def contenders(function: str, arguments: list, result) -> Calls:
@@ -35,6 +36,8 @@ def contenders(function: str, arguments: list, result) -> Calls:
         calls = _both(plain(function), arguments)
         calls["joined"] = _joined(*arguments)
         return calls
+    if function in MODELS:
+        return _both(plain(function), arguments)
     return {**_both(plain(function), arguments), "copy": _copy(moved(function, arguments, result))}
 
 
@@ -52,7 +55,24 @@ def plain(function: str) -> Callable:
         low, high = x.chunk(2, dim=-1)
         return torch.cat([low * cos - high * sin, high * cos + low * sin], dim=-1)
 
+    def transformer_block(x, n1, wq, wk, wv, wo, n2, wg, wu, wd, cos, sin):
+        b, s, d = x.shape
+
+        def heads(t):
+            return t.view(b, s, -1, 2 * cos.shape[1]).transpose(1, 2)
+
+        h = nn.rms_norm(x, (d,), n1, 1e-6)
+        q, k, v = rope(heads(h @ wq), cos, sin), rope(heads(h @ wk), cos, sin), heads(h @ wv)
+        seen = nn.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + seen.transpose(1, 2).reshape(b, s, d) @ wo
+        h = nn.rms_norm(x, (d,), n2, 1e-6)
+        return x + (nn.silu(h @ wg) * (h @ wu)) @ wd
+
     return {
+        "mlp": lambda x, w1, b1, w2, b2: torch.addmm(b2, nn.gelu(torch.addmm(b1, x, w1)), w2),
+        "gated_mlp": lambda x, wg, wu, wd: (nn.silu(x @ wg) * (x @ wu)) @ wd,
+        "transformer_block": transformer_block,
+        "vocabulary_loss": lambda h, w, y: nn.cross_entropy(h @ w.T, y, reduction="none"),
         "linear_gelu": lambda x, w, b: nn.gelu(torch.addmm(b, x, w)),
         "swiglu": lambda x, g, u: nn.silu(x @ g) * (x @ u),
         "softmax": lambda x: torch.softmax(x, -1),

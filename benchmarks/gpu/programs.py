@@ -170,6 +170,58 @@ def rope(
     return tsr.concat([low * cos - high * sin, high * cos + low * sin], dim=-1)
 
 
+# -- parts of language models ---------------------------------------------------------------------
+
+
+@tsr.function
+def mlp(
+    x: Tensor["M", "D"],
+    w1: Tensor["D", "H"],
+    b1: Tensor["H"],
+    w2: Tensor["H", "D"],
+    b2: Tensor["D"],
+) -> Tensor["M", "D"]:
+    return tsr.gelu(x @ w1 + b1) @ w2 + b2
+
+
+@tsr.function
+def gated_mlp(
+    x: Tensor["M", "D"], wg: Tensor["D", "H"], wu: Tensor["D", "H"], wd: Tensor["H", "D"]
+) -> Tensor["M", "D"]:
+    return (tsr.silu(x @ wg) * (x @ wu)) @ wd
+
+
+@tsr.function
+def transformer_block(
+    x: Tensor["B", "S", "D"],
+    n1: Tensor["D"],
+    wq: Tensor["D", "D"],
+    wk: Tensor["D", "D"],
+    wv: Tensor["D", "D"],
+    wo: Tensor["D", "D"],
+    n2: Tensor["D"],
+    wg: Tensor["D", "H"],
+    wu: Tensor["D", "H"],
+    wd: Tensor["H", "D"],
+    cos: Tensor["S", "F"],
+    sin: Tensor["S", "F"],
+) -> Tensor["B", "S", "D"]:
+    heads, width = D // (2 * F), 2 * F
+    h = tsr.rms_norm(x, (D,), n1, eps=1e-6)
+    q = rope((h @ wq).reshape(B, S, heads, width).transpose(1, 2), cos, sin)
+    k = rope((h @ wk).reshape(B, S, heads, width).transpose(1, 2), cos, sin)
+    v = (h @ wv).reshape(B, S, heads, width).transpose(1, 2)
+    seen = causal_attention(q, k, v)
+    x = x + seen.transpose(1, 2).reshape(B, S, D) @ wo
+    h = tsr.rms_norm(x, (D,), n2, eps=1e-6)
+    return x + (tsr.silu(h @ wg) * (h @ wu)) @ wd
+
+
+@tsr.function
+def vocabulary_loss(h: Tensor["N", "D"], w: Tensor["V", "D"], y: Tensor["N"]) -> Tensor["N"]:
+    return tsr.cross_entropy(h @ w.T, y, reduction="none")
+
+
 @tsr.function
 def five(
     a: Tensor["M", "N"], b: Tensor["M", "N"], c: Tensor["M", "N"], d: Tensor["M", "N"]

@@ -17,7 +17,7 @@ class Argument:
     name: str
     dtype: str
     sizes: tuple[int, ...]
-    fill: str = "normal"  # or "slopes", "documents", "angles", "below:N" for whole numbers below N
+    fill: str = "normal"  # or "slopes", "documents", "angles", "weights", "words", "scales", "below:N"
 
     def __str__(self) -> str:
         return f"{self.name}={self.dtype}[{','.join(map(str, self.sizes))}]"
@@ -120,10 +120,45 @@ def _rope(b: int, h: int, s: int, d: int) -> Row:
     return Row(f"rope_bf16_{_shape(b, h, s, d)}", "memory", "rope", (x, *angles), MEMORY)
 
 
+def _mlp(function: str, m: int, d: int, h: int) -> Row:
+    """Products from d to h and back; the gated one has two on the way."""
+    x = Argument("x", "bf16", (m, d))
+    down = Argument("wd" if function == "gated_mlp" else "w2", "bf16", (h, d), "weights")
+    if function == "gated_mlp":
+        arguments = (x, *(Argument(n, "bf16", (d, h), "weights") for n in ("wg", "wu")), down)
+    else:
+        up = Argument("w1", "bf16", (d, h), "weights")
+        arguments = (x, up, Argument("b1", "bf16", (h,)), down, Argument("b2", "bf16", (d,)))
+    flops = 2 * m * d * h * (3 if function == "gated_mlp" else 2)
+    return Row(f"{function}_bf16_{_shape(m, d, h)}", "model", function, arguments, MODEL, flops)
+
+
+def _block(b: int, s: int, d: int, h: int, width: int, goals: tuple[Goal, ...] = ()) -> Row:
+    """A layer of a transformer with heads of a width."""
+    sizes = {"n1": (d,), "wq": (d, d), "wk": (d, d), "wv": (d, d), "wo": (d, d), "n2": (d,)}
+    sizes |= {"wg": (d, h), "wu": (d, h), "wd": (h, d)}
+    kinds = {1: "scales", 2: "weights"}
+    arguments = [Argument("x", "bf16", (b, s, d))]
+    arguments += [Argument(name, "bf16", shape, kinds[len(shape)]) for name, shape in sizes.items()]
+    arguments += [Argument(x, "bf16", (s, width // 2), "angles") for x in ("cos", "sin")]
+    flops = 2 * b * s * (4 * d * d + 3 * d * h + d * s)
+    name = f"transformer_block_bf16_{_shape(b, s, d, h)}"
+    return Row(name, "model", "transformer_block", tuple(arguments), goals or MODEL, flops)
+
+
+def _loss(n: int, d: int, v: int) -> Row:
+    """Over a vocabulary; the logits would take n * v elements."""
+    words = Argument("w", "bf16", (v, d), "words")
+    arguments = (Argument("h", "bf16", (n, d)), words, Argument("y", "int64", (n,), f"below:{v}"))
+    name = f"vocabulary_loss_bf16_{_shape(n, d, v)}"
+    return Row(name, "model", "vocabulary_loss", arguments, MODEL, 2 * n * d * v)
+
+
 CUDNN = (Goal(("cudnn",), 0.92),)
 BESIDE = (Goal(("cudnn",), 0.0),)  # shown beside it, without a goal
 FLEX = (Goal(("flex",), 1.2),)
 MEMORY = (Goal(("copy",), 0.9), Goal(("compile",), 1.0))
+MODEL = (Goal(("eager",), 1.2), Goal(("compile",), 1.0))
 
 ROWS = [
     _product(8192, 8192, 8192, 0.97),
@@ -167,6 +202,15 @@ ROWS = [
     _rope(4, 32, 8192, 128),
     _rows("softmax", "fp32", 8191, 16384, "x"),
 ]
+# Parts of language models, in which products, attention and rows follow each other. Where products are wide, PyTorch spends
+# nearly all of its time in cuBLAS: such a block stands beside it.
+MODELS = [
+    _mlp("mlp", 16384, 768, 3072),
+    _mlp("gated_mlp", 16384, 1024, 2816),
+    _block(16, 1024, 768, 2048, 64),
+    _block(2, 4096, 4096, 14336, 128, (Goal(("eager",), 0.0), Goal(("compile",), 0.0))),
+    _loss(16384, 768, 50257),
+]
 # Rows that are also compiled for their sizes alone: code for many sizes keeps this much of the speed.
 FIXED_GOAL = Goal(("fixed",), 0.93)
 FIXED = [ROWS[i] for i in (0, 4, 11, 14, 16, 19, 31, 32, 33, 37)]
@@ -181,4 +225,5 @@ EXTRA = [
         (),
     )
 ]
-assert len(ROWS) <= 40 and len({row.name for row in ROWS}) == len(ROWS)
+MEASURED = [*ROWS, *MODELS]  # beside peers
+assert len(ROWS) <= 40 and len({row.name for row in MEASURED}) == len(MEASURED)

@@ -32,7 +32,7 @@ sys.path.insert(0, str(BENCH))
 import candidates
 import fixed
 from memory import MEMORY_ROWS
-from rows import EXTRA, FIXED, ROWS, Row
+from rows import EXTRA, FIXED, MEASURED, ROWS, Row
 
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
 
@@ -83,7 +83,7 @@ def chosen(rows: list[Row], options: argparse.Namespace) -> list[Row]:
 
 
 def build_bench(out: Path, options: argparse.Namespace) -> list[str]:
-    jobs = [(row, False) for row in chosen([*ROWS, *EXTRA], options)]
+    jobs = [(row, False) for row in chosen([*MEASURED, *EXTRA], options)]
     jobs += [(row, True) for row in chosen(FIXED, options)]
     for row, is_fixed in jobs:
         (out / (row.fixed_bundle if is_fixed else row.bundle)).unlink(missing_ok=True)

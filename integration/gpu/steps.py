@@ -223,9 +223,9 @@ class Bench(Step):
 
     @property
     def rows(self) -> list:
-        from rows import ROWS
+        from rows import MEASURED
 
-        return ROWS
+        return MEASURED
 
     def missing(self) -> str | None:
         return missing_torch()

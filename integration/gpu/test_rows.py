@@ -17,9 +17,9 @@ import bench  # noqa: E402
 import exact  # noqa: E402
 import peers  # noqa: E402
 import programs  # noqa: E402
-from rows import ROWS  # noqa: E402
+from rows import MEASURED  # noqa: E402
 
-FIRST = {row.function: row for row in ROWS}
+FIRST = {row.function: row for row in MEASURED}
 
 
 def small(row):
@@ -36,8 +36,9 @@ def small(row):
         if one.fill == "slopes":
             sizes = (4,)
         if one.fill == "angles":
-            sizes = (sizes[0], 48)
-        arguments.append(replace(one, sizes=sizes))
+            sizes = (sizes[0], 16 if row.group == "model" else 48)
+        fill = "below:96" if one.fill.startswith("below") else one.fill
+        arguments.append(replace(one, sizes=sizes, fill=fill))
     return replace(row, arguments=tuple(arguments))
 
 

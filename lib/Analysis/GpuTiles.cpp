@@ -92,7 +92,25 @@ private:
       hint("persistent", machine.cores);
   }
 
+  /// A long product of which only statistics along the stream are kept: a product whose columns are walked.
+  const KernelShape::Contraction *reducedProduct() {
+    if (shape.contractions.size() != 1 || !shape.onTensorCores || shape.storageBytes > 2)
+      return nullptr;
+    const KernelShape::Contraction &c = shape.contractions.front();
+    if (c.rows.empty() || c.columns.empty() || c.over.empty())
+      return nullptr;
+    Dim *columns = find(c.columns.back()), *over = find(c.over.back());
+    return columns->role == Dim::Stream && facts.hint(over->size) > 256 ? &c : nullptr;
+  }
+
   void chain() override {
+    if (const KernelShape::Contraction *c = reducedProduct()) {
+      Dim *rows = find(c->rows.back()), *columns = find(c->columns.back()), *over = find(c->over.back());
+      over->tile = 64;
+      rows->tile = std::max<int64_t>(16, rowsOf(*rows, 128));
+      columns->tile = std::max<int64_t>(16, bounded(*columns, 256));
+      return hint("warps", rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
+    }
     int64_t depth = 1;
     auto whole = [&](Dim &dim) { depth = std::max(depth, dim.tile = std::max<int64_t>(16, bounded(dim, 256))); };
     for (const KernelShape::Contraction &c : shape.contractions) {

@@ -10,6 +10,7 @@
 #include "AlignRows.h"
 #include "Emit.h"
 #include "Pull.h"
+#include "StoreOperands.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -60,6 +61,8 @@ public:
       stored.insert(copy);
       reasons.push_back("its rows begin at odd addresses, and a product reads them many times");
     }
+    while (storeOperand())
+      ;
     separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
@@ -67,6 +70,8 @@ public:
       std::optional<Cut> cut = plan();
       if (!cut)
         cut = sharedReduction();
+      if (!cut && storeOperand())
+        continue;
       if (!cut)
         break;
       if (!store(*cut))
@@ -106,6 +111,17 @@ private:
   void dropChecks() {
     for (gir::CheckOp check : llvm::to_vector(function.getOps<gir::CheckOp>()))
       check.erase();
+  }
+
+  /// Stores a computed operand of a product that is better read from memory; false if there is none.
+  bool storeOperand() {
+    mlir::Value operand = machine.isGpu ? computedOperand(function, facts, stored) : mlir::Value();
+    if (!operand)
+      return false;
+    stored.insert(operand);
+    operands.insert(operand);
+    reasons.push_back("a product reads it many times, and tensor cores are fed from memory");
+    return true;
   }
 
   /// Stores the value, or what elementwise work directly on it leaves.
@@ -388,7 +404,8 @@ private:
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
         if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
-            copies.contains(x.stored) || copies.contains(y.stored))
+            copies.contains(x.stored) || copies.contains(y.stored) || operands.contains(x.stored) ||
+            operands.contains(y.stored))
           return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
@@ -471,6 +488,7 @@ private:
   bool batchInvariant; ///< a row is computed in the same way whatever stands beside it
   llvm::SetVector<mlir::Value> stored;
   llvm::SetVector<mlir::Value> copies; ///< of arguments, with aligned rows
+  llvm::SetVector<mlir::Value> operands; ///< of products, made before them
   std::vector<std::string> reasons;
   std::vector<std::unique_ptr<Kernel>> kernels;
 };

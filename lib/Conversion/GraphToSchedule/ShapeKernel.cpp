@@ -94,6 +94,34 @@ static void limitScannedRows(const std::string &along, KernelShape &shape) {
       dim.tile /= 2;
 }
 
+/// Whether conditions drop elements of the stream: of all that it computes, or blocks are visited for the rest in any case.
+static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape &shape) {
+  std::vector<Expr> conditions;
+  auto collect = [&](Expr root) {
+    size_t known = conditions.size();
+    visitExprs({root}, [&](Expr e) {
+      if (e->kind == ExprNode::Map && e->op == ScalarOp::Where && e->args[0]->dependsOn(stream))
+        conditions.push_back(e->args[0]);
+    });
+    return conditions.size() > known;
+  };
+  shape.masked = false;
+  for (const StreamState &state : plan.states) {
+    if (!state.used)
+      continue;
+    const StreamState *weight = state.isGauge ? nullptr : plan.weightOf(state);
+    bool own = collect(state.isGauge ? state.exponent : state.value);
+    bool weighed = weight && collect(weight->exponent);
+    if (!own && !weighed)
+      return void(shape.masked = false);
+    shape.masked = true;
+  }
+  for (const KernelOutput &output : plan.outputs)
+    shape.masked |= collect(output.resolved);
+  if (shape.masked)
+    visitExprs(conditions, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
+}
+
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                           KernelPlan &plan) {
   std::vector<Expr> roots;
@@ -198,11 +226,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   visitExprs(roots, [&](Expr e) {
     shape.rowOperands |= e->kind == ExprNode::Load && e->dependsOn(stream) && e->dims.size() == stream.size();
-    if (e->kind != ExprNode::Map || e->op != ScalarOp::Where || !e->args[0]->dependsOn(stream))
-      return;
-    shape.masked = true;
-    visitExprs({e->args[0]}, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
   });
+  noteMasks(plan, stream, shape);
   for (const std::string &name : order)
     shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});
   for (const Access &access : accesses) {
@@ -218,9 +243,18 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
         result.push_back(name);
     return result;
   };
+  unsigned factorBytes = 0; // of what products multiply: indices and masks beside it do not count
   auto addContraction = [&](Expr value, const DimSet &over, const DimSet *weight, bool inner) {
-    if (auto c = splitContraction(pool, value, over, weight, order))
-      shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner});
+    auto c = splitContraction(pool, value, over, weight, order);
+    if (!c)
+      return;
+    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner});
+    for (Expr side : {c->lhs, c->rhs})
+      if (side)
+        visitExprs({side}, [&](Expr e) {
+          if (e->kind == ExprNode::Load && llvm::isa<mlir::FloatType>(e->type))
+            factorBytes = std::max(factorBytes, e->type.getIntOrFloatBitWidth() / 8);
+        });
   };
   for (const StreamState &state : plan.states)
     if (state.used && !state.isGauge && state.monoid == ReduceOp::Sum) {
@@ -231,6 +265,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     if (e->kind == ExprNode::Reduce && e->monoid == ReduceOp::Sum)
       addContraction(e->args[0], DimSet(e->over.begin(), e->over.end()), nullptr, true);
   });
+  if (factorBytes)
+    shape.onTensorCores = factorBytes <= 4;
   chooseTiles(machine, facts, shape);
   if (machine.isGpu)
     visitExprs(roots, [&](Expr e) {

@@ -19,8 +19,10 @@ WIDEST = 2.0  # the ratio at the right edge of a bar
 GROUPS = {
     "product": "Matrix products",
     "attention": "Attention, forward",
+    "model": "Parts of models",
     "memory": "Bound by memory",
 }
+MODELS = ("mlp", "gated_mlp", "transformer_block", "vocabulary_loss")
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --good: #2a8f5b; --short: #c9662a; }
@@ -119,6 +121,8 @@ def gpu_summary(steps: dict) -> list[str]:
 def group_of(name: str) -> str:
     if "attention" in name:
         return "attention"
+    if name.startswith(MODELS):
+        return "model"
     products = ("matmul", "batched_matmul", "linear_gelu", "swiglu")
     return "product" if name.startswith(products) else "memory"
 

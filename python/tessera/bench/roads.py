@@ -90,7 +90,7 @@ def subjects(arguments: argparse.Namespace) -> list[Subject]:
     if found:
         return found
     rows, programs, _, _ = _modules()
-    for row in rows.ROWS:
+    for row in rows.MEASURED:
         if not arguments.names or any(text in row.name for text in arguments.names):
             types = [tsr.Tensor[(*one.sizes, BY_NAME[one.dtype])] for one in row.arguments]
             found.append(Subject(row.name, getattr(programs, row.function), types, row))
