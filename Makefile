@@ -10,7 +10,7 @@ SEEDS ?= 0:1000
 SANITIZE ?=
 INSTRUMENTED = NINJA_DIR=build-$(1) CMAKE_ARGS=-DTESSERA_SANITIZE=$(1)
 
-.PHONY: all setup build demo test test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune help clean
+.PHONY: all setup build demo test test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -71,6 +71,9 @@ wheel: setup ## pack dist/tessera-VERSION-….whl for Python 3.11 and later, and
 
 docs: build ## write the documentation as a static site: build/docs/site/index.html
 	@$(PYTHON) utils/docs.py
+
+simulate: build ## run the CPU's suite on the simulator: nothing may be found in what is right (SIMULATE_ARGS="-k norm")
+	@PYTHONPATH=build/python:integration/ptx $(PYTHON) -m pytest -q -p simulated integration/cpu $(SIMULATE_ARGS)
 
 clean: ## remove what was built (.venv and the sysroots stay)
 	rm -rf build build-address build-thread build-dist-* dist

@@ -60,8 +60,9 @@ bool Machine::areInOrder(const Mark &mark, const Block &block, const Warp &warp,
   return mark.lane == lane || mark.time <= warp.lastSync;
 }
 
-void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, bool isWrite) {
+void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, const TileRef &data) {
   const GlobalAccess &how = *step.global;
+  bool isWrite = data.get();
   unsigned number = viewOf(how).memory;
   const Memory &memory = setup.memories[number];
   auto report = [&](const Mark &mark, unsigned i, bool wasWrite) {
@@ -82,7 +83,13 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
     Mark mark{step.number, block.number, warp.clock[warp.frame.warp], uint16_t(warp.frame.warp), uint8_t(lane),
               how.isAtomic};
     Mark &last = writes[number][at[i]];
-    if (last.isSet() && !(last.isAtomic && how.isAtomic) && !areInOrder(last, block, warp, lane))
+    // The same number twice by the same operation does no harm.
+    auto isSame = [&] {
+      const std::byte *there = &memory.bytes[at[i] * memory.element.bytes()];
+      return isWrite && last.step == step.number &&
+             memory.element.encode(memory.element.load(there)) == memory.element.encode(data->numbers[i]);
+    };
+    if (last.isSet() && !(last.isAtomic && how.isAtomic) && !areInOrder(last, block, warp, lane) && !isSame())
       report(last, i, /*wasWrite=*/true);
     if (isWrite) {
       auto found = reads[number].find(at[i]);
@@ -110,6 +117,25 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
 //===----------------------------------------------------------------------===//
 // Accesses
 //===----------------------------------------------------------------------===//
+
+void Machine::checkVectors(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at) {
+  const GlobalAccess &how = *step.global;
+  const Memory &memory = setup.memories[viewOf(how).memory];
+  for (unsigned i = 0; how.width > 1 && i < at.size(); ++i) {
+    unsigned within = i / kLanes % how.width, first = i - within * kLanes;
+    int64_t begin = at[first];
+    bool isWhole = begin < 0 ? at[i] < 0 : at[i] == begin + within;
+    if (isWhole && (begin < 0 || (begin + memory.lowest) % how.width == 0))
+      continue;
+    setup.findings.add(FindingKind::Misaligned, step.op,
+                       "misaligned access: " + placeOf(block, warp, i % kLanes) + " takes " +
+                           std::to_string(how.width) + " elements at once, which " +
+                           (isWhole ? "begin at element " + std::to_string(begin + memory.lowest)
+                                    : "do not lie side by side") +
+                           " of " + memory.name);
+    return;
+  }
+}
 
 /// Sectors of 32 bytes that a warp's instructions ask for, and the fewest that hold as many different bytes.
 void Machine::countSectors(const Step &step, const std::vector<int64_t> &at) {
@@ -146,9 +172,10 @@ TileRef Machine::load(Block &block, Warp &warp, const Step &step) {
   const Memory &memory = setup.memories[viewOf(how).memory];
   std::vector<int64_t> at = addresses(block, warp, step);
   *setup.elements += at.size();
+  checkVectors(block, warp, step, at);
   countSectors(step, at);
   if (isWatched(step))
-    watch(block, warp, step, at, /*isWrite=*/false);
+    watch(block, warp, step, at, TileRef());
   TileRef made(new Tile(at.size()));
   unsigned bytes = how.element.bytes();
   for (unsigned i = 0; i < at.size(); ++i) {
@@ -165,13 +192,14 @@ void Machine::store(Block &block, Warp &warp, const Step &step) {
   const GlobalAccess &how = *step.global;
   Memory &memory = setup.memories[viewOf(how).memory];
   std::vector<int64_t> at = addresses(block, warp, step);
+  checkVectors(block, warp, step, at);
   for (unsigned i = 0; i < at.size(); ++i)
     if (!how.places->isOwner(warp.frame.warp, i))
       at[i] = -1;
   *setup.elements += at.size();
   countSectors(step, at);
-  watch(block, warp, step, at, /*isWrite=*/true);
   const TileRef data = warp.frame.slots[step.in[0]].tile;
+  watch(block, warp, step, at, data);
   unsigned bytes = how.element.bytes();
   for (unsigned i = 0; i < at.size(); ++i) {
     if (at[i] < 0)

@@ -15,8 +15,9 @@ std::string simulator::indexText(llvm::ArrayRef<int64_t> index) {
 
 llvm::StringRef simulator::kindName(FindingKind kind) {
   static constexpr llvm::StringLiteral names[] = {
-      "data race",         "use of a copy before its wait",      "dead-lock",   "access out of bounds",
-      "uninitialised read", "results that depend on the order", "failed check"};
+      "data race",         "use of a copy before its wait", "dead-lock",
+      "access out of bounds", "misaligned access",          "uninitialised read",
+      "results that depend on the order", "failed check"};
   return names[size_t(kind)];
 }
 

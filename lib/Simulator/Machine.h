@@ -189,8 +189,11 @@ private:
   std::vector<int64_t> addresses(Block &block, Warp &warp, const Step &step);
   TileRef load(Block &block, Warp &warp, const Step &step);
   void store(Block &block, Warp &warp, const Step &step);
-  void watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, bool isWrite);
+  /// `data`: what is written; null for reads.
+  void watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, const TileRef &data);
   bool areInOrder(const Mark &mark, const Block &block, const Warp &warp, unsigned lane) const;
+  /// Whether what a thread accesses at once lies side by side, whole and aligned.
+  void checkVectors(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at);
   void countSectors(const Step &step, const std::vector<int64_t> &at);
   bool isWatched(const Step &step) const {
     return step.global && setup.program.isWritten[step.global->view];

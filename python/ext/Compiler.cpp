@@ -28,6 +28,7 @@ struct Library {
   X(operations)                                                                                    \
   X(compile)                                                                                       \
   X(reference)                                                                                     \
+  X(simulate)                                                                                      \
   X(result_release)                                                                                \
   X(result_bundle)                                                                                 \
   X(result_ir)                                                                                     \
@@ -326,16 +327,38 @@ static PyObject *compile(PyObject *, PyObject *dictionary) {
   });
 }
 
+static bool addAll(Arguments &arguments, PyObject *specifications) {
+  for (Py_ssize_t i = 0; i < PyList_Size(specifications); ++i)
+    if (!arguments.addSpecification(PyList_GetItem(specifications, i)))
+      return false;
+  return !PyErr_Occurred();
+}
+
+/// simulate(request, specifications, seeds, first seed, most runs, exhaustive, mutants) -> result
+static PyObject *simulate(PyObject *, PyObject *args) {
+  PyObject *dictionary, *specifications;
+  unsigned long long seeds, first, most;
+  int exhaustive, mutants;
+  if (!PyArg_ParseTuple(args, "O!OKKKpp", &PyDict_Type, &dictionary, &specifications, &seeds, &first,
+                        &most, &exhaustive, &mutants))
+    return nullptr;
+  Arguments arguments;
+  if (!addAll(arguments, specifications))
+    return nullptr;
+  tessera_simulation how = {sizeof(tessera_simulation), seeds, first, most, exhaustive, mutants};
+  return perform(dictionary, [&](tessera_compile_request *request, tessera_result **result) {
+    return library.simulate(request, arguments.values(), static_cast<uint64_t>(arguments.count()), &how,
+                            result);
+  });
+}
+
 /// reference(request, specifications) -> result
 static PyObject *reference(PyObject *, PyObject *args) {
   PyObject *dictionary, *specifications;
   if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &dictionary, &specifications))
     return nullptr;
   Arguments arguments;
-  for (Py_ssize_t i = 0; i < PyList_Size(specifications); ++i)
-    if (!arguments.addSpecification(PyList_GetItem(specifications, i)))
-      return nullptr;
-  if (PyErr_Occurred())
+  if (!addAll(arguments, specifications))
     return nullptr;
   return perform(dictionary, [&](tessera_compile_request *request, tessera_result **result) {
     return library.reference(request, arguments.values(), static_cast<uint64_t>(arguments.count()),
@@ -385,6 +408,8 @@ static PyMethodDef compilerFunctions[] = {
     {"compiler_loaded", compilerLoaded, METH_NOARGS, "whether libtessera is open"},
     {"compile", compile, METH_O, "compile(request): the result as a dictionary"},
     {"reference", reference, METH_VARARGS, "reference(request, specifications)"},
+    {"simulate", simulate, METH_VARARGS,
+     "simulate(request, specifications, seeds, first, most_runs, exhaustive, mutants)"},
     {"devices", devices, METH_NOARGS, "what this machine has, as JSON"},
     {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},
     {nullptr, nullptr, 0, nullptr}};

@@ -13,7 +13,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _tessera
 from .calls import Call
@@ -25,6 +25,9 @@ from .options import merge
 from .parameters import Bound, Parameters
 from .specialization import Specialization, reason_for, widened
 from .targets import call_options, is_gpu, target_for, target_of_call
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
 
 __all__ = ["STAGES", "Compiled", "Function", "function"]
 
@@ -256,6 +259,27 @@ class Function(_tessera.Function):
         more = call_options(bound) if is_gpu(chosen) else {}
         unit = self._unit(bound, chosen, {**more, **merge({}, options)})[1]
         return Compiled(self._parameters, self._self, unit, specialise(unit))
+
+    @placed
+    def simulate(
+        self,
+        *args: Any,
+        target: str = "sm_90",
+        seeds: int = 4,
+        exhaustive: bool = False,
+        most_runs: int = 10000,
+        mutants: bool = False,
+        **kwargs: Any,
+    ) -> Simulation:
+        """Runs the kernels of a GPU on the CPU, warps and copies in orders that are against them."""
+        from .simulation import simulate
+
+        if self._self is not None:
+            args = (self._self, *args)
+        bound = self._parameters.bind(self._parameters.assign(args, kwargs))
+        self._parameters.check(bound)
+        unit = self._unit(bound, target, {**call_options(bound), "via": "ptx"})[1]
+        return simulate(unit, bound, seeds, exhaustive, most_runs, mutants)
 
     @placed
     def reference(self, *args: Any, bounds: bool = False, **kwargs: Any) -> Any:

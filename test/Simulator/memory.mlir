@@ -20,6 +20,9 @@ tile.kernel @k(%x: !v, %y: !w, %z: !s) grid 1 hints {warps = 1} {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %room = tile.alloc : !b
+  %p = tile.program_id 0
+  %n = tile.splat %p : index -> tensor<128xi32, #rows>
+  %q = tile.cast %n : tensor<128xi32, #rows> -> tensor<128xf32, #rows>
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} error: access out of bounds: block (0), warp 0, lane 24 reads element (96) of 'x', seen as (96) ({{.*}} times)
   %t = tile.load %x[%c0] dims [0] : !v -> tensor<128xf32, #rows>
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} error: uninitialised read: block (0), warp 0, lane 0 reads element (0) of slot 0, which nothing has written
@@ -28,7 +31,7 @@ tile.kernel @k(%x: !v, %y: !w, %z: !s) grid 1 hints {warps = 1} {
   %v = tile.read %room[%c2] via #rows : !b -> tensor<128xf32, #rows>
   // CHECK-DAG: [[#@LINE+2]]:{{.*}} error: data race: block (1), warp 0, lane 0 writes element 0 of the result, which nothing puts in order with another access
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} note: block 0, warp 0, lane 0 writes it here
-  tile.store %t, %y[%c0] dims [0] : tensor<128xf32, #rows>, !w
+  tile.store %q, %y[%c0] dims [0] : tensor<128xf32, #rows>, !w
   // CHECK-DAG: tile.load {{.*}} global 8 256 32 8.00
   %w = tile.load %z[%c0] dims [0] : !s -> tensor<128xf32, #rows>
   tile.return

@@ -46,6 +46,7 @@ GROUPS = {
     "Inside": [
         ("architecture.md", "How a program becomes a kernel"),
         ("layouts.md", "Layouts"),
+        ("simulator.md", "The simulator"),
         ("contributing.md", "Working on Tessera"),
         ("benchmarks.md", "What is timed"),
     ],

@@ -30,6 +30,7 @@ enum class FindingKind {
   EarlyUse,      ///< of memory that a copy may still fill
   Deadlock,      ///< warps that wait for others that never come
   OutOfBounds,   ///< an access outside of a tensor, a view or a slot
+  Misaligned,    ///< an access of several elements that are not neighbours, or not aligned
   Uninitialized, ///< a read of what nothing has written, or a result that is not written whole
   Order,         ///< results differ from one order to another
   Failure,       ///< a check of the program itself fails

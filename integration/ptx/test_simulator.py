@@ -1,0 +1,129 @@
+"""Kernels of each kind on the simulator: no complaint about what is right, and none of what is spoilt goes by.
+
+Every operation of synchronisation of these kernels is spoilt in every way that the simulator knows; each mutant is
+killed, or proven to do the same in all orders that differ. `make simulate` runs the whole of the CPU's suite.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tessera as tsr
+
+
+@tsr.function
+def matmul(a, b):
+    return a @ b
+
+
+@tsr.function
+def attention(q, k, v):
+    return tsr.softmax(q @ k.mT * 0.125, dim=-1) @ v
+
+
+@tsr.function
+def softmax(x):
+    return tsr.softmax(x, dim=-1)
+
+
+@tsr.function
+def layer_norm(x, w, b):
+    return tsr.layer_norm(x, weight=w, bias=b)
+
+
+@tsr.function
+def column_sum(x):
+    return x.sum(dim=0)
+
+
+@tsr.function
+def cumsum(x):
+    return x.cumsum(dim=-1)
+
+
+@tsr.function
+def transpose(x):
+    return x.mT * 2.0
+
+
+@tsr.function
+def gather(x, index):
+    return x[index]
+
+
+def draw(*shape, dtype="float32", high=None):
+    rng = np.random.default_rng(len(shape))
+    if high:
+        return rng.integers(0, high, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype)
+
+
+# Sizes that reach every loop, and loops that go round more often than there are slots.
+CASES = {
+    "matmul": (matmul, lambda: (draw(64, 1024, dtype="float16"), draw(1024, 32, dtype="float16"))),
+    "matmul of fp32": (matmul, lambda: (draw(32, 256), draw(256, 32))),
+    "attention": (attention, lambda: tuple(draw(1, s, 64, dtype="float16") for s in (64, 1088, 1088))),
+    "softmax": (softmax, lambda: (draw(8, 1000),)),
+    "softmax of long rows": (softmax, lambda: (draw(2, 8192),)),
+    "layer norm": (layer_norm, lambda: (draw(4, 4096), draw(4096), draw(4096))),
+    "column sum": (column_sum, lambda: (draw(300, 64),)),
+    "cumsum": (cumsum, lambda: (draw(3, 700),)),
+    "transpose": (transpose, lambda: (draw(96, 130),)),
+    "gather": (gather, lambda: (draw(8, 64), draw(16, dtype="int32", high=8))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_found(case):
+    function, arguments = CASES[case]
+    simulation = function.simulate(*arguments(), seeds=6)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_order_is_all(case):
+    """Without a race all orders do the same, so that there is one to run."""
+    function, arguments = CASES[case]
+    simulation = function.simulate(*arguments(), exhaustive=True)
+    assert simulation.ok, simulation.text
+    for launch in simulation.report["launches"]:
+        assert launch["complete"] and launch["runs"] == 1
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mutants_are_killed(case):
+    function, arguments = CASES[case]
+    simulation = function.simulate(*arguments(), seeds=1, mutants=True)
+    for mutant in simulation.report["mutants"]:
+        assert mutant["killed"] or mutant["equivalent"] or not mutant["reached"], mutant
+
+
+def test_older_chips():
+    """Without asynchronous copies tiles go through registers."""
+    for target in ("sm_70", "sm_75", "sm_80"):
+        simulation = matmul.simulate(*CASES["matmul"][1](), target=target, seeds=2)
+        assert simulation.ok, simulation.text
+
+
+def test_suite():
+    """Some of the CPU's suite; `make simulate` runs all of it."""
+    top = Path(__file__).resolve().parents[2]
+    paths = [os.environ.get("PYTHONPATH", ""), str(top / "integration/ptx")]
+    tests = ["test_attention.py", "test_scans.py", "test_gathers.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "simulated"]
+    run = subprocess.run(
+        [*command, *(str(top / "integration/cpu" / test) for test in tests)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TESSERA_SIMULATED_MOST": "20000"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert " clean" in run.stdout and "wrong" not in run.stdout, run.stdout[-4000:]
