@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
+#include "SharedAccess.h"
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Swizzle.h"
 
@@ -18,19 +19,6 @@ using namespace tessera;
 using gf2::Vectors;
 using gf2::VectorsRef;
 using Kind = SharedAccess::Kind;
-
-/// Accesses are of at most 16 bytes.
-static unsigned widest(unsigned bits) { return std::countr_zero(128 / bits); }
-/// Elements in a 32-bit register of a matrix.
-static unsigned inRegister(unsigned bits) { return std::countr_zero(32 / bits); }
-
-/// Whether a place's block is its own.
-static bool inOwnBlock(const Layout &block) {
-  for (unsigned i = 0; i < block.in().bits(); ++i)
-    if (block.columns()[i] != block.in().carry(uint64_t(1) << i, block.out()))
-      return false;
-  return true;
-}
 
 namespace {
 /// The layout of one side, as places of one block's share: what its accesses are made of. Of a
@@ -207,62 +195,18 @@ private:
 
   std::optional<SharedAccess> access(const Side &side, Kind kind, const SharedSide &shape,
                                      const Layout &memory) const {
-    Layout offsets = side.layout.then(*memory.leftInverse());
-    if (kind != Kind::Plain && !inOwnBlock(side.block)) // other blocks' memory has no matrices
-      return std::nullopt;
-    SharedAccess result;
-    result.kind = kind;
-    Layout address = beside(side.block, offsets);
+    Layout address = beside(side.block, side.layout.then(*memory.leftInverse()));
+    uint64_t idle = &side == &store ? idleThreads() : 0;
     if (kind == Kind::Plain) {
-      result.registers = vectorise(address, Dim::Offset, widest(bits));
-      if (result.registers.vector < shape.vector.size())
-        return std::nullopt;
-      result.address = inAccessOrder(address, result.registers);
-      result.accesses = 1u << (result.registers.distinct - result.registers.vector);
-      uint64_t idle = &side == &store ? idleThreads() >> from.in().shift(Dim::Lane) : 0;
-      result.wavefronts =
-          result.accesses * wavefronts(offsets, result.registers.vector, bits, idle);
-      return result;
+      SharedAccess result = plainAccess(address, bits, idle);
+      return result.registers.vector < shape.vector.size() ? std::nullopt : std::optional(result);
     }
-    return matrixAccess(result, side, shape, address) ? std::optional(result) : std::nullopt;
-  }
-
-  bool matrixAccess(SharedAccess &result, const Side &side, const SharedSide &shape,
-                    const Layout &address) const {
-    bool transposed = result.kind == Kind::Transposed;
-    unsigned e = inRegister(bits);
     gf2::Subspace held(side.registers());
-    Vectors first;
-    for (uint64_t v : VectorsRef(transposed ? shape.phase : shape.vector).subspan(0, e))
-      first.push_back(*held.express(v));
-    Layout offsets = address.sublayout(allDims, {Dim::Offset});
-    uint64_t inRow = (uint64_t(1) << widest(bits)) - 1;
-    result.registers = registerOrder(offsets, first, transposed ? 0 : inRow);
-    result.address = inAccessOrder(address, result.registers);
-    offsets = result.address.sublayout(allDims, {Dim::Offset});
-    // Of the places, those of a row have its offsets 1, 2, 4, …; all others begin rows.
-    VectorsRef registers = offsets.columns(Dim::Register), lanes = offsets.columns(Dim::Lane);
-    Vectors row = transposed ? gf2::concat({lanes.subspan(2)})
-                             : gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)});
-    Vectors rows = transposed ? gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)})
-                              : gf2::concat({lanes.subspan(2)});
-    auto begins = [&](uint64_t offset) { return !(offset & inRow); };
-    Vectors rest = gf2::concat({registers.subspan(e, result.registers.distinct - e), rows,
-                                offsets.columnsOf({Dim::Warp, Dim::Block})});
-    if (row != gf2::units(widest(bits)) || !std::all_of(rest.begin(), rest.end(), begins))
-      return false;
-
-    // The address of a lane: rows by its low bits, matrices by its high ones.
-    unsigned matrices = std::min(2u, result.registers.distinct - e);
-    Vectors byLane = rowPointers(result.address, transposed, e, matrices);
-    Vectors columns(result.address.columns().begin(), result.address.columns().end());
-    std::copy(byLane.begin(), byLane.end(), columns.begin() + result.address.in().shift(Dim::Lane));
-    result.address = Layout(result.address.in(), result.address.out(), std::move(columns));
-    result.matrices = matrices;
-    result.accesses = 1u << (result.registers.distinct - e - matrices);
-    result.wavefronts =
-        (1u << (result.registers.distinct - e)) * phaseWavefronts(rows, widest(bits), bits);
-    return true;
+    Vectors word;
+    for (uint64_t v : VectorsRef(kind == Kind::Transposed ? shape.phase : shape.vector)
+                          .subspan(0, ::inRegister(bits)))
+      word.push_back(*held.express(v));
+    return matrixAccess(address, kind, bits, word);
   }
 
   /// Both answers for the same place.
@@ -276,24 +220,6 @@ private:
     return Layout(block.in(), out, std::move(columns));
   }
 
-  static Vectors rowPointers(const Layout &address, bool transposed, unsigned e,
-                             unsigned matrices) {
-    VectorsRef registers = address.columns(Dim::Register), lanes = address.columns(Dim::Lane);
-    Vectors pointers = transposed ? gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)})
-                                  : gf2::concat({lanes.subspan(2)});
-    for (unsigned i = 0; i < 2; ++i)
-      pointers.push_back(i < matrices ? registers[e + i] : 0);
-    return pointers;
-  }
-
-  static Layout inAccessOrder(const Layout &address, const RegisterOrder &registers) {
-    Vectors columns;
-    for (uint64_t number : registers.order.columns())
-      columns.push_back(address(number));
-    return Layout(address.in(), address.out(),
-                  gf2::concat({columns, address.columnsOf(~DimSet{Dim::Register})}));
-  }
-
   const Layout &from;
   Side store, load;
   unsigned bits;
@@ -303,13 +229,8 @@ private:
 };
 } // namespace
 
-bool SharedAccess::hasConflicts(unsigned bits) const {
-  unsigned phases = kind == Kind::Plain ? 32 >> phaseBits(registers.vector, bits) : 1u << matrices;
-  return wavefronts > accesses * phases;
-}
-
 unsigned SharedExchange::cost() const {
-  return 2 * (store.wavefronts + load.wavefronts) + store.accesses + load.accesses;
+  return store.cost() + load.cost();
 }
 
 /// The whole tile at once.
@@ -374,6 +295,7 @@ std::optional<SharedExchange> tessera::planExchange(const Layout &from, const La
 
 std::optional<SharedExchange> tessera::planCopy(const Layout &from, const Layout &to, unsigned bits,
                                                 unsigned vector, SharedFeatures features) {
+  features.stmatrix = false;
   // Registers beyond a piece are as good as more warps: no access has two of them.
   VectorsRef registers = from.columns(Dim::Register);
   Space in = from.in();

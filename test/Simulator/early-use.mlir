@@ -21,7 +21,7 @@ tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 1} {
   tile.copy %x[%c0] dims [0] into %room[%c0] via #rows : !v, !b
   tile.commit
   tile.wait 1
-  %t = tile.read %room[%c0] via #rows : !b -> tensor<128xf32, #rows>
+  %t = tile.read %room[%c0] : !b -> tensor<128xf32, #rows>
   tile.store %t, %y[%c0] dims [0] : tensor<128xf32, #rows>, !v
   tile.return
 }

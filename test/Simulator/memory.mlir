@@ -26,9 +26,9 @@ tile.kernel @k(%x: !v, %y: !w, %z: !s) grid 1 hints {warps = 1} {
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} error: access out of bounds: block (0), warp 0, lane 24 reads element (96) of 'x', seen as (96) ({{.*}} times)
   %t = tile.load %x[%c0] dims [0] : !v -> tensor<128xf32, #rows>
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} error: uninitialised read: block (0), warp 0, lane 0 reads element (0) of slot 0, which nothing has written
-  %u = tile.read %room[%c0] via #rows : !b -> tensor<128xf32, #rows>
+  %u = tile.read %room[%c0] : !b -> tensor<128xf32, #rows>
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} error: access out of bounds: block (0), warp 0, lane 0 names slot 2 of a buffer of 2
-  %v = tile.read %room[%c2] via #rows : !b -> tensor<128xf32, #rows>
+  %v = tile.read %room[%c2] : !b -> tensor<128xf32, #rows>
   // CHECK-DAG: [[#@LINE+2]]:{{.*}} error: data race: block (1), warp 0, lane 0 writes element 0 of the result, which nothing puts in order with another access
   // CHECK-DAG: [[#@LINE+1]]:{{.*}} note: block 0, warp 0, lane 0 writes it here
   tile.store %q, %y[%c0] dims [0] : tensor<128xf32, #rows>, !w

@@ -29,7 +29,7 @@ tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 2} {
   tile.commit
   tile.wait 0
   // HERE
-  %t = tile.read %room[%c0] via #rows : !b -> tensor<256xf32, #other>
+  %t = tile.read %room[%c0] : !b -> tensor<256xf32, #other>
   tile.store %t, %y[%c0] dims [0] : tensor<256xf32, #other>, !v
   tile.return
 }

@@ -281,6 +281,39 @@ TEST(Conversion, RandomShuffles) {
   EXPECT_GT(widened, 0u);
 }
 
+TEST(Conversion, GivenMemory) {
+  // The accesses that follow from the arrangement alone are right, and no dearer than those that it
+  // was made for.
+  RandomLayouts random(13);
+  std::map<Access, unsigned> stores, loads;
+  for (unsigned trial = 0; trial < 3000 && !testing::Test::HasFailure(); ++trial) {
+    Pair pair = anyPair(random);
+    if (pair.from.in().bits(Dim::Block) || pair.to.in().bits(Dim::Block))
+      continue;
+    unsigned bits = 8u << random.upTo(3);
+    SharedFeatures features = random.upTo(1) ? sm90 : random.upTo(1) ? sm80 : sm70;
+    Layout from = pair.from.broadcastTo(pair.to.in().only(threadDims));
+    Layout to = pair.to.broadcastTo(pair.from.in().only(threadDims));
+    std::optional<SharedExchange> made = planExchange(from, to, bits, features);
+    ASSERT_TRUE(made);
+    SharedExchange given = *made;
+    given.store = planStore(made->memory, from, bits, features);
+    given.load = planLoad(made->memory, to, bits, features);
+    Executor executor(from, to, bits);
+    ASSERT_EQ(executor.runExchange(given), "") << from.str() << "\n" << to.str();
+    EXPECT_EQ(given.store.wavefronts, executor.storeWavefronts);
+    EXPECT_EQ(given.load.wavefronts, executor.loadWavefronts);
+    EXPECT_LE(given.store.cost(), made->store.cost()) << from.str() << "\n" << to.str();
+    EXPECT_LE(given.load.cost(), made->load.cost()) << from.str() << "\n" << to.str();
+    ++stores[given.store.kind];
+    ++loads[given.load.kind];
+  }
+  for (Access kind : {Access::Plain, Access::Matrix, Access::Transposed}) {
+    EXPECT_GT(stores[kind], 0u) << int(kind);
+    EXPECT_GT(loads[kind], 0u) << int(kind);
+  }
+}
+
 TEST(Conversion, Copies) {
   // What is copied by rows of 16 bytes is read by ldmatrix, without a conflict.
   Layout rows = blocked(std::array{128u, 64u}, {{1, 8}, {4, 8}, {8, 1}, {1, 0}});

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Reduction, OfAnAccumulator) {
   // Rows of an accumulator: two registers, then the four lanes of a quad.
-  ReductionPlan plan = planReduction(mmaAccumulator(16, 8), 1);
+  ReductionPlan plan = planReduction(mmaAccumulator(16, 8), {1});
   EXPECT_EQ(plan.registers, (gf2::Vectors{1}));
   EXPECT_EQ(plan.lanes, (gf2::Vectors{1 << 2, 2 << 2}));
   EXPECT_TRUE(plan.warps.empty() && plan.blocks.empty());
@@ -25,7 +25,7 @@ TEST(Reduction, RandomSums) {
   for (unsigned trial = 0; trial < 3000; ++trial) {
     Space in = random.places(random.upTo(3), random.upTo(3), random.upTo(2), random.upTo(1));
     Layout layout = random.covering(in, random.tile(random.upTo(in.bits())), random.upTo(1) * 6);
-    ReductionPlan plan = planReduction(layout, 1);
+    ReductionPlan plan = planReduction(layout, {1});
     acrossWarps += !plan.warps.empty();
     copies += layout.freeBits() != 0;
     std::vector<uint64_t> values(layout.out().size()), sums(in.size());
@@ -55,6 +55,56 @@ TEST(Reduction, RandomSums) {
   }
   EXPECT_GT(acrossWarps, 100u);
   EXPECT_GT(copies, 100u);
+}
+
+TEST(Reduction, Partial) {
+  // Two of four warps stand along the rows, which registers and lanes have the rest of.
+  Layout tile = blocked(std::array{4u, 1024u}, {{1, 4}, {1, 32}, {2, 2}, {1, 0}});
+  EXPECT_EQ(planReduction(tile, {1}).partial(1).str(),
+            "register[0, 0, 0, 0, d0:2] lane[0, 0, 0, 0, 0] warp[d1:1, d0:1] -> d0:4 d1:2");
+  EXPECT_EQ(planReduction(tile, {0, 1}).partial(0).str(),
+            "register[0, 0, 0, 0, 0] lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4");
+}
+
+TEST(Reduction, RandomPartials) {
+  RandomLayouts random(32);
+  unsigned several = 0;
+  for (unsigned trial = 0; trial < 2000; ++trial) {
+    Space in = random.places(random.upTo(3), random.upTo(3), random.upTo(3));
+    Layout layout = random.covering(in, random.tile(random.upTo(in.bits())), random.upTo(1) * 6);
+    bool isTwo = random.upTo(1);
+    ReductionPlan plan = isTwo ? planReduction(layout, {0, 2}) : planReduction(layout, {1});
+    unsigned last = isTwo ? 1 : 2;
+    Layout partial = plan.partial(last);
+    ASSERT_TRUE(partial.isSurjective());
+    several += !plan.warps.empty();
+    // What the steps within warps have joined: sets of elements.
+    std::vector<std::map<uint64_t, unsigned>> joined(in.size());
+    for (uint64_t place = 0; place < in.size(); ++place)
+      joined[place] = {{layout(place), 1}};
+    for (uint64_t step : gf2::concat({plan.registers, plan.lanes})) {
+      auto before = joined;
+      for (uint64_t place = 0; place < in.size(); ++place)
+        for (auto [element, count] : before[place ^ step])
+          joined[place][element] += count;
+    }
+    // An element of the result is one such set wherever it is, and they make up all elements, once.
+    std::map<uint64_t, std::map<uint64_t, unsigned>> sets;
+    std::map<uint64_t, unsigned> all;
+    for (uint64_t place = 0; place < in.size(); ++place) {
+      auto [known, isNew] = sets.try_emplace(partial(place), joined[place]);
+      ASSERT_EQ(known->second, joined[place]) << layout.str();
+      for (auto [element, count] : joined[place])
+        all[element] += isNew ? count : 0;
+      Point kept = partial.out().unpack(partial(place)), result = plan.result(in.unpack(place));
+      kept[tensorDim(last)] = 0;
+      ASSERT_EQ(kept, result);
+    }
+    ASSERT_EQ(all.size(), layout.out().size());
+    for (auto [element, count] : all)
+      ASSERT_EQ(count, 1u);
+  }
+  EXPECT_GT(several, 100u);
 }
 
 } // namespace

@@ -72,6 +72,8 @@ struct SharedAccess {
   unsigned accesses = 0, wavefronts = 0; // of one warp, for the whole tile
   /// Whether some phase takes more than one wavefront.
   bool hasConflicts(unsigned bits) const;
+  /// In units of half a wavefront.
+  unsigned cost() const { return 2 * wavefronts + accesses; }
 };
 
 struct SharedExchange {
@@ -96,6 +98,14 @@ std::optional<SharedExchange> planExchange(const Layout &from, const Layout &to,
 /// has them so.
 std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, unsigned bits,
                                        unsigned vector, SharedFeatures features);
+
+/// The cheapest way to load a tile of `layout` from a block's memory, and to store it there, where
+/// the arrangement `memory` (offset -> element) is given. Of threads that hold the same element the
+/// one stores whose free bits are zero.
+SharedAccess planLoad(const Layout &memory, const Layout &layout, unsigned bits,
+                      SharedFeatures features);
+SharedAccess planStore(const Layout &memory, const Layout &layout, unsigned bits,
+                       SharedFeatures features);
 
 //===----------------------------------------------------------------------===//
 // The plan

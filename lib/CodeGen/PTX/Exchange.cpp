@@ -12,6 +12,9 @@ using namespace tessera;
 using namespace tessera::ptx;
 using codegen::Ix;
 
+/// Before sm_75 there is no ldmatrix.
+static SharedFeatures featuresOf(StringRef chip) { return {.ldmatrix = chip != "sm_70"}; }
+
 /// All kernels of a module know shared memory by one name, and a launch says how much it is.
 Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
   constexpr StringLiteral kName = "shared_memory";
@@ -46,27 +49,20 @@ Value KernelEmitter::slotAddress(Value buffer, Value slot) {
 LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   Type element = elementOf(read);
   unsigned bytes = codegen::Emitter::byteWidth(element);
-  std::optional<SharedExchange> exchange = planCopy(read.getVia().getValue(), layoutOf(read), 8 * bytes,
-                                                    llvm::Log2_32(16 / bytes), {.ldmatrix = true});
-  auto memory = cast<tile::LayoutAttr>(read.getBuffer().getType().getTile().getEncoding()).getValue();
-  if (!exchange || exchange->memory != memory)
-    return read.emitError("expected a buffer of the layout that the copy and the read agree on");
+  SharedAccess load = planLoad(read.getBuffer().getType().getMemory(), layoutOf(read), 8 * bytes, featuresOf(options.chip));
   Value slot = slotAddress(read.getBuffer(), read.getSlot());
   // A product asks for its operands step by step, so that few of them are in registers at once.
   bool isLazy = llvm::all_of(read->getUsers(), [&](Operation *user) {
     return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock();
   });
   if (isLazy) {
-    reads[read.getResult()] = {exchange->load, slot};
+    reads[read.getResult()] = {load, slot};
     tiles[read.getResult()].assign(countRegisters(read), Value());
   } else {
-    tiles[read.getResult()] = loadExchanged(*exchange, slot, element);
+    tiles[read.getResult()] = loadAll(load, slot, element);
   }
   return success();
 }
-
-/// Before sm_75 there is no ldmatrix.
-static SharedFeatures featuresOf(StringRef chip) { return {.ldmatrix = chip != "sm_70"}; }
 
 void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayRef<Value> parts, Type element) {
   unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
@@ -154,16 +150,16 @@ KernelEmitter::Registers KernelEmitter::emitExchange(const SharedExchange &excha
   Value buffer = sharedBuffer(bytes);
   storeShared(exchange.store, buffer, parts, element);
   barrier();
-  Registers result = loadExchanged(exchange, buffer, element);
+  Registers result = loadAll(exchange.load, buffer, element);
   barrier();
   return result;
 }
 
-KernelEmitter::Registers KernelEmitter::loadExchanged(const SharedExchange &exchange, Value buffer, Type element) {
-  const RegisterOrder &order = exchange.load.registers;
+KernelEmitter::Registers KernelEmitter::loadAll(const SharedAccess &load, Value buffer, Type element) {
+  const RegisterOrder &order = load.registers;
   Registers loaded;
   for (unsigned at = 0; at < 1u << order.distinct; at = loaded.size())
-    loaded.append(loadPiece(exchange.load, buffer, element, at));
+    loaded.append(loadPiece(load, buffer, element, at));
   // Copies of an element are made without access.
   Registers result(order.order.in().size());
   for (unsigned i = 0; i < result.size(); ++i)

@@ -65,7 +65,7 @@ private:
   // Through shared memory (Exchange.cpp)
   Registers emitExchange(const SharedExchange &exchange, llvm::ArrayRef<Value> parts, Type element);
   void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element);
-  Registers loadExchanged(const SharedExchange &exchange, Value buffer, Type element);
+  Registers loadAll(const SharedAccess &load, Value buffer, Type element);
   Registers loadPiece(const SharedAccess &access, Value buffer, Type element, unsigned at);
   /// A register of a tile that may have to be read first.
   Value part(Value tile, unsigned reg);

@@ -273,8 +273,7 @@ LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
   if (width * bytes != kChunk)
     return copy.emitError("expected rows that threads copy by 16 bytes, got ") << width * bytes;
   // The slot holds the tile as its layout says: (register, lane, warp) -> element -> offset.
-  Layout memory = cast<tile::LayoutAttr>(copy.getBuffer().getType().getTile().getEncoding()).getValue();
-  Layout offsets = access.layout.then(*memory.inverse());
+  Layout offsets = access.layout.then(*copy.getBuffer().getType().getMemory().inverse());
   Value slot = slotAddress(copy.getBuffer(), copy.getSlot());
   for (unsigned reg = 0; reg < access.layout.in().size(Dim::Register); reg += width) {
     Ix offset = e.mul(coordinate(offsets, reg, Dim::Offset), bytes);

@@ -181,7 +181,17 @@ void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
 void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
                    Value init, int64_t dim) {
   build(builder, state, input.getType(), init.getType(), toStringRef(reduceOpName(op)), input, init,
-        dim);
+        dim, /*exclusive=*/false);
+}
+
+void AllocOp::build(OpBuilder &builder, OperationState &state, BufferType type) {
+  build(builder, state, type, /*offset=*/nullptr);
+}
+
+void PartialOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
+                      ArrayRef<int64_t> dims, bool skipNan) {
+  build(builder, state, partialType(tileType(input), dims), toStringRef(reduceOpName(op)), input, dims,
+        skipNan);
 }
 
 void tile::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,

@@ -212,6 +212,16 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, i
   return success();
 }
 
+int64_t BufferType::getBytes() const {
+  // tf32 is held as f32 is.
+  int64_t bytes = llvm::PowerOf2Ceil((getTile().getElementTypeBitWidth() + 7) / 8);
+  return getTile().getNumElements() * bytes;
+}
+
+Layout BufferType::getMemory() const {
+  return cast<LayoutAttr>(getTile().getEncoding()).getValue();
+}
+
 Space tile::spaceOf(ArrayRef<int64_t> shape) {
   return Space::tensor(SmallVector<unsigned>(shape.begin(), shape.end()));
 }

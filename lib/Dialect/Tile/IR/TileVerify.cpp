@@ -3,63 +3,16 @@
 // Verifiers. A message says what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
+#include "Verify.h"
+
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
-#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
-
-static RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// `64x128`, or `scalar` for rank 0.
-static std::string shapeText(ArrayRef<int64_t> shape) {
-  if (shape.empty())
-    return "scalar";
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(shape, os, "x");
-  return text;
-}
-
-static LogicalResult expectShape(Operation *op, StringRef what, ArrayRef<int64_t> expected,
-                                 ArrayRef<int64_t> found) {
-  if (expected == found)
-    return success();
-  return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected) << ", got "
-                           << shapeText(found);
-}
-
-static LogicalResult expectElement(Operation *op, StringRef what, Type expected, Type found) {
-  if (expected == found)
-    return success();
-  return op->emitOpError() << "expected " << what << " of element type " << expected << ", got "
-                           << found;
-}
-
-/// Each dimension below `rank` and none twice.
-static LogicalResult expectDistinctDims(Operation *op, ArrayRef<int64_t> dims, int64_t rank) {
-  llvm::SmallBitVector seen(rank);
-  for (int64_t dim : dims) {
-    if (dim < 0 || dim >= rank)
-      return op->emitOpError() << "expected dims below " << rank << ", got " << dim;
-    if (seen.test(dim))
-      return op->emitOpError() << "expected distinct dims, got " << dim << " twice";
-    seen.set(dim);
-  }
-  return success();
-}
-
-static LogicalResult expectIncreasing(Operation *op, ArrayRef<int64_t> dims) {
-  for (size_t i = 1; i < dims.size(); ++i)
-    if (dims[i] <= dims[i - 1])
-      return op->emitOpError() << "expected increasing dims, got " << dims[i] << " after "
-                               << dims[i - 1];
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Kernels and the host side
@@ -333,49 +286,6 @@ LogicalResult BitcastOp::verify() {
   return expectShape(*this, "a result", input.getShape(), result.getShape());
 }
 
-LogicalResult AllocOp::verify() { return success(); }
-LogicalResult CommitOp::verify() { return success(); }
-LogicalResult BarrierOp::verify() { return success(); }
-
-LogicalResult WaitOp::verify() {
-  if (int64_t(getPending()) < 0)
-    return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
-  return success();
-}
-
-LogicalResult CopyOp::verify() {
-  ViewType view = getView().getType();
-  RankedTensorType tile = getBuffer().getType().getTile();
-  if (failed(expectElement(*this, "a buffer", view.getElementType(), tile.getElementType())) ||
-      failed(expectDistinctDims(*this, getDims(), view.getRank())))
-    return failure();
-  if (getCoords().size() != view.getRank() || int64_t(getDims().size()) != tile.getRank())
-    return emitOpError() << "expected " << view.getRank() << " coordinates and " << tile.getRank() << " dims, got "
-                         << getCoords().size() << " and " << getDims().size();
-  return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
-}
-
-LogicalResult ReadOp::verify() {
-  RankedTensorType tile = getBuffer().getType().getTile(), result = getType();
-  if (failed(expectElement(*this, "a result", tile.getElementType(), result.getElementType())) ||
-      failed(expectShape(*this, "a result", tile.getShape(), result.getShape())))
-    return failure();
-  if (!layoutOf(getResult()))
-    return emitOpError() << "expected a tile with a layout, got " << result;
-  return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
-}
-
-LogicalResult ConvertOp::verify() {
-  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
-  if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())) ||
-      failed(expectShape(*this, "a result", input.getShape(), result.getShape())))
-    return failure();
-  for (Value value : {Value(getInput()), Value(getResult())})
-    if (!layoutOf(value))
-      return emitOpError() << "expected tiles with layouts, got " << value.getType();
-  return success();
-}
-
 LogicalResult BroadcastOp::verify() {
   RankedTensorType input = tileType(getInput()), result = tileType(getResult());
   if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))
@@ -417,25 +327,10 @@ LogicalResult ReshapeOp::verify() {
 
 LogicalResult tile::ReduceOp::verify() {
   RankedTensorType input = tileType(getInput()), result = tileType(getResult());
-  std::optional<tessera::ReduceOp> op = reduceOpByName({getKind().data(), getKind().size()});
-  if (!op)
-    return emitOpError() << "expected one of sum prod max min any all, got '" << getKind() << "'";
-  bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
-  if (isLogical && !input.getElementType().isInteger(1))
-    return emitOpError() << "expected bools for '" << getKind() << "', got "
-                         << input.getElementType();
-  bool isExtreme = *op == tessera::ReduceOp::Max || *op == tessera::ReduceOp::Min;
-  if (getSkipNan() && !(isExtreme && isa<FloatType>(input.getElementType())))
-    return emitOpError() << "expected skip_nan for max and min of floats only";
-  if (failed(expectDistinctDims(*this, getDims(), input.getRank())) ||
-      failed(expectIncreasing(*this, getDims())) ||
+  if (failed(verifyJoin(*this, input, getKind(), getDims(), getSkipNan())) ||
       failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))
     return failure();
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(input.getShape()))
-    if (!llvm::is_contained(getDims(), int64_t(dim)))
-      shape.push_back(size);
-  return expectShape(*this, "a result", shape, result.getShape());
+  return expectShape(*this, "a result", withoutDims(input.getShape(), getDims()), result.getShape());
 }
 
 LogicalResult ScanOp::verify() {
@@ -457,6 +352,8 @@ LogicalResult ScanOp::verify() {
   shape.erase(shape.begin() + dim);
   if (failed(expectElement(*this, "an initial tile", element, init.getElementType())))
     return failure();
+  if (getExclusive() && !layoutOf(getInput()))
+    return emitOpError() << "expected a tile with a layout for an exclusive scan, got " << input;
   return expectShape(*this, "an initial tile", shape, init.getShape());
 }
 

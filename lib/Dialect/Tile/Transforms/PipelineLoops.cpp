@@ -143,8 +143,7 @@ void Pipeline::rewrite() {
   WaitOp::create(builder, loc, slots - 2);
   BarrierOp::create(builder, loc);
   for (Stream &stream : streams) {
-    auto via = LayoutAttr::get(loop.getContext(), *layoutOf(stream.load));
-    Value read = ReadOp::create(builder, stream.convert.getLoc(), stream.convert.getType(), stream.room, slot, via);
+    Value read = ReadOp::create(builder, stream.convert.getLoc(), stream.convert.getType(), stream.room, slot);
     stream.convert.getResult().replaceAllUsesWith(read);
   }
   Value ahead = loop.getInductionVar();

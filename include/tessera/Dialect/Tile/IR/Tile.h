@@ -69,6 +69,8 @@ namespace tessera::tile {
 std::optional<Layout> layoutOf(mlir::Value tile);
 /// The tile's type with another layout.
 mlir::RankedTensorType withLayout(mlir::Type tile, const Layout &layout);
+/// The type of what `tile.partial` leaves of a placed tile.
+mlir::RankedTensorType partialType(mlir::RankedTensorType input, llvm::ArrayRef<int64_t> dims);
 /// How many elements deep the instruction of tensor cores is that makes this product (m16n8kN); none: there is none.
 std::optional<unsigned> fragmentDepth(MmaOp mma);
 /// The elements of a tile as the outputs of layouts.

@@ -99,9 +99,12 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Of one slot.
-    int64_t getBytes() const {
-      return getTile().getNumElements() * ((getTile().getElementTypeBitWidth() + 7) / 8);
-    }
+    int64_t getBytes() const;
+    /// From one slot to the next. Each begins where the first bank does.
+    int64_t getStride() const { return (getBytes() + 127) / 128 * 128; }
+    int64_t getAllBytes() const { return (getSlots() - 1) * getStride() + getBytes(); }
+    /// Offset -> element.
+    ::tessera::Layout getMemory() const;
   }];
 }
 

@@ -411,16 +411,18 @@ def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTy
   let description = [{
     Element `n` of the result along `dim` joins `init` and elements 0 to `n` of the input; `total` joins `init` and all of
     them. `init` and `total` lack the dimension. The order in which elements are joined is left to the target, as long as
-    it depends on nothing but the tile's shape. Floats are f32 or f64.
+    it depends on nothing but the tile's shape and layout. Floats are f32 or f64. In placed programs a scan may be
+    `exclusive`: element `n` then joins the elements before it.
 
     ```mlir
     %y, %c1 = tile.scan sum %x from %c0 dim 1 : tensor<8x128xf32>, tensor<8xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, Tile_TileType:$init, I64Attr:$dim);
+  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, Tile_TileType:$init, I64Attr:$dim, UnitAttr:$exclusive);
   let results = (outs Tile_TileType:$result, Tile_TileType:$total);
   let assemblyFormat = [{
-    custom<Keyword>($kind) $input `from` $init `dim` custom<PlainInt>($dim) attr-dict `:` type($input) `,` type($init)
+    custom<Keyword>($kind) $input `from` $init `dim` custom<PlainInt>($dim) (`exclusive` $exclusive^)? attr-dict
+    `:` type($input) `,` type($init)
   }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
@@ -443,19 +445,97 @@ def Tile_ConvertOp : Tile_PureOp<"convert"> {
   let hasFolder = 1;
 }
 
+def Tile_PartialOp : Tile_PureOp<"partial"> {
+  let summary = "joins the elements along dimensions as far as each warp holds them";
+  let description = [{
+    As `tile.reduce`, without leaving a warp: first what registers hold, then what lanes hold, by exclusive-or shuffles
+    (planReduction of lib/Layout says in which order). The result has the other dimensions and a last one that numbers
+    the warps whose parts are still apart; its layout follows from the input's. A reduction across warps is this, a
+    `tile.convert` after which each thread has the last dimension in registers, and a `tile.reduce` along it.
+
+    ```mlir
+    %p = tile.partial sum %x dims [1] : tensor<4x1024xf32, #rows> -> tensor<4x2xf32, #parts>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, DenseI64ArrayAttr:$dims, UnitAttr:$skipNan);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims (`skip_nan` $skipNan^)? attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = [{
+    ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
+  }];
+  let builders = [
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims,
+                   CArg<"bool", "false">:$skipNan)>
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Placed programs: shared memory
 //===----------------------------------------------------------------------===//
 
 def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "room in shared memory, for as long as the kernel runs";
+  let summary = "room in the shared memory of a block";
   let description = [{
+    What is in it lasts from the first access that the block sees to the last one, in each turn of the loop that the
+    operation stands in. `offset` says where it begins, in bytes (`tile-allocate-shared`); buffers whose times do not
+    meet may share memory.
+
     ```mlir
-    %b = tile.alloc : <3, tensor<64x64xbf16, #layout>>
+    %b = tile.alloc offset 1024 : <3, tensor<64x64xbf16, #layout>>
     ```
   }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
   let results = (outs Tile_BufferType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($result)";
+  let builders = [ OpBuilder<(ins "::tessera::tile::BufferType":$type)> ];
+}
+
+def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a tile into a slot of a buffer";
+  let description = [{
+    Where an element lies is said by the buffer's layout, who writes it by the tile's: of threads that hold the same
+    element the one whose free bits are zero. Others may read it after a `tile.barrier`.
+
+    ```mlir
+    tile.write %x, %b[%slot] : tensor<64x64xbf16, #rows>, <1, tensor<64x64xbf16, #memory>>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$value, Tile_BufferType:$buffer, Index:$slot);
+  let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` type($buffer)";
+}
+
+def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads the tile in a slot of a buffer";
+  let description = [{
+    Each thread reads what its registers are to hold; by which instructions follows from the two layouts (planLoad of
+    lib/Layout).
+
+    ```mlir
+    %a = tile.read %b[%slot] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x64xbf16, #fragments>
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$buffer, Index:$slot);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)";
+}
+
+def Tile_MmaSharedOp : Tile_Op<"mma_shared", [MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc + lhs · rhs on matrices in shared memory, without tensor cores";
+  let description = [{
+    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Each thread makes the sums that it holds, one product after the
+    other in the order of K, in the accumulator's type; it reads the rows of `lhs` and the columns of `rhs` for that.
+    Both lie in memory row by row.
+
+    ```mlir
+    %1 = tile.mma_shared %a[%c0], %b[%c0], %0
+       : <1, tensor<16x16xf64, #rows>>, <1, tensor<16x16xf64, #rows>>, tensor<16x16xf64, #layout>
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$lhs, Index:$lhsSlot, Tile_BufferType:$rhs, Index:$rhsSlot, Tile_TileType:$acc);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $lhs `[` $lhsSlot `]` `,` $rhs `[` $rhsSlot `]` `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)
+  }];
 }
 
 def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -490,22 +570,17 @@ def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "no thread of the block goes on before all are here";
-  let assemblyFormat = "attr-dict";
-}
-
-def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
-  let summary = "reads the tile in a slot of a buffer";
+  let summary = "no thread of the block, or of the warp, goes on before all are here";
   let description = [{
-    `via` is the layout in which the tile was copied; the two decide where in the slot an element lies.
+    What they have written before is seen by all behind it.
 
     ```mlir
-    %a = tile.read %b[%slot] via #rows : <3, tensor<64x64xbf16, #layout>> -> tensor<64x64xbf16, #fragments>
+    tile.barrier
+    tile.barrier warp
     ```
   }];
-  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, Tile_LayoutAttr:$via);
-  let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$buffer `[` $slot `]` `via` $via attr-dict `:` type($buffer) `->` type($result)";
+  let arguments = (ins UnitAttr:$warp);
+  let assemblyFormat = "(`warp` $warp^)? attr-dict";
 }
 
 def Tile_MmaOp : Tile_PureOp<"mma"> {

@@ -277,7 +277,7 @@ def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
     scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, …) {
       tile.wait 1
       tile.barrier
-      %a = tile.read %buffer[%slot] via #rows : <3, tensor<128x64xbf16, #layout>> -> tensor<128x64xbf16, #fragments>
+      %a = tile.read %buffer[%slot] : <3, tensor<128x64xbf16, #layout>> -> tensor<128x64xbf16, #fragments>
       …
     }
     ```

@@ -1,0 +1,107 @@
+//===- PlacedVerify.cpp - What makes a placed program well formed ---------===//
+//
+// Verifiers of the operations that know layouts and shared memory.
+//
+//===----------------------------------------------------------------------===//
+#include "Verify.h"
+
+#include "tessera/Layout/Families.h"
+#include "tessera/Layout/Reduction.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+LogicalResult AllocOp::verify() {
+  if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % 16))
+    return emitOpError() << "expected an offset that 16 divides, got " << int64_t(*getOffset());
+  return success();
+}
+LogicalResult CommitOp::verify() { return success(); }
+LogicalResult BarrierOp::verify() { return success(); }
+
+LogicalResult WaitOp::verify() {
+  if (int64_t(getPending()) < 0)
+    return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  ViewType view = getView().getType();
+  RankedTensorType tile = getBuffer().getType().getTile();
+  if (failed(expectElement(*this, "a buffer", view.getElementType(), tile.getElementType())) ||
+      failed(expectDistinctDims(*this, getDims(), view.getRank())))
+    return failure();
+  if (getCoords().size() != view.getRank() || int64_t(getDims().size()) != tile.getRank())
+    return emitOpError() << "expected " << view.getRank() << " coordinates and " << tile.getRank() << " dims, got "
+                         << getCoords().size() << " and " << getDims().size();
+  return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
+}
+
+/// A tile in registers and the tile of a buffer.
+static LogicalResult verifySlot(Operation *op, StringRef what, BufferType buffer, RankedTensorType tile) {
+  if (failed(expectElement(op, what, buffer.getTile().getElementType(), tile.getElementType())) ||
+      failed(expectShape(op, what, buffer.getTile().getShape(), tile.getShape())))
+    return failure();
+  if (!isa_and_nonnull<LayoutAttr>(tile.getEncoding()))
+    return op->emitOpError() << "expected a tile with a layout, got " << tile;
+  return success();
+}
+
+LogicalResult ReadOp::verify() { return verifySlot(*this, "a result", getBuffer().getType(), getType()); }
+
+LogicalResult WriteOp::verify() {
+  return verifySlot(*this, "a tile", getBuffer().getType(), tileType(getValue()));
+}
+
+LogicalResult MmaSharedOp::verify() {
+  RankedTensorType lhs = getLhs().getType().getTile(), rhs = getRhs().getType().getTile(), acc = tileType(getAcc());
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)
+    return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", " << rhs.getRank() << " and "
+                         << acc.getRank();
+  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), acc.getDimSize(1)}, rhs.getShape())) ||
+      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, acc.getShape())))
+    return failure();
+  if (!layoutOf(getAcc()))
+    return emitOpError() << "expected a tile with a layout, got " << acc;
+  for (BufferType buffer : {getLhs().getType(), getRhs().getType()}) {
+    ArrayRef<int64_t> shape = buffer.getTile().getShape();
+    Layout rows = linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), std::array{1u, 0u});
+    if (buffer.getMemory() != rows)
+      return emitOpError() << "expected matrices that lie row by row, got " << buffer;
+  }
+  return success();
+}
+
+LogicalResult ConvertOp::verify() {
+  RankedTensorType input = tileType(getInput()), result = tileType(getResult());
+  if (failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())) ||
+      failed(expectShape(*this, "a result", input.getShape(), result.getShape())))
+    return failure();
+  for (Value value : {Value(getInput()), Value(getResult())})
+    if (!layoutOf(value))
+      return emitOpError() << "expected tiles with layouts, got " << value.getType();
+  return success();
+}
+
+RankedTensorType tile::partialType(RankedTensorType input, ArrayRef<int64_t> dims) {
+  Layout layout = cast<LayoutAttr>(input.getEncoding()).getValue();
+  ReductionPlan plan = planReduction(layout, SmallVector<unsigned>(dims.begin(), dims.end()));
+  SmallVector<int64_t> shape = withoutDims(input.getShape(), dims);
+  Layout parts = plan.partial(shape.size()).withoutFreeBits({Dim::Register});
+  shape.push_back(int64_t(1) << plan.warps.size());
+  return RankedTensorType::get(shape, input.getElementType(), LayoutAttr::get(input.getContext(), parts));
+}
+
+LogicalResult PartialOp::verify() {
+  RankedTensorType input = tileType(getInput());
+  if (!layoutOf(getInput()))
+    return emitOpError() << "expected a tile with a layout, got " << input;
+  if (getDims().empty())
+    return emitOpError("expected at least one dimension, got none");
+  if (failed(verifyJoin(*this, input, getKind(), getDims(), getSkipNan())))
+    return failure();
+  if (RankedTensorType parts = partialType(input, getDims()); parts != getType())
+    return emitOpError() << "expected a result of type " << parts << ", got " << getType();
+  return success();
+}
