@@ -69,8 +69,9 @@ Coordinates::Coordinates(tile::KernelOp kernel)
         positiveStrides[argument].push_back(dependsOnSizesOnly(stride) && !backward[argument].back());
       }
     } else if (argument.getType().isIndex()) {
-      arguments.try_emplace(argument, launch ? parsed(launch.getSizes()[indexArgument++])
-                                             : SymExpr::symbol(name));
+      SymExpr size = launch ? parsed(launch.getSizes()[indexArgument++]) : SymExpr::symbol(name);
+      arguments.try_emplace(argument, size);
+      divisors[argument] = launch ? facts.divisor(size) : 1;
     }
   }
   for (unsigned dim = 0; dim < kernel.getGridRank(); ++dim)
@@ -155,6 +156,21 @@ std::optional<SymExpr> Coordinates::expression(Value value) const {
   if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op))
     return x->floorDiv(*y);
   return std::nullopt;
+}
+
+int64_t Coordinates::divisor(Value value) const {
+  if (auto known = divisors.find(value); known != divisors.end())
+    return known->second;
+  Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast_or_null<arith::ConstantIndexOp>(op))
+    return std::abs(constant.value());
+  if (auto dim = dyn_cast_or_null<tile::DimOp>(op))
+    return cast<tile::ViewType>(dim.getView().getType()).getDivisor(dim.getDim());
+  if (isa_and_nonnull<arith::AddIOp>(op))
+    return std::gcd(divisor(op->getOperand(0)), divisor(op->getOperand(1)));
+  if (isa_and_nonnull<arith::MulIOp>(op))
+    return divisor(op->getOperand(0)) * divisor(op->getOperand(1));
+  return 1;
 }
 
 /// How far definitions are followed; index arithmetic of kernels is short.

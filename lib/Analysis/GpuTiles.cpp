@@ -161,9 +161,18 @@ private:
     if (isRow && facts.max(last.size) <= machine.wholeRow) {
       last.tile = bounded(last, machine.wholeRow);
       // A warp has a short row for itself; a long one is shared by all.
+      bool isNarrow = shape.storageBytes <= 2;
       if (last.tile >= 2048) {
         wanted = last.tile;
-        each = std::max<int64_t>(isAligned ? 16 : 32, last.tile / manyThreads);
+        each = std::max<int64_t>(isAligned && !isNarrow ? 16 : 32, last.tile / manyThreads);
+      } else if (isNarrow && shape.rowOperands) {
+        each = 64;
+      }
+      // Rows that take long to work on come ahead of that, by copies past the registers.
+      bool takesLong = shape.waits >= 5 || (shape.rowOperands && last.tile >= machine.wholeRow);
+      if (isNarrow && isAligned && takesLong && last.tile >= 2048 && programs() > 32 * machine.cores) {
+        hint("walk", 4);
+        each = shape.rowOperands ? 64 : each;
       }
     } else if (isRow) {
       // Few rows have to be read by many threads each.

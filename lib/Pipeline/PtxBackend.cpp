@@ -79,7 +79,7 @@ static void settleHints(tile::KernelOp kernel) {
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
   hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
-  for (StringRef name : {"ahead", "group"})
+  for (StringRef name : {"ahead", "group", "walk"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
@@ -108,6 +108,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   }
   addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native, quick);
   manager.addPass(tile::createTileDeferReductions());
+  manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tile::createTileAssignLayouts());
   if (gpu.hasAsyncCopies) {

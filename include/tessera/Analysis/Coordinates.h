@@ -19,6 +19,8 @@ public:
 
   /// An index value as an expression over sizes, if it is one.
   std::optional<SymExpr> expression(mlir::Value value) const;
+  /// What is known to divide an index value; 0 for 0.
+  int64_t divisor(mlir::Value value) const;
   /// The size of dimension `dim` of a view argument.
   SymExpr size(mlir::Value view, unsigned dim) const;
   /// What is known to divide a stride of a view argument, in elements.
@@ -53,6 +55,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<bool>> positiveStrides, backward;
   llvm::DenseMap<mlir::Value, int64_t> offsetDivisors; // in elements, 0 for no offset
   llvm::DenseMap<mlir::Value, SymExpr> arguments;      // index arguments
+  llvm::DenseMap<mlir::Value, int64_t> divisors;       // of them
   llvm::SmallVector<SymExpr> grid;
   int64_t alignment; // of the memory that views lie in
 };

@@ -52,6 +52,7 @@ struct KernelShape {
   bool masked = false;
   bool dataMasked = false; ///< the condition looks at elements in memory
   bool rowOperands = false; ///< something that is read goes along the stream and is the same for all rows
+  unsigned waits = 0; ///< how often a row is gone over, and how often something is known only behind it
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;
   /// Whether rows are computed in the same way however many there are.

@@ -49,6 +49,7 @@ private:
 
   // Tiles (Tiles.cpp)
   LogicalResult emitMap(tile::MapOp map);
+  unsigned sharedBits(tile::MapOp map) const;
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitConvert(tile::ConvertOp convert);
   LogicalResult emitScan(tile::ScanOp scan);

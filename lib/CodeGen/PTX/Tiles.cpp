@@ -2,6 +2,8 @@
 #include "KernelEmitter.h"
 #include "tessera/Support/GpuDescription.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
@@ -28,10 +30,31 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
   }
 }
 
+/// Where positions are compared with a size and both step by 2^n, neighbours below that step share the answer: how many
+/// bits of a position do not matter.
+unsigned KernelEmitter::sharedBits(tile::MapOp map) const {
+  if (map.getScalarOp() != ScalarOp::Lt || map.getType().getRank() != 1)
+    return 0;
+  auto iota = map.getInputs()[0].getDefiningOp<tile::IotaOp>();
+  auto splat = map.getInputs()[1].getDefiningOp<tile::SplatOp>();
+  if (!iota || !splat || !splat.getScalar().getType().isIndex())
+    return 0;
+  int64_t step = std::gcd(coordinates.divisor(iota.getStart()), coordinates.divisor(splat.getScalar()));
+  return step ? llvm::countr_zero(uint64_t(step)) : 0;
+}
+
 LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
   Type element = elementOf(map.getInputs().back());
   Registers &parts = tiles[map.getResult()];
+  unsigned shared = sharedBits(map);
+  Layout layout = layoutOf(map);
+  llvm::DenseMap<uint64_t, Value> answers;
   for (unsigned reg = 0; reg < countRegisters(map); ++reg) {
+    uint64_t place = shared ? layout(Point({{Dim::Register, reg}}))[Dim::D0] >> shared : 0;
+    if (shared && answers.contains(place)) {
+      parts.push_back(answers[place]);
+      continue;
+    }
     SmallVector<Value> inputs;
     for (Value input : map.getInputs())
       inputs.push_back(tiles.lookup(input)[reg]);
@@ -39,6 +62,7 @@ LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
     if (!result && map.getScalarOp() == ScalarOp::Exp2 && element.isF32())
       result = assembly("ex2.approx.f32 $0, $1;", "=f,f", e.f32, inputs);
     parts.push_back(result ? result : e.scalarOp(map.getScalarOp(), inputs, element));
+    answers[place] = parts.back();
   }
   return success();
 }

@@ -221,6 +221,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   shape.canSplit = !plan.batchInvariant && plan.passes == 1 && llvm::all_of(plan.outputs, [](const KernelOutput &output) {
                      return output.pass < 0;
                    });
+  shape.waits = plan.passes + llvm::count_if(plan.states, [](const StreamState &state) { return state.used; });
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = floatBytes ? floatBytes : bytes;
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);

@@ -15,10 +15,10 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// A load of a loop, what it is converted to, and how it goes through shared memory.
+/// A load of a loop, what it is converted to if it is, and how it goes through shared memory.
 struct Stream {
   LoadOp load;
-  ConvertOp convert;
+  Operation *wanted; // the conversion, or the load itself
   BufferType buffer;
   Value room;
 };
@@ -49,9 +49,9 @@ private:
 };
 } // namespace
 
-/// Whether only the loop's step moves the load.
+/// Whether the loop's step moves the load, and nothing else does.
 bool Pipeline::isKnownAhead(LoadOp load) {
-  return llvm::all_of(load.getCoords(), [&](Value coordinate) {
+  return llvm::is_contained(load.getCoords(), loop.getInductionVar()) && llvm::all_of(load.getCoords(), [&](Value coordinate) {
     return coordinate == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(coordinate);
   });
 }
@@ -67,13 +67,15 @@ static bool isZero(std::optional<TypedAttr> pad) {
 
 std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   constexpr unsigned kChunk = 16;
-  if (!load->hasOneUse() || !isKnownAhead(load) || !isZero(load.getPad()))
+  if (load->use_empty() || !isKnownAhead(load) || !isZero(load.getPad()))
     return std::nullopt;
-  auto convert = dyn_cast<ConvertOp>(*load->user_begin());
-  if (!convert || convert->getBlock() != load->getBlock())
+  Operation *wanted = load;
+  if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())
+    wanted = convert;
+  if (wanted->getBlock() != load->getBlock())
     return std::nullopt;
   RankedTensorType type = load.getType();
-  Layout from = *layoutOf(load), to = *layoutOf(convert);
+  Layout from = *layoutOf(load), to = *layoutOf(wanted->getResult(0));
   unsigned bytes = type.getElementTypeBitWidth() / 8;
   if (coordinates.accessWidth(load.getView(), load.getDims(), from, load.getPad().has_value()) * bytes != kChunk)
     return std::nullopt;
@@ -81,7 +83,7 @@ std::optional<Stream> Pipeline::streamOf(LoadOp load) {
       planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), {.ldmatrix = true});
   if (!exchange)
     return std::nullopt;
-  return Stream{load, convert, BufferType::get(load.getContext(), slots, withLayout(type, exchange->memory)), Value()};
+  return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, exchange->memory)), Value()};
 }
 
 uint64_t Pipeline::find() {
@@ -143,15 +145,17 @@ void Pipeline::rewrite() {
   WaitOp::create(builder, loc, slots - 2);
   BarrierOp::create(builder, loc);
   for (Stream &stream : streams) {
-    Value read = ReadOp::create(builder, stream.convert.getLoc(), stream.convert.getType(), stream.room, slot);
-    stream.convert.getResult().replaceAllUsesWith(read);
+    Value result = stream.wanted->getResult(0);
+    Value read = ReadOp::create(builder, stream.wanted->getLoc(), result.getType(), stream.room, slot);
+    result.replaceAllUsesWith(read);
   }
   Value ahead = loop.getInductionVar();
   for (unsigned i = 1; i < slots; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
   copyStep(ahead, free);
   for (Stream &stream : streams) {
-    stream.convert.erase();
+    if (stream.wanted != stream.load)
+      stream.wanted->erase();
     stream.load.erase();
   }
   builder.setInsertionPointAfter(loop);

@@ -236,6 +236,27 @@ def TileMergeLoads : Pass<"tile-merge-loads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileWalkPrograms : Pass<"tile-walk-programs", "::mlir::ModuleOp"> {
+  let summary = "let a block take several programs, one after the other";
+  let description = [{
+    Kernels with the hint `walk = N` and a grid of one dimension run N neighbouring programs in a loop, so that the copies
+    of the next one are under way while a program is worked on, and what all of them read is read once.
+
+    ```mlir
+    tile.launch @k grid ["ceildiv(M, 8)"] (%x, %y) views [ … ] sizes ["M"] : …
+    tile.kernel @k(%x: !v, %y: !v, %programs: index) grid 1 hints {walk = 8} {
+      …
+      scf.for %i = %first to %end step %c1 {
+        %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !v -> tensor<1024xf32>
+        …
+      }
+      tile.return
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileDeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
   let summary = "join tiles within a loop, and their elements behind it";
   let description = [{
