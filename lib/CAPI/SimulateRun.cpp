@@ -77,6 +77,8 @@ void runSimulation(const CompileRequest &request, std::span<const tessera_rt_val
     func::FuncOp function = binding.bind(module);
     if (!function)
       return Outcome::BadRequest;
+    std::string target = result.report.getString("target").value_or("").str();
+    options.chip = llvm::StringRef(target).split(':').first.str();
     auto report = simulator::simulate(function, binding.arguments, binding.symbols, options);
     if (failed(report))
       return Outcome::Unsupported;
@@ -100,7 +102,6 @@ void runSimulation(const CompileRequest &request, std::span<const tessera_rt_val
         emitError(function.getLoc()) << "result " << i << " is wrong: " << each.comparison.wrong << " of "
                                      << each.comparison.checked << " elements, the first is number "
                                      << each.comparison.firstWrong;
-    std::string target = result.report.getString("target").value_or("").str();
     simulator::Summary summary{result.info.function, target,  *report,
                                checked,              mutants, given.mutants != 0};
     text = simulator::printText(summary);

@@ -87,6 +87,9 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
   std::vector<uint32_t> goal(count);
   for (size_t element = 0; element < count; ++element)
     goal[element] = kept(element);
+  // Parts of warps: the result's last dimension numbers them, and a warp knows its own only.
+  uint64_t parts = isPartial ? typeOf(result).getShape().back() : 1;
+  results /= parts;
   bool isWithin = isPartial || isWithinWarps(*from, [&](unsigned warp, const auto &need) {
     llvm::DenseSet<uint32_t> wanted;
     for (unsigned i = 0; i < to->count(); ++i)
@@ -122,6 +125,12 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
     if (isSum)
       for (Number &sum : joined)
         sum.real = element.round(sum.real);
+    if (parts > 1) {
+      std::vector<Number> repeated(results * parts);
+      for (size_t i = 0; i < repeated.size(); ++i)
+        repeated[i] = joined[i / parts];
+      joined = std::move(repeated);
+    }
     giveElements(team, out, *to, joined);
   });
   return success();
@@ -159,11 +168,15 @@ LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
            last = slotOf(op.getTotal());
   size_t rows = typeOf(op.getInit()).getNumElements();
   // Elements in row-major order meet each row in its own order.
-  finish(step, isWithin, [=, kind = op.getReduceOp(), row = std::move(row)](ArrayRef<Frame *> team) {
+  finish(step, isWithin, [=, kind = op.getReduceOp(), isExclusive = op.getExclusive(),
+                          row = std::move(row)](ArrayRef<Frame *> team) {
     std::vector<Number> all = gatherElements(team, in, *places, row.size());
     std::vector<Number> sums = gatherElements(team, first, *init, rows);
-    for (size_t at = 0; at < all.size(); ++at)
-      all[at] = sums[row[at]] = join(kind, element, sums[row[at]], all[at], /*skipNan=*/false);
+    for (size_t at = 0; at < all.size(); ++at) {
+      Number &sum = sums[row[at]], before = sum;
+      sum = join(kind, element, sum, all[at], /*skipNan=*/false);
+      all[at] = isExclusive ? before : sum;
+    }
     giveElements(team, out, *result, all);
     giveElements(team, last, *total, sums);
   });
@@ -189,36 +202,39 @@ LogicalResult TileCompiler::compileConvert(tile::ConvertOp op, Step &step) {
 }
 
 LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
-  int64_t n = op.getType().getShape()[1], k = typeOf(op.getLhs()).getShape()[1];
-  std::shared_ptr<Places> left = placesOf(op.getLhs()), right = placesOf(op.getRhs()), sums = placesOf(op.getAcc()),
-                          result = placesOf(op.getResult());
   if (*tile::layoutOf(op.getAcc()) != *tile::layoutOf(op.getResult()))
     return op.emitError("expected sums of one layout");
+  auto factor = [&](Value tile) { return Factor{slotOf(tile), placesOf(tile), typeOf(tile)}; };
+  compileProduct(factor(op.getLhs()), factor(op.getRhs()), factor(op.getAcc()), slotOf(op.getResult()), step);
+  return success();
+}
+
+void TileCompiler::compileProduct(const Factor &lhs, const Factor &rhs, const Factor &sums, unsigned result,
+                                  Step &step) {
+  int64_t n = sums.type.getShape()[1], k = lhs.type.getShape()[1];
   auto needsOf = [&](bool isLeft) {
-    return [=](unsigned warp, const std::function<void(uint64_t)> &need) {
-      for (unsigned i = 0; i < result->count(); ++i) {
-        uint64_t at = (*result)(warp, i);
+    return [&, isLeft](unsigned warp, const std::function<void(uint64_t)> &need) {
+      for (unsigned i = 0; i < sums.places->count(); ++i) {
+        uint64_t at = (*sums.places)(warp, i);
         for (int64_t step = 0; step < k; ++step)
           need(isLeft ? at / n * k + step : step * n + at % n);
       }
     };
   };
-  bool isWithin = isWithinWarps(*left, needsOf(true)) && isWithinWarps(*right, needsOf(false));
-  Element operand = *Element::of(typeOf(op.getLhs()).getElementType()),
-          sum = *Element::of(op.getType().getElementType());
-  unsigned a = slotOf(op.getLhs()), b = slotOf(op.getRhs()), c = slotOf(op.getAcc()), out = slotOf(op.getResult());
-  size_t leftCount = typeOf(op.getLhs()).getNumElements(), rightCount = typeOf(op.getRhs()).getNumElements();
+  bool isWithin = isWithinWarps(*lhs.places, needsOf(true)) && isWithinWarps(*rhs.places, needsOf(false));
+  Element operand = *Element::of(lhs.type.getElementType()), sum = *Element::of(sums.type.getElementType());
+  size_t leftCount = lhs.type.getNumElements(), rightCount = rhs.type.getNumElements();
   finish(step, isWithin, [=](ArrayRef<Frame *> team) {
-    std::vector<Number> x = gatherElements(team, a, *left, leftCount), y(rightCount);
-    std::vector<Number> given = gatherElements(team, b, *right, rightCount);
+    std::vector<Number> x = gatherElements(team, lhs.slot, *lhs.places, leftCount), y(rightCount);
+    std::vector<Number> given = gatherElements(team, rhs.slot, *rhs.places, rightCount);
     for (int64_t step = 0; step < k; ++step) // columns one after the other
       for (int64_t column = 0; column < n; ++column)
         y[column * k + step] = given[step * n + column];
     for (Frame *frame : team) {
-      const std::vector<Number> &old = frame->slots[c].tile->numbers;
+      const std::vector<Number> &old = frame->slots[sums.slot].tile->numbers;
       TileRef made(new Tile(old.size()));
       for (unsigned i = 0; i < old.size(); ++i) {
-        uint64_t at = (*result)(frame->warp, i);
+        uint64_t at = (*sums.places)(frame->warp, i);
         const Number *row = &x[at / n * k], *column = &y[at % n * k];
         if (operand.isFloat()) {
           double total = old[i].real;
@@ -232,8 +248,7 @@ LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
           made->numbers[i] = sum.wrap(total);
         }
       }
-      frame->slots[out].tile = std::move(made);
+      frame->slots[result].tile = std::move(made);
     }
   });
-  return success();
 }

@@ -132,7 +132,7 @@ LogicalResult Host::launch(tile::LaunchOp op) {
   if (!kernel)
     return op.emitError("expected kernel '") << op.getKernel() << "' in the module";
   std::unique_ptr<Program> &program = programs[kernel];
-  if (!program && !(program = Program::compile(kernel)))
+  if (!program && !(program = Program::compile(kernel, options.chip)))
     return failure();
   LaunchValues values;
   values.views.resize(kernel.getNumArguments());

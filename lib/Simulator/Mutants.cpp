@@ -25,7 +25,7 @@ struct Change {
 /// Whether others notice an operation, or something in it.
 static bool isMemoryOp(Operation *op) {
   return op->walk([](Operation *each) {
-             bool isPart = isa<tile::CopyOp, tile::ReadOp, tile::BarrierOp, tile::WaitOp, tile::CommitOp,
+             bool isPart = isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp, tile::WaitOp, tile::CommitOp,
                                tile::StoreOp, tile::ScatterOp>(each);
              return isPart ? WalkResult::interrupt() : WalkResult::advance();
            })
@@ -92,8 +92,18 @@ static bool leaveOut(Operation *op) {
 }
 
 static std::vector<Change> changesOf(Operation *op) {
-  if (isa<tile::BarrierOp, tile::CommitOp>(op))
+  if (isa<tile::CommitOp>(op))
     return {{"removed", leaveOut}, {"too early", moveUp}};
+  if (auto barrier = dyn_cast<tile::BarrierOp>(op)) {
+    std::vector<Change> changes = {{"removed", leaveOut}, {"too early", moveUp}};
+    auto weaken = [](Operation *each) {
+      cast<tile::BarrierOp>(each).setWarp(true);
+      return true;
+    };
+    if (!barrier.getWarp())
+      changes.push_back({"weakened to the warp", weaken});
+    return changes;
+  }
   if (auto wait = dyn_cast<tile::WaitOp>(op)) {
     int64_t more = wait.getPending() + 1;
     auto weaken = [more](Operation *each) {
@@ -113,6 +123,12 @@ static std::vector<Change> changesOf(Operation *op) {
     unsigned slot = read.getSlotMutable().getOperandNumber();
     return {{"of the next slot", [slot](Operation *each) {
                return turnSlot(each, slot, cast<tile::ReadOp>(each).getBuffer());
+             }}};
+  }
+  if (auto write = dyn_cast<tile::WriteOp>(op)) {
+    unsigned slot = write.getSlotMutable().getOperandNumber();
+    return {{"into the next slot", [slot](Operation *each) {
+               return turnSlot(each, slot, cast<tile::WriteOp>(each).getBuffer());
              }}};
   }
   return {};

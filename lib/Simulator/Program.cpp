@@ -2,6 +2,7 @@
 #include "Program.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Conversion.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -40,8 +41,8 @@ Places::Places(const Layout &layout, unsigned warps) {
 namespace {
 class Compiler {
 public:
-  Compiler(tile::KernelOp kernel, Program &program)
-      : program(program), coordinates(kernel),
+  Compiler(tile::KernelOp kernel, Program &program, StringRef chip)
+      : program(program), features(featuresOf(chip)), coordinates(kernel),
         tiles(program.warps, [this](Value value) { return slotOf(value); }) {}
 
   LogicalResult run();
@@ -73,13 +74,22 @@ private:
   LogicalResult compileIf(scf::IfOp branch);
   LogicalResult compileAlloc(tile::AllocOp alloc);
   LogicalResult compileCopy(tile::CopyOp copy);
+  /// A read of a slot into the frame's slot `to`, or a write of what is there.
+  LogicalResult compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite, unsigned tile);
+  LogicalResult compileMmaShared(tile::MmaSharedOp mma);
   std::shared_ptr<GlobalAccess> globalAccess(Operation *op, Value view, ValueRange coords, ArrayRef<int64_t> dims,
                                              ArrayRef<int64_t> shape, const Layout &layout, bool isChecked,
                                              ValueRange indices = {});
   std::shared_ptr<SlotAccess> slotAccess(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite);
   LogicalResult compileGlobal(Operation *op);
+  static SharedFeatures featuresOf(StringRef chip) {
+    unsigned version = 0;
+    chip.drop_front(std::min<size_t>(chip.size(), 3)).take_while(llvm::isDigit).getAsInteger(10, version);
+    return {.ldmatrix = version >= 75, .stmatrix = version >= 90};
+  }
 
   Program &program;
+  SharedFeatures features;
   Coordinates coordinates;
   TileCompiler tiles;
   llvm::DenseMap<Value, unsigned> slots, buffers;
@@ -88,11 +98,11 @@ private:
 
 static Layout layoutAttr(RankedTensorType type) { return cast<tile::LayoutAttr>(type.getEncoding()).getValue(); }
 
-std::unique_ptr<Program> Program::compile(tile::KernelOp kernel) {
+std::unique_ptr<Program> Program::compile(tile::KernelOp kernel, StringRef chip) {
   auto program = std::make_unique<Program>();
   program->kernel = kernel;
   program->warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
-  return succeeded(Compiler(kernel, *program).run()) ? std::move(program) : nullptr;
+  return succeeded(Compiler(kernel, *program, chip).run()) ? std::move(program) : nullptr;
 }
 
 LogicalResult Compiler::run() {
@@ -167,14 +177,13 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
   std::optional<Element> element = Element::of(alloc.getType().getTile().getElementType());
   if (!element)
     return alloc.emitError("is not supported by the simulator");
-  constexpr int64_t kAlignment = 128;
   Buffer buffer;
   buffer.element = *element;
   buffer.slots = alloc.getType().getSlots();
-  buffer.slotBytes = llvm::alignTo(alloc.getType().getBytes(), kAlignment);
-  auto offset = alloc->getAttrOfType<IntegerAttr>("offset");
-  buffer.begin = offset ? offset.getInt() : program.sharedBytes;
-  program.sharedBytes = std::max(program.sharedBytes, buffer.begin + buffer.slots * buffer.slotBytes);
+  buffer.stride = alloc.getType().getStride();
+  buffer.bytes = alloc.getType().getBytes();
+  buffer.begin = alloc.getOffset() ? int64_t(*alloc.getOffset()) : llvm::alignTo(program.sharedBytes, 128);
+  program.sharedBytes = std::max(program.sharedBytes, buffer.begin + alloc.getType().getAllBytes());
   buffers[alloc.getResult()] = program.buffers.size();
   program.buffers.push_back(buffer);
   return success();
@@ -234,7 +243,20 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   access->isWrite = isWrite;
   llvm::append_range(access->shape, type.getTile().getShape());
   access->places = tiles.placesOf(layout);
-  unsigned bytes = program.buffers[access->buffer].element.bytes();
+  unsigned bytes = program.buffers[access->buffer].element.bytes(), bits = 8 * bytes;
+  SharedAccess plan;
+  if (isa<tile::CopyOp>(op)) { // 16 bytes at a time
+    plan.registers.vector = llvm::Log2_32(16 / bytes);
+    plan.accesses = std::max<unsigned>(1, access->places->registers() >> plan.registers.vector);
+    plan.wavefronts = plan.accesses * wavefronts(layout.then(*offsets), plan.registers.vector, bits);
+  } else {
+    plan = isWrite ? planStore(type.getMemory(), layout, bits, features) : planLoad(type.getMemory(), layout, bits, features);
+  }
+  access->accesses = plan.accesses;
+  access->wavefronts = plan.wavefronts;
+  access->ideal = plan.kind == SharedAccess::Kind::Plain
+                      ? plan.accesses * (kLanes >> phaseBits(plan.registers.vector, bits))
+                      : plan.accesses << plan.matrices;
   for (unsigned warp = 0; warp < program.warps; ++warp) {
     std::vector<uint32_t> &list = access->offsets.emplace_back(access->places->count());
     for (unsigned i = 0; i < list.size(); ++i)
@@ -306,6 +328,42 @@ LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
   return success();
 }
 
+LogicalResult Compiler::compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite,
+                                    unsigned tile) {
+  auto access = slotAccess(op, buffer, slot, layout, isWrite);
+  if (!access)
+    return failure();
+  Step &step = add(Step::Kind::Shared, op);
+  (isWrite ? step.in : step.out) = {tile};
+  step.shared = access;
+  return success();
+}
+
+/// What each thread reads of an operand for its sums: of the dimension `kept` its own part, of the other one all.
+static Layout operandOf(const Layout &sums, Dim kept, ArrayRef<int64_t> shape) {
+  unsigned other = kept == Dim::D0 ? 1 : 0;
+  return sums.withoutDim(other).insertDim(other).expandDim(other, shape[other]);
+}
+
+/// Two reads, and a product of what they give.
+LogicalResult Compiler::compileMmaShared(tile::MmaSharedOp mma) {
+  Layout sums = *tile::layoutOf(mma.getAcc());
+  auto read = [&](Value buffer, Value slot, Dim kept) -> std::optional<TileCompiler::Factor> {
+    RankedTensorType type = cast<tile::BufferType>(buffer.getType()).getTile();
+    Layout layout = operandOf(sums, kept, type.getShape());
+    unsigned tile = program.slotCount++;
+    if (failed(compileSlot(mma, buffer, slot, layout, /*isWrite=*/false, tile)))
+      return std::nullopt;
+    return TileCompiler::Factor{tile, tiles.placesOf(layout), type};
+  };
+  auto lhs = read(mma.getLhs(), mma.getLhsSlot(), Dim::D0), rhs = read(mma.getRhs(), mma.getRhsSlot(), Dim::D1);
+  if (!lhs || !rhs)
+    return failure();
+  TileCompiler::Factor acc{slotOf(mma.getAcc()), tiles.placesOf(sums), cast<RankedTensorType>(mma.getAcc().getType())};
+  tiles.compileProduct(*lhs, *rhs, acc, slotOf(mma.getResult()), add(Step::Kind::Compute, mma));
+  return success();
+}
+
 LogicalResult Compiler::compile(Operation *op) {
   for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults()))
     if (auto tile = dyn_cast<RankedTensorType>(value.getType()); tile && !tile.getEncoding())
@@ -316,15 +374,14 @@ LogicalResult Compiler::compile(Operation *op) {
       .Case([&](tile::AllocOp alloc) { return compileAlloc(alloc); })
       .Case<tile::LoadOp, tile::GatherOp, tile::StoreOp, tile::ScatterOp>([&](auto) { return compileGlobal(op); })
       .Case([&](tile::CopyOp copy) { return compileCopy(copy); })
-      .Case([&](tile::ReadOp read) -> LogicalResult {
-        auto access = slotAccess(op, read.getBuffer(), read.getSlot(), *tile::layoutOf(read), /*isWrite=*/false);
-        if (!access)
-          return failure();
-        Step &step = add(Step::Kind::Shared, op);
-        step.out = {slotOf(read)};
-        step.shared = access;
-        return success();
+      .Case([&](tile::ReadOp read) {
+        return compileSlot(op, read.getBuffer(), read.getSlot(), *tile::layoutOf(read), /*isWrite=*/false, slotOf(read));
       })
+      .Case([&](tile::WriteOp write) {
+        return compileSlot(op, write.getBuffer(), write.getSlot(), *tile::layoutOf(write.getValue()), /*isWrite=*/true,
+                           slotOf(write.getValue()));
+      })
+      .Case([&](tile::MmaSharedOp mma) { return compileMmaShared(mma); })
       .Case([&](tile::CommitOp) {
         add(Step::Kind::Commit, op);
         return success();
@@ -333,8 +390,8 @@ LogicalResult Compiler::compile(Operation *op) {
         add(Step::Kind::Wait, op).pending = wait.getPending();
         return success();
       })
-      .Case([&](tile::BarrierOp) {
-        add(Step::Kind::Barrier, op);
+      .Case([&](tile::BarrierOp barrier) {
+        add(barrier.getWarp() ? Step::Kind::WarpBarrier : Step::Kind::Barrier, op);
         return success();
       })
       .Case([&](tile::CheckOp check) {

@@ -73,7 +73,8 @@ struct Frame {
 
 /// Room in shared memory.
 struct Buffer {
-  int64_t begin = 0, slots = 0, slotBytes = 0; // slotBytes: from one slot to the next
+  int64_t begin = 0, slots = 0;
+  int64_t stride = 0, bytes = 0; // from one slot to the next, and of one
   Element element;
 };
 
@@ -137,7 +138,7 @@ struct Step {
 class Program {
 public:
   /// Null after an error, which is told at the operation.
-  static std::unique_ptr<Program> compile(tile::KernelOp kernel);
+  static std::unique_ptr<Program> compile(tile::KernelOp kernel, llvm::StringRef chip);
 
   mutable tile::KernelOp kernel;
   unsigned warps = 4;
@@ -171,6 +172,17 @@ private:
   mlir::LogicalResult compileScan(tile::ScanOp op, Step &step);
   mlir::LogicalResult compileConvert(tile::ConvertOp op, Step &step);
   mlir::LogicalResult compileMma(tile::MmaOp op, Step &step);
+
+public:
+  /// A product of tiles that lie in slots as the layouts say: lhs, rhs, sums.
+  struct Factor {
+    unsigned slot;
+    std::shared_ptr<Places> places;
+    mlir::RankedTensorType type;
+  };
+  void compileProduct(const Factor &lhs, const Factor &rhs, const Factor &sums, unsigned result, Step &step);
+
+private:
   /// Whether each warp holds of `from` all that `needs` names; then the warps can do without each other.
   bool isWithinWarps(const Places &from,
                      const std::function<void(unsigned warp, const std::function<void(uint64_t)> &)> &needs);

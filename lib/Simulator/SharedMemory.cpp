@@ -22,7 +22,7 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
   const Buffer &buffer = setup.program.buffers[step.shared->buffer];
   int64_t slot = warp.frame.slots[step.shared->slot].scalar.integer;
   if (slot >= 0 && slot < buffer.slots)
-    return buffer.begin + slot * buffer.slotBytes;
+    return buffer.begin + slot * buffer.stride;
   setup.findings.add(FindingKind::OutOfBounds, step.op,
                      "access out of bounds: " + placeOf(block, warp, 0) + " names slot " + std::to_string(slot) +
                          " of a buffer of " + std::to_string(buffer.slots));
@@ -84,7 +84,7 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
 
 bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base, bool isWrite,
                                 const TileRef &data) {
-  int64_t end = base + setup.program.buffers[step.shared->buffer].slotBytes;
+  int64_t end = base + setup.program.buffers[step.shared->buffer].bytes;
   bool isWrong = false;
   for (const Event &event : block.events) {
     if ((!event.isWrite && !isWrite) || event.end <= base || end <= event.base || areInOrder(event, warp))
@@ -185,7 +185,7 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
   if (!base)
     return;
   touchShared(block, step, number, *base, how.isWrite);
-  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.slotBytes, how.isWrite, -1, false, data});
+  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.bytes, how.isWrite, -1, false, data});
 }
 
 void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {
@@ -204,7 +204,7 @@ void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {
   compareWithEvents(block, warp, step, *base, /*isWrite=*/true, data);
   int id = block.copyCount++;
   block.copies.push_back({&step, number, warp.copies, id, warp.group, *base, data, warp.clock});
-  int64_t end = *base + setup.program.buffers[step.shared->buffer].slotBytes;
+  int64_t end = *base + setup.program.buffers[step.shared->buffer].bytes;
   addEvent(block, {&step, number, warp.clock[number], *base, end, true, id, true, data});
 }
 

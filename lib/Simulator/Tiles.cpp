@@ -153,6 +153,10 @@ LogicalResult TileCompiler::compile(Operation *op, Step &step) {
         return compileReduce(op, reduce.getInput(), reduce.getResult(), reduce.getDims(), reduce.getReduceOp(),
                              reduce.getSkipNan(), /*isPartial=*/false, step);
       })
+      .Case([&](tile::PartialOp partial) {
+        return compileReduce(op, partial.getInput(), partial.getResult(), partial.getDims(), partial.getReduceOp(),
+                             partial.getSkipNan(), /*isPartial=*/true, step);
+      })
       .Case([&](tile::ScanOp scan) { return compileScan(scan, step); })
       .Case([&](tile::ConvertOp convert) { return compileConvert(convert, step); })
       .Case([&](tile::MmaOp mma) { return compileMma(mma, step); })

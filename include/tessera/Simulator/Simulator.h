@@ -69,6 +69,7 @@ struct LaunchReport {
 };
 
 struct Options {
+  std::string chip = "sm_90"; ///< which says how shared memory is reached
   uint64_t seeds = 4, firstSeed = 0;
   bool isExhaustive = false;
   uint64_t mostRuns = 10000; ///< of an exhaustive exploration of one launch
