@@ -74,3 +74,33 @@ tile.kernel @odd(%y: !tile.view<48xf32, strides = [1]>) grid 1 {
   tile.store %one, %y[%c0] dims [0] : tensor<48xf32>, !tile.view<48xf32, strides = [1]>
   tile.return
 }
+
+// -----
+
+// What a loop carries stays as its body computes it, here from the sums of products; the store's wish is met once, behind the loop.
+// CHECK-LABEL: tile.kernel @carried
+// CHECK: scf.for
+// CHECK: tile.reduce max %{{.*}} : tensor<64x64xf32, #{{.*}}> -> tensor<64xf32, #[[OWN:.*]]>
+// CHECK-NOT: tile.convert
+// CHECK: scf.yield %{{.*}} : tensor<64xf32, #[[OWN]]>
+// CHECK: tile.convert %{{.*}} : tensor<64xf32, #[[OWN]]>
+// CHECK: tile.store
+!qa = !tile.view<64x64xbf16, strides = [64, 1]>
+!qb = !tile.view<?x64xbf16, strides = [64, 1]>
+!qc = !tile.view<64xf32, strides = [1]>
+tile.kernel @carried(%x: !qa, %w: !qb, %y: !qc, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %least = tile.constant 0xFF800000 : f32 : tensor<64xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !qa -> tensor<64x64xbf16>
+  %best = scf.for %k = %c0 to %n step %c1 iter_args(%m = %least) -> (tensor<64xf32>) {
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !qb -> tensor<64x64xbf16>
+    %s = tile.mma %a, %b, %zero : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %r = tile.reduce max %s dims [1] : tensor<64x64xf32> -> tensor<64xf32>
+    %next = tile.map maximum(%m, %r) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    scf.yield %next : tensor<64xf32>
+  }
+  tile.store %best, %y[%c0] dims [0] : tensor<64xf32>, !qc
+  tile.return
+}

@@ -65,6 +65,7 @@ private:
   unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
   Layout square(Value tile);
+  Layout ofProduct(MmaOp mma) { return fragmentDepth(mma) ? fragments(mma, 2) : square(mma.getResult()); }
   std::optional<Layout> wantedBy(Operation *op, unsigned operand);
 
   // Choosing, backward
@@ -186,6 +187,11 @@ std::optional<Layout> Assignment::inherited(Value tile) {
     for (Value operand : op->getOperands())
       if (std::optional<Layout> layout = inherited(operand))
         return layout;
+  if (auto mma = dyn_cast_or_null<MmaOp>(op))
+    return ofProduct(mma);
+  if (auto reduce = dyn_cast_or_null<tile::ReduceOp>(op))
+    if (std::optional<Layout> layout = inherited(reduce.getInput()))
+      return without(*layout, reduce.getDims());
   return std::nullopt;
 }
 
@@ -285,6 +291,14 @@ void Assignment::choose(Block &block) {
     choose(&op);
 }
 
+/// Whether a tile follows, element by element, from one whose operation has a layout of its own.
+static bool hasOwnLayout(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
+    return llvm::any_of(op->getOperands(), hasOwnLayout);
+  return isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(op);
+}
+
 /// What a loop carries has the layout that its body gives it where that has one of its own.
 void Assignment::chooseLoop(scf::ForOp loop) {
   choose(*loop.getBody());
@@ -292,8 +306,8 @@ void Assignment::chooseLoop(scf::ForOp loop) {
        llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getYieldedValues())) {
     if (!isTile(result))
       continue;
-    bool isOwn = isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(yielded.getDefiningOp());
-    const Layout layout = isOwn || !layouts.contains(result) ? layoutFor(yielded) : layoutFor(result);
+    bool isBodys = hasOwnLayout(yielded) || !layouts.contains(result);
+    const Layout layout = isBodys ? layoutFor(yielded) : layoutFor(result);
     layouts[result] = layouts[argument] = layout;
   }
 }
@@ -306,11 +320,11 @@ void Assignment::choose(Operation *op) {
       for (Block &block : region)
         choose(block);
   if (auto mma = dyn_cast<MmaOp>(op))
-    layouts[mma.getResult()] = fragmentDepth(mma) ? fragments(mma, 2) : square(mma.getResult());
-  // A loop's results are known once its body is; until then a yield asks for nothing.
+    layouts[mma.getResult()] = ofProduct(mma);
+  // A loop's results are known once its body is; until then a yield asks for nothing, nor against what the body has.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (!isOpen || layouts.contains(op->getParentOp()->getResult(i)))
+    if (!isOpen || (layouts.contains(op->getParentOp()->getResult(i)) && !hasOwnLayout(operand)))
       if (std::optional<Layout> wanted = wantedBy(op, i))
         ask(operand, *wanted);
   for (Value result : op->getResults())
