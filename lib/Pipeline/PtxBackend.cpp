@@ -62,9 +62,6 @@ private:
 
 } // namespace
 
-/// Shared memory that is left to what is no buffer of a loop, in bytes.
-static constexpr int64_t kForConversions = 35 << 10;
-
 /// Leaves the hints that this road knows, and says how many warps share a program: as the hints say, or so many that
 /// the largest tile stays in some 32 registers of each thread.
 static void settleHints(tile::KernelOp kernel) {
@@ -113,9 +110,12 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   manager.addPass(tile::createTileAssignLayouts());
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;
-    ahead.most = uint64_t(gpu.multiprocessor.sharedOfBlock - kForConversions);
+    ahead.chip = gpu.ptxChip;
     manager.addPass(tile::createTilePipelineLoops(ahead));
   }
+  manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
+  manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));
+  manager.addPass(tile::createTilePlaceBarriers());
   return manager.run(module);
 }
 
@@ -134,15 +134,9 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
 
   context->loadDialect<target::TargetDialect>();
   SmallVector<Attribute> shapes; // kernels come in the order of the module
-  for (const ptx::PtxKernel &kernel : lowered->kernels) {
-    if (kernel.sharedBytes > gpu.multiprocessor.sharedOfBlock)
-      return module.emitError("kernel '")
-             << kernel.name << "' is not supported for target '" << gpu.chip << "' via 'ptx': it needs "
-             << kernel.sharedBytes << " bytes of shared memory, a block has "
-             << gpu.multiprocessor.sharedOfBlock;
+  for (const ptx::PtxKernel &kernel : lowered->kernels)
     shapes.push_back(
         target::KernelShapeAttr::get(context, kernel.threads, kernel.sharedBytes, /*cluster=*/1));
-  }
   HostProgramOptions host;
   host.isGpu = true;
   host.addressAlignment = addressAlignment(module);

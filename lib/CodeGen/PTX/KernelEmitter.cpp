@@ -111,8 +111,6 @@ Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result
   return result ? op.getResult(0) : Value();
 }
 
-void KernelEmitter::barrier() { assembly("bar.sync 0;", "~{memory}", Type(), {}, /*hasEffects=*/true); }
-
 //===----------------------------------------------------------------------===//
 // Control
 //===----------------------------------------------------------------------===//
@@ -238,10 +236,8 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
     e.b.setInsertionPointToEnd(made.getBody());
     scalars[loop.getInductionVar()] = made.getInductionVar();
     bind(loop.getRegionIterArgs(), made.getRegionIterArgs());
-    ++insideLoop;
     if (failed(emit(*loop.getBody())))
       return failure();
-    --insideLoop;
     SmallVector<Value> yielded;
     for (Value value : loop.getYieldedValues())
       append(yielded, partsOf(value));
@@ -333,9 +329,11 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::StoreOp store) { return emitStore(store); })
       .Case([&](tile::MapOp map) { return emitMap(map); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::PartialOp partial) { return emitPartial(partial); })
       .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::MmaOp mma) { return emitMma(mma); })
+      .Case([&](tile::MmaSharedOp mma) { return emitMmaShared(mma); })
       .Case([&](tile::CastOp cast) { return emitCast(cast); })
       .Case([&](tile::BitcastOp cast) {
         for (Value part : tiles.lookup(cast.getInput()))
@@ -391,13 +389,14 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         scalars[dim] = e.materialize(views[dim.getView()].sizes[dim.getDim()]);
         return success();
       })
-      .Case([&](tile::AllocOp alloc) {
-        buffers[alloc] = bufferBytes;
-        bufferBytes += alloc.getType().getSlots() * llvm::alignTo(alloc.getType().getBytes(), 128);
+      .Case([&](tile::AllocOp alloc) -> LogicalResult {
+        if (!alloc.getOffset())
+          return alloc.emitError("expected a buffer with an offset");
         return success();
       })
       .Case([&](tile::CopyOp copy) { return emitCopy(copy); })
       .Case([&](tile::ReadOp read) { return emitRead(read); })
+      .Case([&](tile::WriteOp write) { return emitWrite(write); })
       .Case([&](tile::CommitOp) {
         assembly("cp.async.commit_group;", "~{memory}", Type(), {}, /*hasEffects=*/true);
         return success();
@@ -407,8 +406,9 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
         return success();
       })
-      .Case([&](tile::BarrierOp) {
-        barrier();
+      .Case([&](tile::BarrierOp barrier) {
+        const char *text = barrier.getWarp() ? "bar.warp.sync -1;" : "bar.sync 0;";
+        assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
         return success();
       })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })

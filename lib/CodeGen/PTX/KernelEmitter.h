@@ -10,10 +10,11 @@
 #define TESSERA_LIB_CODEGEN_PTX_KERNELEMITTER_H
 
 #include "tessera/Analysis/Coordinates.h"
+#include "tessera/Analysis/SharedMemory.h"
 #include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Layout/Conversion.h"
+#include "tessera/Layout/Reduction.h"
 
 namespace tessera::ptx {
 
@@ -51,28 +52,34 @@ private:
   LogicalResult emitMap(tile::MapOp map);
   unsigned sharedBits(tile::MapOp map) const;
   LogicalResult emitReduce(tile::ReduceOp reduce);
+  LogicalResult emitPartial(tile::PartialOp partial);
   LogicalResult emitConvert(tile::ConvertOp convert);
   LogicalResult emitScan(tile::ScanOp scan);
   LogicalResult emitMma(tile::MmaOp mma);
-  LogicalResult emitPlainMma(tile::MmaOp mma);
+  LogicalResult emitMmaShared(tile::MmaSharedOp mma);
   void emitIota(tile::IotaOp iota);
   /// Register i of the result is the register of the input that holds `element(i)`, in the same thread.
   LogicalResult emitMove(mlir::Operation *op, llvm::function_ref<uint64_t(uint64_t)> element);
   LogicalResult emitCast(tile::CastOp cast);
   Value castElement(Value value, Type from, Type to);
   Value quick(ScalarOp op, mlir::ValueRange operands);
-  Value exchange(Value value, unsigned lanes);
+  /// The values of all registers after the steps of a reduction that stay within the warp.
+  Registers joinInWarp(Value input, const ReductionPlan &plan, llvm::function_ref<Value(Value, Value)> join);
+  LogicalResult takeJoined(mlir::Operation *op, const Layout &joined, const Registers &sums);
 
-  // Through shared memory (Exchange.cpp)
-  Registers emitExchange(const SharedExchange &exchange, llvm::ArrayRef<Value> parts, Type element);
-  void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element);
+  // Between lanes (Convert.cpp)
+  Value exchange(Value value, unsigned lanes);
+  Value receive(Value value, Value source);
+  Registers emitShuffles(const ShuffleSchedule &schedule, llvm::ArrayRef<Value> parts, Type element, unsigned count);
+
+  // Shared memory (Shared.cpp)
+  void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element, Value owner);
   Registers loadAll(const SharedAccess &load, Value buffer, Type element);
   Registers loadPiece(const SharedAccess &access, Value buffer, Type element, unsigned at);
   /// A register of a tile that may have to be read first.
   Value part(Value tile, unsigned reg);
   Value sharedMemory(unsigned first, unsigned bytes);
-  /// For a moment: what is in it is read before the next one asks.
-  Value sharedBuffer(unsigned bytes);
+  LogicalResult emitWrite(tile::WriteOp write);
   LogicalResult emitRead(tile::ReadOp read);
   Value slotAddress(Value buffer, Value slot);
 
@@ -101,7 +108,6 @@ private:
 
   Value assembly(llvm::StringRef text, llvm::StringRef constraints, Type result, mlir::ValueRange operands,
                  bool hasEffects = false);
-  void barrier();
   Value get(Value scalar) { return scalars.lookup(scalar); }
 
   tile::KernelOp kernel;
@@ -124,10 +130,6 @@ private:
     Value slot;
   };
   llvm::DenseMap<Value, Lazy> reads;
-  /// Where buffers begin in shared memory, and where they end.
-  llvm::DenseMap<Value, unsigned> buffers;
-  unsigned bufferBytes = 0;
-  unsigned insideLoop = 0; // how deep
 };
 
 } // namespace tessera::ptx

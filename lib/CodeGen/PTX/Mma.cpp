@@ -36,55 +36,42 @@ static llvm::DenseMap<uint64_t, unsigned> holders(const Layout &layout) {
   return held;
 }
 
-/// Without such an instruction: both operands in shared memory, and each thread's sums step by step.
-LogicalResult KernelEmitter::emitPlainMma(tile::MmaOp mma) {
-  Type operand = elementOf(mma.getLhs()), other = elementOf(mma.getRhs()), sum = elementOf(mma.getResult());
-  int64_t m = mma.getType().getShape()[0], n = mma.getType().getShape()[1];
-  int64_t k = cast<RankedTensorType>(mma.getLhs().getType()).getShape()[1];
-  int64_t left = codegen::Emitter::byteWidth(operand), right = codegen::Emitter::byteWidth(other);
-  Value buffer = sharedBuffer(m * k * left + k * n * right);
-  auto place = [&](Ix row, Ix column, int64_t width, int64_t bytes, int64_t first) {
-    Ix offset = e.add(e.mul(e.add(e.mul(row, width), column), bytes), first);
-    return LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
+/// Each thread's sums step by step.
+LogicalResult KernelEmitter::emitMmaShared(tile::MmaSharedOp mma) {
+  RankedTensorType lhs = mma.getLhs().getType().getTile(), rhs = mma.getRhs().getType().getTile();
+  Type sum = elementOf(mma.getAcc());
+  int64_t depth = lhs.getShape()[1];
+  Value left = slotAddress(mma.getLhs(), mma.getLhsSlot()), right = slotAddress(mma.getRhs(), mma.getRhsSlot());
+  auto read = [&](Value buffer, RankedTensorType tile, Ix row, Ix column) {
+    Type element = tile.getElementType();
+    Ix offset = e.mul(e.add(e.mul(row, tile.getShape()[1]), column), codegen::Emitter::byteWidth(element));
+    Value from = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
+    Value stored = LLVM::LoadOp::create(e.b, e.storageType(element), from);
+    return e.cast(e.fromStorage(stored, element), element, sum);
   };
-  auto put = [&](Value tile, int64_t width, int64_t bytes, int64_t first) {
-    Layout layout = layoutOf(tile);
-    for (auto [reg, part] : llvm::enumerate(tiles[tile])) {
-      Value to = place(coordinate(layout, reg, Dim::D0), coordinate(layout, reg, Dim::D1), width, bytes, first);
-      LLVM::StoreOp::create(e.b, e.toStorage(part, elementOf(tile)), to);
-    }
-  };
-  put(mma.getLhs(), k, left, 0);
-  put(mma.getRhs(), n, right, m * k * left);
-  barrier();
   Layout layout = layoutOf(mma.getResult());
   const Registers initial = tiles[mma.getAcc()];
-  tiles[mma.getResult()] = e.loop(e.integer(0), e.integer(k), 1, initial, [&](Value step, ValueRange sums) {
+  tiles[mma.getResult()] = e.loop(e.integer(0), e.integer(depth), 1, initial, [&](Value step, ValueRange sums) {
     // A row's element and a column's are read once.
     std::map<uint64_t, Value> rows, columns;
     Registers next;
     for (auto [reg, old] : llvm::enumerate(sums)) {
       Point point = layout(Point({{Dim::Register, reg}}));
       Value &a = rows[point[Dim::D0]], &b = columns[point[Dim::D1]];
-      auto read = [&](Value from, Type element) {
-        Value stored = LLVM::LoadOp::create(e.b, e.storageType(element), from);
-        return e.cast(e.fromStorage(stored, element), element, sum);
-      };
       if (!a)
-        a = read(place(coordinate(layout, reg, Dim::D0), Ix(step), k, left, 0), operand);
+        a = read(left, lhs, coordinate(layout, reg, Dim::D0), Ix(step));
       if (!b)
-        b = read(place(Ix(step), coordinate(layout, reg, Dim::D1), n, right, m * k * left), other);
+        b = read(right, rhs, Ix(step), coordinate(layout, reg, Dim::D1));
       next.push_back(e.mulAdd(a, b, old));
     }
     return next;
   });
-  barrier();
   return success();
 }
 
 LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   if (!tile::fragmentDepth(mma))
-    return emitPlainMma(mma);
+    return mma.emitError("expected a product that tensor cores have");
   Type operand = elementOf(mma.getLhs()), accumulator = elementOf(mma.getResult());
   Instruction instruction = instructionFor(operand);
   unsigned depth = *tile::fragmentDepth(mma), bits = 8 * codegen::Emitter::byteWidth(operand);

@@ -1,5 +1,6 @@
 //===- Tiles.cpp - Tiles from tiles ---------------------------------------===//
 #include "KernelEmitter.h"
+#include "tessera/Layout/Reduction.h"
 #include "tessera/Support/GpuDescription.h"
 
 #include <numeric>
@@ -122,100 +123,78 @@ LogicalResult KernelEmitter::emitMove(Operation *op, llvm::function_ref<uint64_t
 }
 
 //===----------------------------------------------------------------------===//
-// Between threads
+// Joins
 //===----------------------------------------------------------------------===//
 
-/// The value of the lane whose number differs in the bits `lanes`.
-Value KernelEmitter::exchange(Value value, unsigned lanes) {
-  Type type = value.getType();
-  unsigned bits = type.getIntOrFloatBitWidth();
-  Value whole = isa<FloatType>(type)
-                    ? Value(LLVM::BitcastOp::create(e.b, IntegerType::get(type.getContext(), bits), value))
-                    : value;
-  auto shuffle = [&](Value word) {
-    std::string text = "shfl.sync.bfly.b32 $0, $1, " + std::to_string(lanes) + ", 31, -1;";
-    return assembly(text, "=r,r", e.i32, word, /*hasEffects=*/true);
+/// What each of a thread's registers would be after all steps within the warp: registers in order, then lanes by
+/// shuffles. Registers that end up with the same are joined once.
+KernelEmitter::Registers KernelEmitter::joinInWarp(Value input, const ReductionPlan &plan,
+                                                   llvm::function_ref<Value(Value, Value)> join) {
+  const Registers parts = tiles.lookup(input);
+  Layout layout = layoutOf(input);
+  gf2::Vectors same = gf2::concat({plan.registers, gf2::kernel(layout.columns(Dim::Register))});
+  auto membersOf = [](uint64_t reg, gf2::VectorsRef steps) {
+    SmallVector<uint64_t> members;
+    for (uint64_t number = 0; number < uint64_t(1) << steps.size(); ++number)
+      members.push_back(reg ^ gf2::sum(steps, number));
+    llvm::sort(members);
+    return members;
   };
-  Value moved;
-  if (bits == 64) {
-    Value low = shuffle(LLVM::TruncOp::create(e.b, e.i32, whole));
-    Value high = shuffle(LLVM::TruncOp::create(e.b, e.i32, LLVM::LShrOp::create(e.b, whole, e.integer(32))));
-    moved = e.orI(LLVM::ZExtOp::create(e.b, e.i64, low),
-                  LLVM::ShlOp::create(e.b, LLVM::ZExtOp::create(e.b, e.i64, high), e.integer(32)));
-  } else {
-    moved = shuffle(bits < 32 ? Value(LLVM::ZExtOp::create(e.b, e.i32, whole)) : whole);
-    if (bits < 32)
-      moved = LLVM::TruncOp::create(e.b, whole.getType(), moved);
+  Registers sums(parts.size());
+  SmallVector<unsigned> first(parts.size());
+  for (unsigned reg = 0; reg < parts.size(); ++reg) {
+    first[reg] = membersOf(reg, same).front();
+    if (first[reg] != reg)
+      continue;
+    for (uint64_t member : membersOf(reg, plan.registers))
+      sums[reg] = sums[reg] ? join(sums[reg], parts[member]) : parts[member];
   }
-  return moved.getType() == type ? moved : Value(LLVM::BitcastOp::create(e.b, type, moved));
+  for (uint64_t step : plan.lanes) {
+    Point other = layout.in().unpack(step);
+    const Registers before = sums;
+    for (unsigned reg = 0; reg < parts.size(); ++reg)
+      if (first[reg] == reg)
+        sums[reg] = join(before[reg], exchange(before[first[reg ^ other[Dim::Register]]], other[Dim::Lane]));
+  }
+  for (unsigned reg = 0; reg < parts.size(); ++reg)
+    sums[reg] = sums[first[reg]];
+  return sums;
 }
 
-/// Registers, then lanes by shuffles, then warps by shared memory; always in the same order.
-LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
-  Layout from = layoutOf(reduce.getInput()), to = layoutOf(reduce.getResult());
-  Type element = elementOf(reduce);
-  auto join = [&](Value a, Value b) { return e.join(reduce.getReduceOp(), a, b, element, reduce.getSkipNan()); };
-  auto kept = [&](uint64_t packed) {
-    Point point = from.out().unpack(packed), rest;
-    unsigned next = 0;
-    for (int64_t dim = 0; dim < reduce.getInput().getType().getRank(); ++dim)
-      if (!llvm::is_contained(reduce.getDims(), dim))
-        rest[tensorDim(next++)] = point[tensorDim(dim)];
-    return to.out().pack(rest);
-  };
-  llvm::DenseMap<uint64_t, Value> sums;
-  for (auto [reg, part] : llvm::enumerate(tiles.lookup(reduce.getInput()))) {
-    Value &sum = sums[kept(from(from.in().pack(Point({{Dim::Register, reg}}))))];
-    sum = sum ? join(sum, part) : part;
-  }
-  Registers parts;
-  for (unsigned reg = 0; reg < countRegisters(reduce); ++reg)
-    parts.push_back(sums.lookup(to(to.in().pack(Point({{Dim::Register, reg}})))));
-
-  // The bits of a dimension that only tell what is joined.
-  auto joined = [&](Dim dim, unsigned &bits) -> LogicalResult {
-    for (auto [i, column] : llvm::enumerate(from.columns(dim))) {
-      Point point = from.out().unpack(column);
-      bool isJoined = llvm::any_of(reduce.getDims(), [&](int64_t dim) { return point[tensorDim(dim)] != 0; });
-      if (isJoined && kept(column))
-        return failure();
-      bits |= unsigned(isJoined) << i;
-    }
-    return success();
-  };
-  unsigned lanes = 0, among = 0;
-  if (failed(joined(Dim::Lane, lanes)) || failed(joined(Dim::Warp, among)))
-    return reduce.emitError("expected a layout that keeps the joined dimensions apart");
-  for (unsigned bit = 1; bit < 32; bit *= 2)
-    for (Value &part : parts)
-      if (lanes & bit)
-        part = join(part, exchange(part, bit));
-  if (among) {
-    Type stored = e.storageType(element);
-    unsigned bytes = codegen::Emitter::byteWidth(element);
-    Value buffer = sharedBuffer(parts.size() * threads() * bytes);
-    auto at = [&](Value warp, unsigned reg) {
-      Value place = e.addI(e.mulI(warp, e.integer(32, e.i32)), lane);
-      place = e.addI(place, e.integer(reg * threads(), e.i32));
-      return LLVM::GEPOp::create(e.b, buffer.getType(), stored, buffer, ValueRange(place));
-    };
-    for (auto [reg, part] : llvm::enumerate(parts))
-      LLVM::StoreOp::create(e.b, e.toStorage(part, element), at(warp, reg));
-    barrier();
-    Value others = e.andI(warp, e.integer(~among & (warps - 1), e.i32));
-    for (auto [reg, part] : llvm::enumerate(parts)) {
-      Value sum;
-      for (unsigned which = 0; which < warps; ++which) {
-        if (which & ~among)
-          continue;
-        Value from = at(e.orI(others, e.integer(which, e.i32)), reg);
-        Value value = e.fromStorage(LLVM::LoadOp::create(e.b, stored, from), element);
-        sum = sum ? join(sum, value) : value;
-      }
-      part = sum;
-    }
-    barrier();
-  }
-  tiles[reduce.getResult()] = parts;
+/// Each thread takes what it is to hold from what its registers have joined; `joined` says what that is.
+LogicalResult KernelEmitter::takeJoined(Operation *op, const Layout &joined, const Registers &sums) {
+  Value result = op->getResult(0);
+  Layout to = layoutOf(result);
+  std::optional<Layout> source = holder(joined, to, threadDims);
+  bool isStatic = source && llvm::all_of(source->sublayout(allDims, {Dim::Register}).columnsOf(threadDims),
+                                         [](uint64_t column) { return !column; });
+  if (!isStatic)
+    return op->emitError("expected a result whose threads hold what the operand's threads have joined");
+  Registers &parts = tiles[result];
+  for (unsigned reg = 0; reg < countRegisters(result); ++reg)
+    parts.push_back(sums[(*source)(Point({{Dim::Register, reg}}))[Dim::Register]]);
   return success();
+}
+
+template <typename OpTy> static ReductionPlan planOf(OpTy op) {
+  SmallVector<unsigned> dims(op.getDims().begin(), op.getDims().end());
+  return planReduction(*tile::layoutOf(op.getInput()), dims);
+}
+
+LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
+  ReductionPlan plan = planOf(reduce);
+  if (!plan.warps.empty())
+    return reduce.emitError("expected the joined dimensions in the registers and lanes of each warp, got ")
+           << reduce.getInput().getType();
+  return takeJoined(reduce, plan.result, joinInWarp(reduce.getInput(), plan, [&](Value a, Value b) {
+                      return e.join(reduce.getReduceOp(), a, b, elementOf(reduce), reduce.getSkipNan());
+                    }));
+}
+
+LogicalResult KernelEmitter::emitPartial(tile::PartialOp partial) {
+  ReductionPlan plan = planOf(partial);
+  unsigned last = partial.getType().getRank() - 1;
+  return takeJoined(partial, plan.partial(last), joinInWarp(partial.getInput(), plan, [&](Value a, Value b) {
+                      return e.join(partial.getReduceOp(), a, b, elementOf(partial), partial.getSkipNan());
+                    }));
 }

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
 
+#include "tessera/Dialect/Common/Monoids.h"
+
 using namespace mlir;
 using namespace tessera;
 
@@ -24,24 +26,6 @@ Type Emitter::accumulatorType(ReduceOp kind, ValueRange values, Type result) {
     return elementOf(values.front());
   Type a = gir::accumulationType(elementOf(values.front())), b = gir::accumulationType(result);
   return a.getIntOrFloatBitWidth() > b.getIntOrFloatBitWidth() ? a : b;
-}
-
-/// The unit of the monoid.
-static TypedAttr unitOf(ReduceOp kind, Type element) {
-  bool isMax = kind == ReduceOp::Max, isOne = kind == ReduceOp::Prod || kind == ReduceOp::All;
-  bool isExtreme = isMax || kind == ReduceOp::Min;
-  if (isa<FloatType>(element)) {
-    double infinity = std::numeric_limits<double>::infinity();
-    return FloatAttr::get(element, isExtreme ? (isMax ? -infinity : infinity) : isOne);
-  }
-  unsigned width = element.getIntOrFloatBitWidth();
-  if (!isExtreme)
-    return IntegerAttr::get(element, APInt(width, isOne));
-  bool isUnsigned = element.isUnsignedInteger() || width == 1;
-  APInt value = isUnsigned
-                    ? (isMax ? APInt::getMinValue(width) : APInt::getMaxValue(width))
-                    : (isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
-  return IntegerAttr::get(element, value);
 }
 
 Value Emitter::identity(ReduceOp kind, const Order &order, Type element) {

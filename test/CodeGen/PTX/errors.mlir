@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts -print-ptx -o /dev/null
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null
 
 !v = !tile.view<16xf32, strides = [1]>
 tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {warps = 1} {

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
 
 // Operands come by rows of 16 bytes and go to tensor cores by ldmatrix, the right one transposed; the sums leave by
 // shared memory as well, rounded before they do.
@@ -9,7 +9,7 @@
 // CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // CHECK: cvt.rn.bf16x2.f32
-// CHECK: st.shared.v2.b32
+// CHECK: stmatrix.sync.aligned.m8n8.x4.shared.b16
 // CHECK: ld.shared.v4.b32
 // CHECK: st.global.v4.b32
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
@@ -47,7 +47,7 @@ tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>)
 // Types that tensor cores do not have, step by step.
 // CHECK-LABEL: .entry doubles(
 // CHECK: st.shared
-// CHECK: bar.sync 0;
+// CHECK: bar.warp.sync -1;
 // CHECK-COUNT-8: fma.rn.f64
 !f = !tile.view<16x16xf64, strides = [16, 1]>
 tile.kernel @doubles(%x: !f, %y: !f) grid 1 hints {warps = 1} {
@@ -60,11 +60,11 @@ tile.kernel @doubles(%x: !f, %y: !f) grid 1 hints {warps = 1} {
 }
 
 // Copies that run ahead: the second command line.
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops -print-ptx -o /dev/null | FileCheck %s --check-prefix=AHEAD
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s --check-prefix=AHEAD
 // AHEAD-LABEL: .entry product(
 // AHEAD: cp.async.cg.shared.global
 // AHEAD: cp.async.commit_group;
-// AHEAD: cp.async.wait_group 1;
-// AHEAD: bar.sync 0;
-// AHEAD: ldmatrix.sync.aligned.m8n8.x4.shared.b16
-// AHEAD: mma.sync
+// AHEAD-DAG: cp.async.wait_group 1;
+// AHEAD-DAG: bar.sync 0;
+// AHEAD-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// AHEAD-DAG: mma.sync

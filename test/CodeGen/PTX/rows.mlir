@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s
-// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -print-ptx="chip=sm_80 version=70" -o /dev/null | FileCheck %s --check-prefix=AMPERE
+// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-expand-exchanges=chip=sm_80 -tile-allocate-shared=chip=sm_80 -tile-place-barriers -print-ptx="chip=sm_80 version=70" -o /dev/null | FileCheck %s --check-prefix=AMPERE
 
 // AMPERE: .version 7.0
 // AMPERE: .target sm_80
@@ -11,8 +11,10 @@
 // CHECK: .reqntid 128
 // CHECK-COUNT-2: ld.global.v4.b32
 // CHECK-COUNT-5: shfl.sync.bfly.b32
-// CHECK: st.shared.b32
+// CHECK: @p st.shared.b32
 // CHECK: bar.sync 0;
+// CHECK: ld.shared.v4.b32
+// CHECK-NOT: bar.sync
 // CHECK: div.rn.f32
 // CHECK-COUNT-2: @p st.global.v4.b32
 func.func @host(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> attributes {gir.symbols = {N = {divisor = 64 : i64}}} {
@@ -35,11 +37,12 @@ tile.kernel @normalise(%x: !v, %y: !v) grid 1 {
   tile.return
 }
 
-// A transposition through shared memory, and a loop.
+// A transposition through shared memory by one warp, and a loop.
 // CHECK-LABEL: .entry across(
 // CHECK: ld.global.v4.b32
+// CHECK: bar.warp.sync -1;
 // CHECK: st.shared
-// CHECK: bar.sync 0;
+// CHECK: bar.warp.sync -1;
 // CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK: st.global
 !m = !tile.view<32x?xbf16, strides = [?, 1], divisors = [32, 64]>
@@ -62,9 +65,12 @@ func.func @host2(%x: !gir.tensor<32, N, bf16>) -> !gir.tensor<N, 32, bf16> attri
   return %0 : !gir.tensor<N, 32, bf16>
 }
 
-// A running sum: ten steps for 1024 elements.
+// A running sum: neighbours in registers, then lanes, of two runs of 128 elements; then the totals of the four warps.
 // CHECK-LABEL: .entry running(
-// CHECK-COUNT-21: bar.sync 0;
+// CHECK-COUNT-10: shfl.sync.bfly.b32
+// CHECK: bar.sync 0;
+// CHECK-NOT: bar.sync
+// CHECK: st.global.v4.b32
 !r = !tile.view<1024xf32, strides = [1]>
 tile.kernel @running(%x: !r, %y: !r) grid 1 {
   %c0 = arith.constant 0 : index

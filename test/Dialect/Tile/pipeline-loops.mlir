@@ -10,16 +10,14 @@
 // CHECK-COUNT-2: tile.commit
 // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args({{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}) ->
 // CHECK-NEXT: tile.wait 1
-// CHECK-NEXT: tile.barrier
-// CHECK-NEXT: %[[X:.*]] = tile.read %[[BA]][%[[SLOT]]]
-// CHECK-NEXT: %[[W:.*]] = tile.read %[[BB]][%[[SLOT]]]
 // CHECK: scf.if
 // CHECK: tile.copy %x{{.*}} into %[[BA]][%[[FREE]]]
 // CHECK: tile.copy %w{{.*}} into %[[BB]][%[[FREE]]]
 // CHECK: tile.commit
-// CHECK: tile.mma %[[X]], %[[W]]
+// CHECK: %[[X:.*]] = tile.read %[[BA]][%[[SLOT]]]
+// CHECK-NEXT: %[[W:.*]] = tile.read %[[BB]][%[[SLOT]]]
+// CHECK-NEXT: tile.mma %[[X]], %[[W]]
 // CHECK: tile.wait 0
-// CHECK-NEXT: tile.barrier
 // SMALL-NOT: tile.copy
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x64xbf16, strides = [64, 1]>

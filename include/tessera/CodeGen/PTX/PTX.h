@@ -31,7 +31,7 @@ struct PtxModule {
   std::vector<PtxKernel> kernels;
 };
 
-/// Placed kernels (tile-assign-layouts has run) as PTX. Parameters are the words of forEachWord (Conversion/TileToTarget),
+/// Placed kernels (tile-place-barriers has run) as PTX. Parameters are the words of forEachWord (Conversion/TileToTarget),
 /// 64 bits each; the grid's words only where the launch is a row (grid rank > 1 or the hint `persistent`).
 mlir::FailureOr<PtxModule> lowerToPtx(mlir::ModuleOp module, const PtxOptions &options);
 

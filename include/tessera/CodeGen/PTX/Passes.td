@@ -7,8 +7,9 @@ include "mlir/Pass/PassBase.td"
 def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
   let summary = "prints the placed tile kernels of a module as PTX";
   let description = [{
-    The kernels must hold primitive scalar operations (`tile-expand-math=native=exp2,rsqrt`), and their tiles must have
-    layouts (`tile-assign-layouts`). The module is not changed.
+    The kernels must hold primitive scalar operations (`tile-expand-math=native=exp2,rsqrt`), their tiles must have
+    layouts (`tile-assign-layouts`), and what goes through shared memory must be said (`tile-expand-exchanges`,
+    `tile-allocate-shared`, `tile-place-barriers`). The module is not changed.
 
     ```mlir
     %d = tile.map add(%t, %t) : (tensor<256xf32, #layout>, tensor<256xf32, #layout>) -> tensor<256xf32, #layout>

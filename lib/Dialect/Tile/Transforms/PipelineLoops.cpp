@@ -1,9 +1,12 @@
 //===- PipelineLoops.cpp - Copies run ahead of a loop ---------------------===//
+#include "FirstUse.h"
+
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Analysis/Coordinates.h"
+#include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Layout/Conversion.h"
+#include "tessera/Layout/Reduction.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -25,11 +28,12 @@ struct Stream {
 
 class Pipeline {
 public:
-  Pipeline(scf::ForOp loop, const Coordinates &coordinates, unsigned slots)
-      : loop(loop), coordinates(coordinates), slots(slots), builder(loop), loc(loop.getLoc()) {}
+  Pipeline(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, SharedFeatures features)
+      : loop(loop), coordinates(coordinates), slots(slots), features(features), builder(loop), loc(loop.getLoc()) {}
 
   /// The bytes of the streams that were found.
   uint64_t find();
+  uint64_t exchangedBytes();
   void rewrite();
 
 private:
@@ -43,6 +47,7 @@ private:
   scf::ForOp loop;
   const Coordinates &coordinates;
   unsigned slots;
+  SharedFeatures features;
   OpBuilder builder;
   Location loc;
   SmallVector<Stream> streams;
@@ -80,10 +85,36 @@ std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   if (coordinates.accessWidth(load.getView(), load.getDims(), from, load.getPad().has_value()) * bytes != kChunk)
     return std::nullopt;
   std::optional<SharedExchange> exchange =
-      planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), {.ldmatrix = true});
+      planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), features);
   if (!exchange)
     return std::nullopt;
   return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, exchange->memory)), Value()};
+}
+
+static uint64_t bytesOf(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return type.getNumElements() * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+/// What the loop's other exchanges may take of shared memory at once.
+uint64_t Pipeline::exchangedBytes() {
+  uint64_t bytes = 0;
+  loop.walk([&](Operation *op) {
+    if (auto convert = dyn_cast<ConvertOp>(op)) {
+      Value input = convert.getInput(), result = convert.getResult();
+      unsigned bits = 8 * bytesOf(result) / convert.getType().getNumElements();
+      auto plan = planConversion(*layoutOf(input), *layoutOf(result), bits, features);
+      bool isStream = llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
+      if (!isStream && (!plan || plan->kind == ConversionPlan::Kind::Shared))
+        bytes += bytesOf(result);
+    } else if (auto mma = dyn_cast<MmaOp>(op); mma && !fragmentDepth(mma)) {
+      bytes += bytesOf(mma.getLhs()) + bytesOf(mma.getRhs());
+    } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+      bytes += bytesOf(reduce.getResult()) << planReduction(*layoutOf(reduce.getInput()), dims).warps.size();
+    }
+  });
+  return bytes;
 }
 
 uint64_t Pipeline::find() {
@@ -143,24 +174,21 @@ void Pipeline::rewrite() {
   Value slot = loop.getRegionIterArgs().end()[-2], free = loop.getRegionIterArgs().end()[-1];
   builder.setInsertionPointToStart(loop.getBody());
   WaitOp::create(builder, loc, slots - 2);
-  BarrierOp::create(builder, loc);
-  for (Stream &stream : streams) {
-    Value result = stream.wanted->getResult(0);
-    Value read = ReadOp::create(builder, stream.wanted->getLoc(), result.getType(), stream.room, slot);
-    result.replaceAllUsesWith(read);
-  }
   Value ahead = loop.getInductionVar();
   for (unsigned i = 1; i < slots; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
   copyStep(ahead, free);
   for (Stream &stream : streams) {
+    Value result = stream.wanted->getResult(0);
+    builder.setInsertionPoint(firstUse(result));
+    Value read = ReadOp::create(builder, stream.wanted->getLoc(), result.getType(), stream.room, slot);
+    result.replaceAllUsesWith(read);
     if (stream.wanted != stream.load)
       stream.wanted->erase();
     stream.load.erase();
   }
   builder.setInsertionPointAfter(loop);
   WaitOp::create(builder, loc, 0);
-  BarrierOp::create(builder, loc);
 }
 
 namespace {
@@ -172,10 +200,11 @@ struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> 
       Coordinates coordinates(kernel);
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-      uint64_t left = most;
+      SharedFeatures features = sharedFeaturesOf(chip);
+      uint64_t left = most ? most : features.memoryBytes;
       for (scf::ForOp loop : loops) {
-        Pipeline pipeline(loop, coordinates, slots);
-        if (uint64_t bytes = pipeline.find(); bytes <= left) {
+        Pipeline pipeline(loop, coordinates, slots, features);
+        if (uint64_t bytes = pipeline.find(); bytes + pipeline.exchangedBytes() <= left) {
           left -= bytes;
           pipeline.rewrite();
         }

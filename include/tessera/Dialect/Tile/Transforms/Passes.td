@@ -291,20 +291,81 @@ def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
   let description = [{
     Loads of a loop that are converted to another layout, and whose place is known steps ahead, become `tile.copy`s into a
     buffer with a slot for each step that is under way, and a `tile.read` takes the place of the conversion. At the
-    head of the loop the threads wait for the oldest copies and for each other; then the slot that was read in the
-    step before is free for the next copies.
+    head of the loop the threads wait for the oldest copies; behind a barrier, which `tile-place-barriers` puts there, the
+    slot that was read in the step before is free for the next copies. Loops whose copies would leave too little memory
+    for their conversions stay as they are.
 
     ```mlir
     scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, …) {
       tile.wait 1
-      tile.barrier
       %a = tile.read %buffer[%slot] : <3, tensor<128x64xbf16, #layout>> -> tensor<128x64xbf16, #fragments>
       …
     }
     ```
   }];
   let options = [Option<"slots", "slots", "unsigned", "3", "steps under way, the current one included">,
-                 Option<"most", "most", "uint64_t", "196608", "bytes of shared memory for the buffers of a kernel">];
+                 Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">,
+                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileExpandExchanges : Pass<"tile-expand-exchanges", "::mlir::ModuleOp"> {
+  let summary = "make everything that goes through shared memory a write and a read";
+  let description = [{
+    Conversions that shuffles do not make within a warp for less become a buffer, a `tile.write` and a `tile.read`, in the
+    arrangement without bank conflicts that lib/Layout finds. A reduction across warps becomes a `tile.partial`, a conversion
+    after which threads have the parts of all warps, and a reduction in registers. A scan across warps becomes one of
+    the runs that a warp holds, one of the runs' totals, which each warp makes for itself, and a join of the two. Products without tensor cores become
+    `tile.mma_shared`. Reads stand where they are needed first, so that what is written before shares a barrier.
+
+    Before:
+    ```mlir
+    %m = tile.reduce max %x dims [1] : tensor<4x1024xf32, #rows> -> tensor<4xf32, #row>
+    ```
+    After:
+    ```mlir
+    %p = tile.partial max %x dims [1] : tensor<4x1024xf32, #rows> -> tensor<4x4xf32, #parts>
+    %b = tile.alloc : <1, tensor<4x4xf32, #memory>>
+    tile.write %p, %b[%c0] : tensor<4x4xf32, #parts>, <1, tensor<4x4xf32, #memory>>
+    %a = tile.read %b[%c0] : <1, tensor<4x4xf32, #memory>> -> tensor<4x4xf32, #all>
+    %m = tile.reduce max %a dims [1] : tensor<4x4xf32, #all> -> tensor<4xf32, #row>
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileAllocateShared : Pass<"tile-allocate-shared", "::mlir::ModuleOp"> {
+  let summary = "say where buffers lie in shared memory";
+  let description = [{
+    Gives every `tile.alloc` an offset. Buffers lie in the same memory if the time from the first access to the last is
+    over for one before it begins for the other; a buffer that a loop uses, and that is made before it, is taken for the whole loop.
+    Small buffers of neighbouring exchanges lie apart all the same, which saves a barrier between them. It is an
+    error if a kernel needs more than a block has.
+
+    ```mlir
+    %a = tile.alloc offset 0 : <1, tensor<64x64xf32, #memory>>
+    …
+    %b = tile.alloc offset 0 : <1, tensor<64x64xbf16, #other>>
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">];
+}
+
+def TilePlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
+  let summary = "put barriers where accesses to shared memory would meet";
+  let description = [{
+    Two accesses of the same memory of which one writes need a barrier between them: of the block if different warps make
+    them, of the warp if each warp meets only itself. The pass walks through a kernel with the accesses that lie behind
+    the last barrier on any way, around loops as well, and puts a barrier before the first operation that needs one;
+    before the loop or the branch that it is in where that is enough. Barriers that are there count.
+
+    ```mlir
+    tile.write %p, %b[%c0] : tensor<4x4xf32, #parts>, <1, tensor<4x4xf32, #memory>>
+    tile.barrier
+    %a = tile.read %b[%c0] : <1, tensor<4x4xf32, #memory>> -> tensor<4x4xf32, #all>
+    ```
+  }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

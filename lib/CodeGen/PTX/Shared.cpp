@@ -1,19 +1,15 @@
-//===- Exchange.cpp - Conversions between layouts -------------------------===//
+//===- Shared.cpp - Buffers in shared memory ------------------------------===//
 //
-// What lib/Layout plans is carried out here: other registers of the same thread, or a way through
-// shared memory, whose addresses are a thread's part and a constant for each access.
+// Writes and reads by the instructions that lib/Layout finds for the two layouts. An address is a
+// thread's part and a constant for each access.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
-#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
 using codegen::Ix;
-
-/// Before sm_75 there is no ldmatrix.
-static SharedFeatures featuresOf(StringRef chip) { return {.ldmatrix = chip != "sm_70"}; }
 
 /// All kernels of a module know shared memory by one name, and a launch says how much it is.
 Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
@@ -33,29 +29,45 @@ Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
   return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.integer(first)));
 }
 
-/// Outside of the loops that use them, buffers are free: a copy is waited for before its loop ends.
-Value KernelEmitter::sharedBuffer(unsigned bytes) {
-  bool isFree = !insideLoop;
-  return sharedMemory(isFree ? 0 : bufferBytes, bytes);
+Value KernelEmitter::slotAddress(Value buffer, Value slot) {
+  auto alloc = buffer.getDefiningOp<tile::AllocOp>();
+  Value start = sharedMemory(*alloc.getOffset(), alloc.getType().getAllBytes());
+  Value move = e.mulI(get(slot), e.integer(alloc.getType().getStride()));
+  return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(move));
 }
 
-Value KernelEmitter::slotAddress(Value buffer, Value slot) {
-  auto type = cast<tile::BufferType>(buffer.getType());
-  unsigned bytes = llvm::alignTo(type.getBytes(), 128);
-  Value start = sharedMemory(buffers.at(buffer), type.getSlots() * bytes);
-  return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.mulI(get(slot), e.integer(bytes))));
+LogicalResult KernelEmitter::emitWrite(tile::WriteOp write) {
+  Type element = elementOf(write.getValue());
+  Layout layout = layoutOf(write.getValue());
+  SharedAccess store = planStore(write.getBuffer().getType().getMemory(), layout,
+                                 8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(options.chip));
+  storeShared(store, slotAddress(write.getBuffer(), write.getSlot()), tiles.lookup(write.getValue()), element,
+              isOwner(layout));
+  return success();
+}
+
+/// Whether a read can be left to the products that take it: nothing that touches shared memory comes between.
+static bool isLazy(tile::ReadOp read) {
+  auto isProduct = [&](Operation *user) { return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock(); };
+  if (!llvm::all_of(read->getUsers(), isProduct))
+    return false;
+  for (Operation *op = read->getNextNode(); op; op = op->getNextNode()) {
+    if (llvm::is_contained(read->getUsers(), op))
+      return true;
+    if (!isa<tile::ReadOp>(op) && !isMemoryEffectFree(op))
+      return false;
+  }
+  return false;
 }
 
 LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   Type element = elementOf(read);
   unsigned bytes = codegen::Emitter::byteWidth(element);
-  SharedAccess load = planLoad(read.getBuffer().getType().getMemory(), layoutOf(read), 8 * bytes, featuresOf(options.chip));
+  SharedAccess load = planLoad(read.getBuffer().getType().getMemory(), layoutOf(read), 8 * bytes,
+                               sharedFeaturesOf(options.chip));
   Value slot = slotAddress(read.getBuffer(), read.getSlot());
   // A product asks for its operands step by step, so that few of them are in registers at once.
-  bool isLazy = llvm::all_of(read->getUsers(), [&](Operation *user) {
-    return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock();
-  });
-  if (isLazy) {
+  if (isLazy(read)) {
     reads[read.getResult()] = {load, slot};
     tiles[read.getResult()].assign(countRegisters(read), Value());
   } else {
@@ -64,25 +76,53 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   return success();
 }
 
-void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayRef<Value> parts, Type element) {
-  unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
+/// Of several threads with the same element the owner stores; none: there are no such.
+void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayRef<Value> parts, Type element,
+                                Value owner) {
+  unsigned bytes = codegen::Emitter::byteWidth(element), width = 1u << (access.registers.vector + access.matrices);
   for (unsigned at = 0; at < 1u << access.registers.distinct; at += width) {
     Registers group;
     for (unsigned i = 0; i < width; ++i)
       group.push_back(parts[access.registers.order(at + i)]);
     Registers words = pack(group, element);
-    Type word = words[0].getType();
-    Value value = words[0];
-    if (words.size() > 1) {
-      value = LLVM::UndefOp::create(e.b, VectorType::get({int64_t(words.size())}, word));
-      for (auto [i, each] : llvm::enumerate(words))
-        value = e.insert(value, each, i);
-    }
-    if (width * bytes == 1)
-      value = LLVM::TruncOp::create(e.b, e.i8, value);
     Ix offset = e.mul(coordinate(access.address, at, Dim::Offset), bytes);
     Value to = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
-    LLVM::StoreOp::create(e.b, value, to, /*alignment=*/width * bytes);
+    if (access.kind == SharedAccess::Kind::Plain && !owner) {
+      Value value = words[0];
+      if (words.size() > 1) {
+        value = LLVM::UndefOp::create(e.b, VectorType::get({int64_t(words.size())}, words[0].getType()));
+        for (auto [i, each] : llvm::enumerate(words))
+          value = e.insert(value, each, i);
+      }
+      if (width * bytes == 1)
+        value = LLVM::TruncOp::create(e.b, e.i8, value);
+      LLVM::StoreOp::create(e.b, value, to, /*alignment=*/width * bytes);
+      continue;
+    }
+    // stmatrix: lane l gives the address of row l % 8 of matrix l / 8.
+    bool isMatrix = access.kind != SharedAccess::Kind::Plain;
+    unsigned bits = words[0].getType().getIntOrFloatBitWidth();
+    std::string list, count = std::to_string(words.size()), constraints = "r";
+    for (unsigned i = 0; i < words.size(); ++i) {
+      list += (i ? ", $" : "$") + std::to_string(i + 1);
+      constraints += bits == 16 ? ",h" : bits == 32 ? ",r" : ",l";
+    }
+    SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to)};
+    operands.append(words.begin(), words.end());
+    std::string text;
+    if (isMatrix)
+      text = "stmatrix.sync.aligned.m8n8.x" + count + (access.kind == SharedAccess::Kind::Transposed ? ".trans" : "") +
+             ".shared.b16 [$0], {" + list + "};";
+    else
+      text = "st.shared" + (words.size() > 1 ? ".v" + count : "") + ".b" +
+             std::to_string(width * bytes == 1 ? 8 : bits) + " [$0], " +
+             (words.size() > 1 ? "{" + list + "}" : list) + ";";
+    if (owner) {
+      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(operands.size()) + ", 0; @p " + text + " }";
+      operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, owner));
+      constraints += ",r";
+    }
+    assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
   }
 }
 
@@ -144,17 +184,6 @@ Value KernelEmitter::part(Value tile, unsigned reg) {
   return parts[reg];
 }
 
-KernelEmitter::Registers KernelEmitter::emitExchange(const SharedExchange &exchange, ArrayRef<Value> parts,
-                                                     Type element) {
-  unsigned bytes = exchange.memory.in().size(Dim::Offset) * codegen::Emitter::byteWidth(element);
-  Value buffer = sharedBuffer(bytes);
-  storeShared(exchange.store, buffer, parts, element);
-  barrier();
-  Registers result = loadAll(exchange.load, buffer, element);
-  barrier();
-  return result;
-}
-
 KernelEmitter::Registers KernelEmitter::loadAll(const SharedAccess &load, Value buffer, Type element) {
   const RegisterOrder &order = load.registers;
   Registers loaded;
@@ -165,38 +194,4 @@ KernelEmitter::Registers KernelEmitter::loadAll(const SharedAccess &load, Value 
   for (unsigned i = 0; i < result.size(); ++i)
     result[order.order(i)] = loaded[i % loaded.size()];
   return result;
-}
-
-LogicalResult KernelEmitter::emitConvert(tile::ConvertOp convert) {
-  Layout from = layoutOf(convert.getInput()), to = layoutOf(convert);
-  Type element = elementOf(convert);
-  unsigned bits = 8 * codegen::Emitter::byteWidth(element);
-  const Registers parts = tiles.lookup(convert.getInput());
-  std::optional<ConversionPlan> plan = planConversion(from, to, bits, featuresOf(options.chip));
-  if (plan && plan->kind == ConversionPlan::Kind::None) {
-    tiles[convert.getResult()] = parts;
-    return success();
-  }
-  bool isStatic = plan && plan->kind == ConversionPlan::Kind::Registers &&
-                  llvm::all_of(plan->registers.columnsOf(threadDims), [](uint64_t column) { return !column; });
-  if (isStatic) {
-    Registers moved;
-    for (unsigned reg = 0; reg < countRegisters(convert); ++reg)
-      moved.push_back(parts[plan->registers(Point({{Dim::Register, reg}}))[Dim::Register]]);
-    tiles[convert.getResult()] = moved;
-    return success();
-  }
-  std::optional<SharedExchange> exchange;
-  if (plan && plan->kind == ConversionPlan::Kind::Shared)
-    exchange = plan->exchange;
-  else
-    exchange = planExchange(from, to, bits, featuresOf(options.chip));
-  if (!exchange)
-    return convert.emitError("expected a layout that holds all elements of the other one");
-  uint64_t bytes = from.out().size() * bits / 8;
-  std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
-  if (uint64_t most = gpu ? gpu->multiprocessor.sharedOfBlock : bytes; bytes > most)
-    return convert.emitError("expected a tile of at most ") << most << " bytes to convert on " << options.chip << ", got " << bytes;
-  tiles[convert.getResult()] = emitExchange(*exchange, parts, element);
-  return success();
 }

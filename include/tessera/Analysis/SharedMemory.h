@@ -1,0 +1,50 @@
+//===- SharedMemory.h - Who touches shared memory, and when ----*- C++ -*-===//
+//
+// A placed kernel says where each buffer lies and who reads and writes it. Two accesses of which one
+// writes are a hazard where they may meet in memory and no barrier keeps them apart: of the block
+// where different warps make them, of the warp where each warp meets only itself.
+//
+// Warps run apart: what one has read before a barrier, another may overwrite as soon as it has left
+// the same barrier. So what a walk through the program has to know at a place is which accesses lie
+// behind the last barrier of the block, on any way that leads there, around loops as well. A copy
+// that goes on beside the program is written when it is begun, and again when it is waited for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_SHAREDMEMORY_H
+#define TESSERA_ANALYSIS_SHAREDMEMORY_H
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Conversion.h"
+
+namespace tessera {
+
+/// What a chip ("sm_90a") has for exchanges through shared memory, and how much of it a block has.
+SharedFeatures sharedFeaturesOf(std::string_view chip);
+
+/// One operation's access to one buffer.
+struct BufferAccess {
+  mlir::Operation *op = nullptr;
+  mlir::Value buffer, slot;
+  bool isWrite = false;
+  /// Thread -> elements, of the threads that take part.
+  Layout layout;
+};
+llvm::SmallVector<BufferAccess, 2> bufferAccesses(mlir::Operation *op);
+
+/// Which barrier must keep two accesses apart.
+enum class BarrierScope { None, Warp, Block };
+
+struct Hazard {
+  mlir::Operation *before, *after;
+  BarrierScope scope;
+};
+
+/// The hazards of a kernel with the barriers that it has.
+llvm::SmallVector<Hazard> findHazards(tile::KernelOp kernel);
+/// Inserts barriers until there is no hazard: as late as can be, but before a branch or a loop where
+/// that serves all of it.
+void placeBarriers(tile::KernelOp kernel);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,340 @@
+//===- SharedMemory.cpp - Who touches shared memory, and when -------------===//
+#include "tessera/Analysis/SharedMemory.h"
+
+#include "tessera/Support/GpuDescription.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+
+SharedFeatures tessera::sharedFeaturesOf(std::string_view chip) {
+  unsigned version = 0;
+  for (char c : chip)
+    if (c >= '0' && c <= '9')
+      version = 10 * version + (c - '0');
+  SharedFeatures features{.ldmatrix = version >= 75, .stmatrix = version >= 90};
+  if (std::optional<GpuDescription> gpu = GpuDescription::from(chip))
+    features.memoryBytes = gpu->multiprocessor.sharedOfBlock;
+  return features;
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+/// Without tensor cores a thread reads the rows and the columns of its sums.
+static Layout ofProduct(const Layout &sums, Dim kept, RankedTensorType operand) {
+  Space out = tile::spaceOf(operand.getShape()), in = sums.in();
+  Dim along = kept == Dim::D0 ? Dim::D1 : Dim::D0;
+  unsigned registers = in.bits(Dim::Register);
+  in.setBits(Dim::Register, registers + out.bits(along));
+  gf2::Vectors columns;
+  for (unsigned i = 0; i < in.bits(); ++i) {
+    bool isStep = i >= registers && i < in.bits(Dim::Register);
+    unsigned old = i < registers ? i : i - out.bits(along);
+    uint64_t place = isStep ? uint64_t(1) << (i - registers) : sums.out().unpack(sums.columns()[old])[kept];
+    columns.push_back(out.pack(Point({{isStep ? along : kept, place}})));
+  }
+  return Layout(in, out, std::move(columns));
+}
+
+SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
+  using Accesses = SmallVector<BufferAccess, 2>;
+  return llvm::TypeSwitch<Operation *, Accesses>(op)
+      .Case([&](tile::ReadOp read) {
+        return Accesses{{op, read.getBuffer(), read.getSlot(), false, *tile::layoutOf(read)}};
+      })
+      .Case([&](tile::WriteOp write) {
+        return Accesses{{op, write.getBuffer(), write.getSlot(), true, *tile::layoutOf(write.getValue())}};
+      })
+      .Case([&](tile::CopyOp copy) {
+        return Accesses{{op, copy.getBuffer(), copy.getSlot(), true, copy.getVia().getValue()}};
+      })
+      .Case([&](tile::MmaSharedOp mma) {
+        Layout sums = *tile::layoutOf(mma.getAcc());
+        return Accesses{
+            {op, mma.getLhs(), mma.getLhsSlot(), false, ofProduct(sums, Dim::D0, mma.getLhs().getType().getTile())},
+            {op, mma.getRhs(), mma.getRhsSlot(), false, ofProduct(sums, Dim::D1, mma.getRhs().getType().getTile())}};
+      })
+      .Default([](Operation *) { return Accesses(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+/// A slot that a loop carries, and moves on by one in each turn, back to 0 behind the last one.
+static bool isRotating(BlockArgument slot, int64_t &start, int64_t &slots) {
+  auto loop = dyn_cast<scf::ForOp>(slot.getOwner()->getParentOp());
+  if (!loop || slot.getArgNumber() == 0)
+    return false;
+  unsigned number = slot.getArgNumber() - 1;
+  std::optional<int64_t> first = getConstantIntValue(loop.getInitArgs()[number]);
+  auto next = loop.getYieldedValues()[number].getDefiningOp<arith::SelectOp>();
+  if (!first || !next || getConstantIntValue(next.getTrueValue()) != 0)
+    return false;
+  auto sum = next.getFalseValue().getDefiningOp<arith::AddIOp>();
+  auto isLast = next.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!sum || sum.getLhs() != slot || getConstantIntValue(sum.getRhs()) != 1 || !isLast ||
+      isLast.getPredicate() != arith::CmpIPredicate::eq || isLast.getLhs() != sum)
+    return false;
+  std::optional<int64_t> count = getConstantIntValue(isLast.getRhs());
+  start = *first;
+  slots = count.value_or(0);
+  return slots > 0;
+}
+
+/// Whether two slots are never the same. `sameTurn`: both values are of the same turn of all loops.
+static bool areApart(Value a, Value b, bool sameTurn) {
+  std::optional<int64_t> x = getConstantIntValue(a), y = getConstantIntValue(b);
+  if (x && y)
+    return *x != *y;
+  auto first = dyn_cast<BlockArgument>(a), second = dyn_cast<BlockArgument>(b);
+  if (!sameTurn || !first || !second || first.getOwner() != second.getOwner())
+    return false;
+  int64_t startA, startB, slotsA, slotsB;
+  return isRotating(first, startA, slotsA) && isRotating(second, startB, slotsB) && slotsA == slotsB &&
+         startA != startB && startA < slotsA && startB < slotsB;
+}
+
+//===----------------------------------------------------------------------===//
+// Hazards
+//===----------------------------------------------------------------------===//
+
+/// The units of an access's places: the element of each, and its warp. Of threads that hold the same element one writes;
+/// copies are begun by all.
+static std::pair<gf2::Vectors, gf2::Vectors> placesOf(const BufferAccess &access) {
+  const Layout &layout = access.layout;
+  uint64_t idle = isa<tile::WriteOp>(access.op) ? layout.freeBits() & layout.in().mask({Dim::Lane, Dim::Warp}) : 0;
+  gf2::Vectors elements, warps;
+  for (unsigned i = 0; i < layout.in().bits(); ++i) {
+    if (idle >> i & 1)
+      continue;
+    elements.push_back(layout.columns()[i]);
+    warps.push_back(layout.in().unpack(uint64_t(1) << i)[Dim::Warp]);
+  }
+  return {elements, warps};
+}
+
+/// Whether places of the two that hold the same element are always of the same warp.
+static bool stayInWarp(const BufferAccess &a, const BufferAccess &b) {
+  auto [elements, warps] = placesOf(a);
+  auto [others, otherWarps] = placesOf(b);
+  gf2::Vectors all = gf2::concat({warps, otherWarps});
+  return llvm::all_of(gf2::kernel(gf2::concat({elements, others})),
+                      [&](uint64_t same) { return !gf2::sum(all, same); });
+}
+
+/// Bytes of shared memory, where they are known.
+static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value buffer) {
+  auto alloc = buffer.getDefiningOp<tile::AllocOp>();
+  if (!alloc || !alloc.getOffset())
+    return std::nullopt;
+  int64_t first = *alloc.getOffset();
+  return std::pair(first, first + alloc.getType().getAllBytes());
+}
+
+static bool overlap(Value a, Value b) {
+  if (a == b)
+    return true;
+  auto x = rangeOf(a), y = rangeOf(b);
+  return x && y && x->first < y->second && y->first < x->second;
+}
+
+static BarrierScope between(const BufferAccess &a, const BufferAccess &b, bool sameTurn) {
+  if (!a.isWrite && !b.isWrite)
+    return BarrierScope::None;
+  if (!overlap(a.buffer, b.buffer))
+    return BarrierScope::None;
+  if (a.buffer != b.buffer)
+    return BarrierScope::Block;
+  if (areApart(a.slot, b.slot, sameTurn))
+    return BarrierScope::None;
+  return stayInWarp(a, b) ? BarrierScope::Warp : BarrierScope::Block;
+}
+
+namespace {
+/// An access that lies behind a place of the program.
+struct Past {
+  BufferAccess access;
+  bool isOfOtherTurn = false; // of a loop, earlier than this one
+  bool sinceWarp = true;      // no barrier of the warp has come after it
+
+  bool isSame(const Past &other) const {
+    return access.op == other.access.op && access.buffer == other.access.buffer &&
+           isOfOtherTurn == other.isOfOtherTurn;
+  }
+};
+
+/// What may lie behind a place: accesses since the last barrier of the block, and copies that go on.
+struct State {
+  SmallVector<Past> since, copies;
+
+  static bool add(SmallVector<Past> &list, const Past &past) {
+    for (Past &known : list)
+      if (known.isSame(past)) {
+        bool isNew = past.sinceWarp && !known.sinceWarp;
+        known.sinceWarp |= past.sinceWarp;
+        return isNew;
+      }
+    list.push_back(past);
+    return true;
+  }
+  /// Whether that says anything new.
+  bool join(const State &other) {
+    bool isNew = false;
+    for (const Past &past : other.since)
+      isNew |= add(since, past);
+    for (const Past &past : other.copies)
+      isNew |= add(copies, past);
+    return isNew;
+  }
+  State inNextTurn() const {
+    State next;
+    for (auto [from, to] : {std::pair(&since, &next.since), std::pair(&copies, &next.copies)})
+      for (Past past : *from) {
+        past.isOfOtherTurn = true;
+        add(*to, past);
+      }
+    return next;
+  }
+  void pass(BarrierScope scope) {
+    if (scope == BarrierScope::Block)
+      since.clear();
+    for (Past &past : since)
+      past.sinceWarp = false;
+  }
+};
+
+class Walk {
+public:
+  enum class Mode { Insert, Report, Probe };
+  explicit Walk(Mode mode) : mode(mode) {}
+
+  void run(Block &block, State &state) {
+    for (Operation &op : llvm::make_early_inc_range(block))
+      run(&op, state);
+  }
+  SmallVector<Hazard> found;
+
+private:
+  void run(Operation *op, State &state);
+  void run(scf::ForOp loop, State &state);
+  void run(scf::IfOp branch, State &state);
+  /// Settles before an operation what its regions owe to what comes before it.
+  void settleBefore(Operation *op, State &state);
+  /// The widest barrier that an operation needs here, and for whose sake.
+  Hazard need(Operation *op, const State &state) const;
+  /// Places a barrier before an operation, or tells of it.
+  void settle(const Hazard &hazard, Operation *before, State &state);
+
+  Mode mode;
+};
+} // namespace
+
+Hazard Walk::need(Operation *op, const State &state) const {
+  Hazard widest{nullptr, op, BarrierScope::None};
+  for (const BufferAccess &access : bufferAccesses(op))
+    for (const Past &past : state.since) {
+      BarrierScope scope = between(past.access, access, !past.isOfOtherTurn);
+      if (scope == BarrierScope::Warp && !past.sinceWarp)
+        continue;
+      if (scope > widest.scope)
+        widest = {past.access.op, op, scope};
+    }
+  return widest;
+}
+
+void Walk::settle(const Hazard &hazard, Operation *before, State &state) {
+  if (hazard.scope == BarrierScope::None)
+    return;
+  if (mode == Mode::Insert) {
+    OpBuilder builder(before);
+    tile::BarrierOp::create(builder, hazard.after->getLoc(), hazard.scope == BarrierScope::Warp);
+  } else if (!llvm::any_of(found, [&](const Hazard &known) {
+               return known.before == hazard.before && known.after == hazard.after;
+             })) {
+    found.push_back(hazard);
+  }
+  state.pass(hazard.scope);
+}
+
+void Walk::run(Operation *op, State &state) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return run(loop, state);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return run(branch, state);
+  if (auto barrier = dyn_cast<tile::BarrierOp>(op))
+    return state.pass(barrier.getWarp() ? BarrierScope::Warp : BarrierScope::Block);
+  if (auto wait = dyn_cast<tile::WaitOp>(op)) {
+    for (Past copy : state.copies)
+      State::add(state.since, copy);
+    if (wait.getPending() == 0)
+      state.copies.clear();
+    return;
+  }
+  settle(need(op, state), op, state);
+  for (const BufferAccess &access : bufferAccesses(op)) {
+    State::add(state.since, {access});
+    if (isa<tile::CopyOp>(op))
+      State::add(state.copies, {access});
+  }
+}
+
+void Walk::settleBefore(Operation *op, State &state) {
+  Walk probe(Mode::Probe);
+  for (Region &region : op->getRegions()) {
+    State first;
+    first.since = state.since;
+    if (!region.empty())
+      probe.run(region.front(), first);
+  }
+  if (probe.found.empty())
+    return;
+  auto isNarrower = [](const Hazard &a, const Hazard &b) { return a.scope < b.scope; };
+  settle(*llvm::max_element(probe.found, isNarrower), op, state);
+}
+
+/// First what each way owes to itself; then a barrier before the branch serves both.
+void Walk::run(scf::IfOp branch, State &state) {
+  for (Region &region : branch->getRegions()) {
+    State own;
+    if (!region.empty())
+      run(region.front(), own);
+  }
+  settleBefore(branch, state);
+  State other = state;
+  run(branch.getThenRegion().front(), state);
+  if (!branch.getElseRegion().empty())
+    run(branch.getElseRegion().front(), other);
+  state.join(other);
+}
+
+/// First what each turn owes to itself and to the turn before; then what the first turn owes to what comes before the
+/// loop, which a barrier before the loop settles once.
+void Walk::run(scf::ForOp loop, State &state) {
+  State turn;
+  for (bool isNew = true; isNew;) {
+    State end = turn;
+    run(*loop.getBody(), end);
+    isNew = turn.join(end.inNextTurn());
+  }
+  settleBefore(loop, state);
+  State end = state;
+  end.join(turn);
+  run(*loop.getBody(), end);
+  state.join(end.inNextTurn());
+}
+
+SmallVector<Hazard> tessera::findHazards(tile::KernelOp kernel) {
+  Walk walk(Walk::Mode::Report);
+  State state;
+  walk.run(kernel.getBody().front(), state);
+  return std::move(walk.found);
+}
+
+void tessera::placeBarriers(tile::KernelOp kernel) {
+  State state;
+  Walk(Walk::Mode::Insert).run(kernel.getBody().front(), state);
+}

@@ -1,0 +1,135 @@
+//===- AllocateShared.cpp - Where buffers lie in shared memory ------------===//
+//
+// Operations are numbered as they stand. A buffer's time goes from its first access to its last one,
+// as the block sees them that the buffer is made in: an access inside a loop counts as the whole
+// loop. Buffers whose times meet lie apart; the largest is placed first, each as low as it can be.
+//
+// Two exchanges one after the other in the same memory need a barrier between them, besides the
+// barrier that each has between its writes and its reads. A small buffer's time is taken to last
+// until the next exchange is over: then that one's own barrier is enough.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEALLOCATESHARED
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+constexpr int64_t kBanks = 128, kAccess = 16; // bytes of all banks, of the widest access
+/// Buffers for which memory is cheaper than a barrier, in bytes.
+constexpr int64_t kSmall = 2048;
+
+struct Buffer {
+  AllocOp alloc;
+  int64_t bytes;
+  unsigned first = UINT_MAX, last = 0;
+  int64_t offset = 0;
+
+  bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
+  int64_t end() const { return offset + bytes; }
+};
+
+class Allocation {
+public:
+  explicit Allocation(KernelOp kernel) {
+    number(kernel);
+    kernel.walk([&](AllocOp alloc) { buffers.push_back(timeOf(alloc)); });
+    extendSmall();
+  }
+
+  /// The bytes of all.
+  int64_t place();
+
+private:
+  unsigned number(Operation *op);
+  Buffer timeOf(AllocOp alloc);
+  void extendSmall();
+
+  SmallVector<Buffer> buffers; // in order of the program
+  llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> numbers; // of the operation, and of the last one inside
+  unsigned next = 0;
+};
+} // namespace
+
+unsigned Allocation::number(Operation *op) {
+  unsigned first = next++;
+  for (Region &region : op->getRegions())
+    for (Operation &inside : region.getOps())
+      number(&inside);
+  numbers[op] = {first, next - 1};
+  return first;
+}
+
+Buffer Allocation::timeOf(AllocOp alloc) {
+  Buffer buffer{alloc, alloc.getType().getAllBytes()};
+  for (Operation *user : alloc->getUsers()) {
+    Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
+    buffer.first = std::min(buffer.first, numbers[seen].first);
+    buffer.last = std::max(buffer.last, numbers[seen].second);
+  }
+  if (buffer.first > buffer.last) // nobody uses it
+    buffer.first = buffer.last = numbers[alloc].first;
+  return buffer;
+}
+
+void Allocation::extendSmall() {
+  SmallVector<std::pair<unsigned, unsigned>> times;
+  for (const Buffer &buffer : buffers)
+    times.push_back({buffer.first, buffer.last});
+  for (Buffer &buffer : buffers) {
+    if (buffer.bytes > kSmall)
+      continue;
+    unsigned after = UINT_MAX, until = buffer.last;
+    for (auto [first, last] : times)
+      if (first > buffer.last && first < after) {
+        after = first;
+        until = last;
+      }
+    buffer.last = until;
+  }
+}
+
+int64_t Allocation::place() {
+  SmallVector<Buffer *> order, placed;
+  for (Buffer &buffer : buffers)
+    order.push_back(&buffer);
+  llvm::stable_sort(order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
+  int64_t total = 0;
+  for (Buffer *buffer : order) {
+    int64_t alignment = buffer->bytes < kBanks ? kAccess : kBanks;
+    llvm::sort(placed, [](Buffer *a, Buffer *b) { return a->offset < b->offset; });
+    for (Buffer *other : placed)
+      if (buffer->meets(*other) && other->offset < buffer->offset + buffer->bytes)
+        buffer->offset = std::max<int64_t>(buffer->offset, llvm::alignTo(other->end(), alignment));
+    placed.push_back(buffer);
+    buffer->alloc.setOffset(buffer->offset);
+    total = std::max(total, buffer->end());
+  }
+  return total;
+}
+
+namespace {
+struct TileAllocateShared : tile::impl::TileAllocateSharedBase<TileAllocateShared> {
+  using TileAllocateSharedBase::TileAllocateSharedBase;
+
+  void runOnOperation() override {
+    int64_t most = sharedFeaturesOf(chip).memoryBytes;
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (int64_t bytes = Allocation(kernel).place(); bytes > most) {
+        kernel.emitError("kernel '") << kernel.getSymName() << "' is not supported for target '" << chip
+                                     << "' via 'ptx': it needs " << bytes << " bytes of shared memory, a block has "
+                                     << most;
+        return signalPassFailure();
+      }
+  }
+};
+} // namespace

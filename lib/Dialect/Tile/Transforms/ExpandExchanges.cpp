@@ -1,0 +1,265 @@
+//===- ExpandExchanges.cpp - What goes through shared memory --------------===//
+//
+// After layouts are assigned, some operations still hide traffic between warps: conversions, joins
+// along dimensions that several warps hold, running joins, and products without tensor cores. Here
+// each becomes what warps do by themselves, with writes and reads of buffers between. What stays
+// within a warp is left to shuffles where these are cheaper.
+//
+//===----------------------------------------------------------------------===//
+#include "FirstUse.h"
+
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/Monoids.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Families.h"
+#include "tessera/Layout/Reduction.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEEXPANDEXCHANGES
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+class Expansion {
+public:
+  Expansion(KernelOp kernel, StringRef chip)
+      : kernel(kernel), chip(chip), features(sharedFeaturesOf(chip)), builder(kernel.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  void expand(tile::ReduceOp reduce);
+  LogicalResult expand(ScanOp scan);
+  void expand(MmaOp mma);
+  LogicalResult expand(ConvertOp convert);
+
+  Value zero();
+  Value convertTo(Value tile, const Layout &layout);
+  /// Writes a tile into a buffer of its own.
+  Value write(Value tile, const Layout &memory);
+  template <typename OpTy> SmallVector<OpTy> all() {
+    SmallVector<OpTy> ops;
+    kernel.walk([&](OpTy op) { ops.push_back(op); });
+    return ops;
+  }
+
+  KernelOp kernel;
+  StringRef chip;
+  SharedFeatures features;
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+  Value firstSlot;
+};
+} // namespace
+
+/// Bits of an element in shared memory: tf32 is held as f32 is.
+static unsigned bitsOf(RankedTensorType type) {
+  return 8 * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+Value Expansion::zero() {
+  if (!firstSlot) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    firstSlot = arith::ConstantIndexOp::create(builder, kernel.getLoc(), 0);
+  }
+  return firstSlot;
+}
+
+Value Expansion::convertTo(Value tile, const Layout &layout) {
+  if (*layoutOf(tile) == layout)
+    return tile;
+  return ConvertOp::create(builder, loc, withLayout(tile.getType(), layout), tile);
+}
+
+Value Expansion::write(Value tile, const Layout &memory) {
+  auto type = BufferType::get(builder.getContext(), 1, withLayout(tile.getType(), memory));
+  Value buffer = AllocOp::create(builder, loc, type);
+  WriteOp::create(builder, loc, tile, buffer, zero());
+  return buffer;
+}
+
+//===----------------------------------------------------------------------===//
+// Joins
+//===----------------------------------------------------------------------===//
+
+/// A part for each warp, then all parts in the registers of every thread that wants the sum.
+void Expansion::expand(tile::ReduceOp reduce) {
+  SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+  ReductionPlan plan = planReduction(*layoutOf(reduce.getInput()), dims);
+  if (plan.warps.empty())
+    return;
+  builder.setInsertionPoint(reduce);
+  loc = reduce.getLoc();
+  auto parts = PartialOp::create(builder, loc, reduce.getReduceOp(), reduce.getInput(), reduce.getDims(),
+                                 reduce.getSkipNan());
+  int64_t last = reduce.getType().getRank();
+  Layout gathered = layoutOf(reduce)->expandDim(last, parts.getType().getShape().back());
+  Value all = convertTo(parts, gathered);
+  auto joined = tile::ReduceOp::create(builder, loc, reduce.getType(), reduce.getKind(), all, ArrayRef(last),
+                                       reduce.getSkipNan());
+  reduce.replaceAllUsesWith(joined.getResult());
+  reduce.erase();
+}
+
+/// The lowest bit of a dimension that warps hold, if they hold any; nothing where a register, lane or warp moves along it
+/// and along something else.
+static FailureOr<unsigned> lowestWarpBit(const Layout &layout, Dim dim) {
+  unsigned lowest = layout.out().bits(dim);
+  for (Dim in : {Dim::Register, Dim::Lane, Dim::Warp})
+    for (uint64_t column : layout.columns(in)) {
+      if (!layout.out().unpack(column)[dim])
+        continue;
+      if (!llvm::isPowerOf2_64(column))
+        return failure();
+      if (in == Dim::Warp)
+        lowest = std::min<unsigned>(lowest, llvm::Log2_64(layout.out().unpack(column)[dim]));
+    }
+  return lowest;
+}
+
+/// All of dimension `dim` in the registers of each thread; in the lanes of each warp where that is too much for one.
+static Layout gathered(const Layout &kept, unsigned dim, int64_t size) {
+  constexpr int64_t kMost = 32;
+  gf2::VectorsRef lanes = kept.columns(Dim::Lane);
+  bool areFree = llvm::all_of(lanes, [](uint64_t column) { return !column; });
+  if (size <= kMost || !areFree)
+    return kept.insertDim(dim).expandDim(dim, size);
+  int64_t inThread = size >> lanes.size();
+  Layout few = kept.insertDim(dim).expandDim(dim, inThread);
+  Space out = few.out();
+  out.setBits(tensorDim(dim), llvm::Log2_64(size));
+  gf2::Vectors columns;
+  for (uint64_t column : few.columns())
+    columns.push_back(few.out().carry(column, out));
+  for (unsigned bit = 0; bit < lanes.size(); ++bit)
+    columns[few.in().shift(Dim::Lane) + bit] = out.pack(Point({{tensorDim(dim), uint64_t(inThread) << bit}}));
+  return Layout(few.in(), out, std::move(columns));
+}
+
+/// Runs of neighbours that a warp holds are scanned by the warp; their totals are gathered and scanned by each warp for
+/// itself, and what comes before a run is joined to all of it.
+LogicalResult Expansion::expand(ScanOp scan) {
+  Layout layout = *layoutOf(scan.getInput());
+  int64_t dim = scan.getDim();
+  FailureOr<unsigned> bit = lowestWarpBit(layout, tensorDim(dim));
+  if (failed(bit))
+    return scan.emitError("expected a layout in which nothing moves along the scanned dimension and another, got ")
+           << scan.getInput().getType();
+  RankedTensorType type = scan.getInput().getType();
+  int64_t inRun = int64_t(1) << *bit, runs = type.getShape()[dim] / inRun;
+  if (runs == 1)
+    return success();
+  builder.setInsertionPoint(scan);
+  loc = scan.getLoc();
+  tessera::ReduceOp kind = scan.getReduceOp();
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = runs;
+  auto runType = RankedTensorType::get(shape, type.getElementType());
+  shape.insert(shape.begin() + dim + 1, inRun);
+  Layout split = layout.splitDim(dim, inRun), ofRuns = split.dropDim(dim + 1);
+  auto splitType = withLayout(RankedTensorType::get(shape, type.getElementType()), split);
+
+  Value parts = ReshapeOp::create(builder, loc, splitType, scan.getInput());
+  Value unit = tile::ConstantOp::create(builder, loc, withLayout(runType, ofRuns), unitOf(kind, type.getElementType()));
+  auto inner = ScanOp::create(builder, loc, kind, parts, unit, dim + 1);
+  Layout all = gathered(ofRuns.dropDim(dim), dim, runs);
+  Value init = convertTo(scan.getInit(), all.dropDim(dim));
+  auto outer = ScanOp::create(builder, loc, kind, convertTo(inner.getTotal(), all), init, dim);
+  outer.setExclusive(true);
+  Value before = convertTo(outer.getResult(), ofRuns);
+  SmallVector<int64_t> dims;
+  for (int64_t i = 0; i <= type.getRank(); ++i)
+    if (i != dim + 1)
+      dims.push_back(i);
+  before = BroadcastOp::create(builder, loc, splitType, before, dims);
+  Value joined = MapOp::create(builder, loc, reduceOpCombiner(kind), ValueRange{before, inner.getResult()});
+  scan.getResult().replaceAllUsesWith(ReshapeOp::create(builder, loc, type, joined));
+  scan.getTotal().replaceAllUsesWith(convertTo(outer.getTotal(), *layoutOf(scan.getTotal())));
+  scan.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products and conversions
+//===----------------------------------------------------------------------===//
+
+void Expansion::expand(MmaOp mma) {
+  if (fragmentDepth(mma))
+    return;
+  builder.setInsertionPoint(mma);
+  loc = mma.getLoc();
+  SmallVector<Value> buffers;
+  for (Value operand : {mma.getLhs(), mma.getRhs()}) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+    buffers.push_back(
+        write(operand, linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), std::array{1u, 0u})));
+  }
+  auto made = MmaSharedOp::create(builder, loc, mma.getType(), buffers[0], zero(), buffers[1], zero(), mma.getAcc());
+  mma.replaceAllUsesWith(made.getResult());
+  mma.erase();
+}
+
+LogicalResult Expansion::expand(ConvertOp convert) {
+  Layout from = *layoutOf(convert.getInput()), to = *layoutOf(convert);
+  RankedTensorType type = convert.getType();
+  std::optional<ConversionPlan> plan = planConversion(from, to, bitsOf(type), features);
+  if (plan && plan->kind != ConversionPlan::Kind::Shared)
+    return success();
+  uint64_t bytes = type.getNumElements() * bitsOf(type) / 8;
+  if (bytes > features.memoryBytes)
+    return convert.emitError("expected a tile of at most ")
+           << features.memoryBytes << " bytes to convert on " << chip << ", got " << bytes;
+  if (!plan)
+    return convert.emitError("expected a layout that holds all elements of the other one");
+  // What a loop does not change is written before it. Products read it in each turn, so that it takes no registers
+  // between; others have it from there on.
+  Operation *place = convert;
+  while (auto loop = dyn_cast<scf::ForOp>(place->getParentOp())) {
+    if (!loop.isDefinedOutsideOfLoop(convert.getInput()))
+      break;
+    place = loop;
+  }
+  bool isForProducts = llvm::all_of(convert->getUsers(), llvm::IsaPred<MmaOp>);
+  builder.setInsertionPoint(place);
+  loc = convert.getLoc();
+  Value buffer = write(convert.getInput(), plan->exchange.memory);
+  // The later it is read, the more is written before one barrier, and the shorter are its registers taken.
+  if (place == convert || isForProducts)
+    builder.setInsertionPoint(firstUse(convert));
+  convert.replaceAllUsesWith(ReadOp::create(builder, loc, type, buffer, zero()).getResult());
+  convert.erase();
+  return success();
+}
+
+LogicalResult Expansion::run() {
+  for (auto reduce : all<tile::ReduceOp>())
+    expand(reduce);
+  for (ScanOp scan : all<ScanOp>())
+    if (failed(expand(scan)))
+      return failure();
+  for (MmaOp mma : all<MmaOp>())
+    expand(mma);
+  for (ConvertOp convert : all<ConvertOp>())
+    if (failed(expand(convert)))
+      return failure();
+  return success();
+}
+
+namespace {
+struct TileExpandExchanges : tile::impl::TileExpandExchangesBase<TileExpandExchanges> {
+  using TileExpandExchangesBase::TileExpandExchangesBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (failed(Expansion(kernel, chip).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
