@@ -2,6 +2,8 @@
 #include "Extents.h"
 #include "Plan.h"
 
+#include "tessera/Dialect/Common/LaunchHints.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
@@ -38,8 +40,13 @@ static Extent boundedBy(Operation *access, unsigned dim) {
   return extent;
 }
 
+/// Whole blocks of the tile unit where a kernel may use it, else what loops are unrolled by.
+static int64_t stepOf(tile::KernelOp kernel, const CpuDescription &cpu) {
+  return cpu.hasTileUnit && getHint(kernel.getHintsAttr(), "unit") != 0 ? 32 : 4;
+}
+
 Extents::Extents(tile::KernelOp kernel, const CpuDescription &cpu)
-    : cpu(cpu), step(cpu.hasTileUnit ? 32 : 4) {
+    : cpu(cpu), step(stepOf(kernel, cpu)) {
   // Loops carry wants backwards; the lattice is low, so a few sweeps are enough.
   bool changed = true;
   while (changed) {
