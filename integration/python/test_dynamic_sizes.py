@@ -120,3 +120,20 @@ def test_shared_code_is_not_slow():
                 assert max(row["ratios"].values()) > 0.7, row
     finally:
         tsr.set_num_threads(0)
+
+
+@tsr.function
+def of_many_rows(x, w):
+    return x @ w
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
+def test_products_of_every_short_length(dtype):
+    """Blocks of rows and steps of depth end where the sizes do: one code, every size of a class."""
+    rng = np.random.default_rng(0)
+    for size in [*range(2, 68), 95, 96, 97, 127, 128, 129]:
+        x = rng.integers(-8, 8, (size, size)).astype(dtype)
+        w = rng.integers(-8, 8, (size, 40)).astype(dtype)
+        expected = x.astype(np.int64) @ w.astype(np.int64)
+        np.testing.assert_array_equal(of_many_rows(x, w).astype(np.int64), expected.astype(dtype).astype(np.int64))
+    assert len(of_many_rows.specializations()) <= 30

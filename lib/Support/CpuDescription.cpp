@@ -33,7 +33,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
   return cpu;
 }
 
-MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows) {
+MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows, bool endsAnywhere) {
   // Accumulators, one vector of the right-hand side per column, one broadcast of the left-hand
   // side.
   constexpr int64_t vectors = 2;
@@ -42,7 +42,8 @@ MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows) 
   if (tileRows <= most)
     return {tileRows, vectors};
   int64_t best = most >= 12 ? 12 : most;
-  for (int64_t rows = most; rows >= least; --rows)
+  // Rows that may end anywhere leave a remainder in any case.
+  for (int64_t rows = most; rows >= least && !endsAnywhere; --rows)
     if (tileRows % rows == 0)
       return {rows, vectors};
   return {best, vectors};

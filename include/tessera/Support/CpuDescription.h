@@ -48,7 +48,7 @@ struct MicroTile {
 
 /// The block for a tile of `tileRows` rows: the register file decides the size, and a height that
 /// divides the tile is preferred to a slightly larger one that leaves a remainder.
-MicroTile chooseMicroTile(const CpuDescription &cpu, int64_t tileRows);
+MicroTile chooseMicroTile(const CpuDescription &cpu, int64_t tileRows, bool endsAnywhere = false);
 
 } // namespace tessera
 

@@ -17,6 +17,7 @@ using namespace tessera;
 using namespace tessera::cpu;
 
 static constexpr int64_t unroll = 4; // of loops over K
+static constexpr int64_t mostShortRows = 128;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
@@ -43,7 +44,11 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   const Buffer &rhs = *plan.rhsOf(op);
   int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = Plan::shapeOf(op.getRhs())[1];
   int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
-  int64_t rows = chooseMicroTile(cpu, m).rows, wholeRows = m / rows * rows;
+  // Of few rows that may end anywhere, a last block would be mostly rows that nobody wants: halves of it come last.
+  bool halves = !extents->of(op, 0).all && m <= mostShortRows && !plan.splitRhsOf(op);
+  int64_t rows = chooseMicroTile(cpu, m, halves).rows, wholeRows = m / rows * rows;
+  halves &= rows % 2 == 0;
+  int64_t covered = halves ? m / (rows / 2) * (rows / 2) : wholeRows;
   Value rowEnd = limit(extents->of(op, 0), m, 1), columnEnd = limit(extents->of(op, 1), n, 1);
   Value depth = contractionLimit(op);
   // What is left over is skipped when it is not wanted.
@@ -67,14 +72,22 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         splitPanel(op, panelStart, vectors, depth);
       return emitTileUnitRows(op, column, vectors, rowEnd, depth);
     }
+    Value end = e.minI(rowEnd, e.integer(wholeRows));
+    if (halves)
+      end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
     if (wholeRows)
-      e.loop(e.integer(0), e.minI(rowEnd, e.integer(wholeRows)), rows, [&](Value row) {
+      e.loop(e.integer(0), end, rows, [&](Value row) {
         MemoScope scope(*this);
         prefetchPanel(op, e.add(column, rhs.panel), row, rows);
         emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
       });
-    rest(rowEnd, m, wholeRows, [&] {
-      emitMicroKernel(op, {m - wholeRows, vectors}, Ix(wholeRows), column, panelStart, depth);
+    if (halves)
+      e.loop(end, e.minI(rowEnd, e.integer(covered)), rows / 2, [&](Value row) {
+        MemoScope scope(*this);
+        emitMicroKernel(op, {rows / 2, vectors}, Ix(row), column, panelStart, depth);
+      });
+    rest(rowEnd, m, covered, [&] {
+      emitMicroKernel(op, {m - covered, vectors}, Ix(covered), column, panelStart, depth);
     });
   };
   int64_t panels = n / rhs.panel;
