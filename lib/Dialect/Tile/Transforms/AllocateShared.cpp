@@ -13,6 +13,7 @@
 
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -122,10 +123,12 @@ struct TileAllocateShared : tile::impl::TileAllocateSharedBase<TileAllocateShare
   using TileAllocateSharedBase::TileAllocateSharedBase;
 
   void runOnOperation() override {
-    int64_t most = sharedFeaturesOf(chip).memoryBytes;
+    uint64_t most = sharedFeaturesOf(chip).memoryBytes;
+    std::optional<GpuDescription> gpu = GpuDescription::from(chip.getValue());
+    std::string name = gpu ? gpu->chip : chip.getValue();
     for (auto kernel : getOperation().getOps<KernelOp>())
-      if (int64_t bytes = Allocation(kernel).place(); bytes > most) {
-        kernel.emitError("kernel '") << kernel.getSymName() << "' is not supported for target '" << chip
+      if (uint64_t bytes = Allocation(kernel).place(); bytes > most) {
+        kernel.emitError("kernel '") << kernel.getSymName() << "' is not supported for target '" << name
                                      << "' via 'ptx': it needs " << bytes << " bytes of shared memory, a block has "
                                      << most;
         return signalPassFailure();

@@ -1,0 +1,283 @@
+"""Runs the PTX of one block on the CPU, all threads in step: what a kernel computes, without a GPU.
+
+The kernels of this road branch for whole blocks only, so one instruction is done by all threads at once and a register
+is an array over them. Barriers are nothing here: races are the simulator's business (`tessera simulate`), which runs
+the program before it becomes PTX. Instructions that these kernels do not have are an error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable
+
+import numpy as np
+
+SHARED_BYTES = 232448
+LANES = 32
+
+
+def _split(text: str) -> list[str]:
+    """Operands: registers, `{lists}` and `[addresses]`."""
+    return re.findall(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)", text)
+
+
+def _names(operand: str) -> list[str]:
+    return [name.strip() for name in operand.strip("{}").split(",")]
+
+
+class Kernel:
+    """A kernel of a module, ready to run."""
+
+    def __init__(self, module: str, name: str) -> None:
+        found = re.search(rf"\.entry {name}\(.*?\.reqntid (\d+).*?\n\{{\n(.*?)\n\}}", module, re.S)
+        assert found, f"no kernel '{name}'"
+        self.name = name
+        self.threads = int(found[1])
+        self.code: list[tuple[str, str, list[str]]] = []  # predicate, operation, operands
+        self.labels: dict[str, int] = {}
+        for line in re.sub(r"//[^\n]*", "", found[2]).splitlines():
+            line = line.strip()
+            if label := re.fullmatch(r"([$\w]+):", line):
+                self.labels[label[1]] = len(self.code)
+                continue
+            if ".reg .pred p;" in line:  # { .reg .pred p; setp …; @p st …; }
+                line = line.split(".reg .pred p;")[1].removesuffix("}")
+            for one in filter(None, map(str.strip, line.split(";"))):
+                if one.startswith("."):
+                    continue
+                predicate, operation, operands = re.fullmatch(r"(?:@(!?%?\w+)\s+)?([\w.]+)\s*(.*)", one, re.S).groups()
+                self.code.append((predicate or "", operation, _split(operands)))
+
+    def run(self, *arguments: np.ndarray | int) -> None:
+        """Arrays, dense in either order, are changed in place; the address, sizes and strides of each are words."""
+        _Run(self, arguments).go()
+
+
+class _Run:
+    def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...]) -> None:
+        self.kernel = kernel
+        self.count = kernel.threads
+        self.registers: dict[str, np.ndarray] = {"shared_memory": self.all(0), "%ctaid.x": self.all(0)}
+        self.registers["%tid.x"] = np.arange(self.count, dtype=np.uint64)
+        self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
+        self.shared = np.zeros(SHARED_BYTES, np.uint8)
+        self.words: list[int] = []
+        self.begins: list[int] = []
+        size = 0
+        for one in arguments:
+            if isinstance(one, np.ndarray):
+                self.begins.append(size)
+                steps = [stride // one.itemsize for stride in one.strides]
+                self.words += [size, *one.shape, *steps]
+                size = (size + one.nbytes + 255) // 256 * 256
+            else:
+                self.words.append(one)
+        self.memory = np.zeros(size, np.uint8)
+        for begin, one in zip(self.begins, self.arrays):
+            self.memory[begin : begin + one.nbytes] = np.frombuffer(one.tobytes("A"), np.uint8)
+
+    def go(self) -> None:
+        at = 0
+        while True:
+            predicate, operation, operands = self.kernel.code[at]
+            at += 1
+            mask = self.mask(predicate)
+            if operation == "ret":
+                break
+            if operation.startswith("bra"):
+                assert mask.all() or not mask.any(), "threads of a block part"
+                at = self.kernel.labels[operands[0]] if mask.all() else at
+            else:
+                self.step(operation, operands, mask)
+        for begin, one in zip(self.begins, self.arrays):
+            one.reshape(-1, order="A")[:] = self.memory[begin : begin + one.nbytes].view(one.dtype)
+
+    # Values are words of 64 bits; an operation takes the low bits that its type has.
+
+    def all(self, value: int) -> np.ndarray:
+        return np.full(self.count, value & (1 << 64) - 1, np.uint64)
+
+    def mask(self, predicate: str) -> np.ndarray:
+        if not predicate:
+            return np.ones(self.count, bool)
+        return self.registers[predicate.lstrip("!")].astype(bool) ^ predicate.startswith("!")
+
+    def get(self, operand: str) -> np.ndarray:
+        if operand in self.registers:
+            return self.registers[operand]
+        if operand[:2] in ("0f", "0d"):
+            return self.all(int(operand[2:], 16))
+        return self.all(int(operand.rstrip("U"), 0))
+
+    def typed(self, operand: str, kind: str) -> np.ndarray:
+        """As numbers of a type: s32, u64, b16, f32, …"""
+        bits = int(kind[1:]) if kind != "pred" else 8
+        words = self.get(operand).astype(f"u{bits // 8}")
+        return words.view({"s": "i", "f": "f"}.get(kind[0], "u") + str(bits // 8))
+
+    def put(self, register: str, value: np.ndarray, mask: np.ndarray) -> None:
+        if value.dtype == bool:
+            value = value.astype(np.uint64)
+        value = value.view(f"u{value.itemsize}").astype(np.uint64)
+        self.registers[register] = np.where(mask, value, self.registers.get(register, self.all(0)))
+
+    def address(self, operand: str) -> np.ndarray:
+        base, _, more = operand.strip("[]").partition("+")
+        return (self.get(base) + self.all(int(more or "0"))).astype(np.int64)
+
+    def cells(self, space: str, address: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+        if space == "shared":
+            address = address & 0xFFFFFFFF
+        memory = self.shared if space == "shared" else self.memory
+        assert (address >= 0).all() and (address + size <= len(memory)).all(), "an address out of bounds"
+        assert (address % size == 0).all(), "an address that is not aligned"
+        return memory, address[:, None] + np.arange(size)
+
+    # Operations.
+
+    def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
+        name, *parts = operation.split(".")
+        if name == "bar" or operation in ("cp.async.commit_group", "cp.async.wait_group"):
+            return
+        special: dict[str, Callable] = {
+            "ld": self.load, "st": self.store, "cp": self.copy, "ldmatrix": self.matrix, "stmatrix": self.matrix,
+            "mov": self.move, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
+            "bfe": self.extract, "prmt": self.permute, "mma": self.multiply,
+        }  # fmt: skip
+        if name in special:
+            special[name](name, parts, operands, mask)
+            return
+        values = [self.typed(one, parts[-1]) for one in operands[1:]]
+        if name == "mul" and "wide" in parts:
+            values = [one.astype(f"{one.dtype.kind}8") for one in values]
+        shift = [self.typed(one, "u64") for one in operands[2:]] if name in ("shl", "shr") else []
+        functions: dict[str, Callable] = {
+            "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "and": np.bitwise_and,
+            "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
+            "max": np.fmax, "min": np.fmin, "ex2": np.exp2, "mad": lambda a, b, c: a * b + c,
+            "fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
+            "shl": lambda a, _: a << shift[0].astype(a.dtype), "shr": lambda a, _: a >> shift[0].astype(a.dtype),
+        }  # fmt: skip
+        with np.errstate(all="ignore"):
+            self.put(operands[0], functions[name](*values), mask)
+
+    def load(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts[0] == "param":
+            number = int(operands[1].strip("[]").removeprefix(f"{self.kernel.name}_param_"))
+            self.put(operands[0], self.all(self.words[number]), mask)
+            return
+        size = int(parts[-1][1:]) // 8
+        address = np.where(mask, self.address(operands[1]), 0)
+        for i, register in enumerate(_names(operands[0])):
+            memory, cells = self.cells(parts[0], address + i * size, size)
+            self.put(register, memory[cells].view(f"u{size}")[:, 0], mask)
+
+    def store(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        size = int(parts[-1][1:]) // 8
+        address = np.where(mask, self.address(operands[0]), 0)
+        for i, register in enumerate(_names(operands[1])):
+            memory, cells = self.cells(parts[0], address + i * size, size)
+            data = np.ascontiguousarray(self.typed(register, f"u{8 * size}")).view(np.uint8).reshape(-1, size)
+            memory[cells[mask]] = data[mask]
+
+    def copy(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+        is_full = self.get(operands[3]) > 0 if len(operands) > 3 else mask
+        source, cells = self.cells("global", np.where(is_full, self.address(operands[1]), 0), 16)
+        target, places = self.cells("shared", self.address(operands[0]), 16)
+        target[places] = np.where(is_full[:, None], source[cells], 0)
+
+    def matrix(self, name: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """Lane l gives the address of row l % 8 of matrix l / 8."""
+        is_load = name == "ldmatrix"
+        rows = self.address(operands[1 if is_load else 0])
+        lane, first = np.arange(self.count) % LANES, np.arange(self.count) // LANES * LANES
+        for number, register in enumerate(_names(operands[0 if is_load else 1])):
+            word = self.all(0) if is_load else self.get(register)
+            for half in range(2):
+                row, column = lane // 4, lane % 4 * 2 + half
+                if "trans" in parts:
+                    row, column = column, row
+                memory, cells = self.cells("shared", rows[first + number * 8 + row] + 2 * column, 2)
+                if is_load:
+                    word = word | memory[cells].view(np.uint16)[:, 0].astype(np.uint64) << np.uint64(16 * half)
+                else:
+                    data = (word >> np.uint64(16 * half)).astype(np.uint16).view(np.uint8).reshape(-1, 2)
+                    memory[cells[mask]] = data[mask]
+            if is_load:
+                self.put(register, word, mask)
+
+    def move(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        to, source = _names(operands[0]), _names(operands[1])
+        bits = int(parts[-1][1:]) // max(len(to), len(source)) if parts[-1] != "pred" else 64
+        if len(source) > 1:
+            value = self.all(0)
+            for i, one in enumerate(source):
+                value = value | (self.get(one) & self.all((1 << bits) - 1)) << np.uint64(bits * i)
+            self.put(to[0], value, mask)
+            return
+        for i, one in enumerate(to):
+            if one != "_":
+                self.put(one, self.get(source[0]) >> np.uint64(bits * i) & self.all((1 << bits) - 1), mask)
+
+    def shuffle(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        lane, other = np.arange(self.count) % LANES, self.get(operands[2]).astype(np.int64)
+        source = lane ^ other if parts[1] == "bfly" else other & LANES - 1
+        self.put(operands[0], self.get(operands[1])[np.arange(self.count) - lane + source], mask)
+
+    def select(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+        self.put(operands[0], np.where(self.mask(operands[3]), self.get(operands[1]), self.get(operands[2])), mask)
+
+    def compare(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        a, b = (self.typed(one, parts[-1]) for one in operands[1:])
+        answers = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
+        self.put(operands[0], answers[parts[0]], mask)
+
+    def convert(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts[1] == "bf16x2":
+            high, low = (self.round(self.typed(one, "f32")) for one in operands[1:])
+            self.put(operands[0], high << np.uint64(16) | low, mask)
+        else:
+            value = self.typed(operands[1], parts[-1])
+            self.put(operands[0], value.astype(("i" if parts[0][0] == "s" else "u") + str(int(parts[0][1:]) // 8)), mask)
+
+    @staticmethod
+    def round(value: np.ndarray) -> np.ndarray:
+        """To the nearest bf16."""
+        bits = value.view(np.uint32).astype(np.uint64)
+        return bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1)) >> np.uint64(16)
+
+    def extract(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        count = int(operands[3])
+        value = self.typed(operands[1], "u32").astype(np.int64) >> int(operands[2]) & (1 << count) - 1
+        if parts[-1][0] == "s":
+            value -= (value >> count - 1) << count
+        self.put(operands[0], value.astype(np.int32), mask)
+
+    def permute(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+        both = self.typed(operands[1], "u32").astype(np.uint64) | self.get(operands[2]) << np.uint64(32)
+        value = self.all(0)
+        for i in range(4):
+            which = int(operands[3].rstrip("U"), 0) >> 4 * i & 7
+            value = value | (both >> np.uint64(8 * which) & np.uint64(255)) << np.uint64(8 * i)
+        self.put(operands[0], value, mask)
+
+    def multiply(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """mma.sync.m16n8kN of bf16: rows and columns by quads of lanes."""
+        assert parts[-2] == "bf16", "products of bf16 only"
+        lane = np.arange(self.count) % LANES
+        warp, group, quad = np.arange(self.count) // LANES, lane // 4, lane % 4
+        warps = self.count // LANES
+        a, b, c = np.zeros((warps, 16, 16)), np.zeros((warps, 16, 8)), np.zeros((warps, 16, 8))
+        for i, register in enumerate(_names(operands[1]) + _names(operands[2])):
+            for half in range(2):
+                bits = self.get(register) >> np.uint64(16 * half) & np.uint64(0xFFFF)
+                number = (bits << np.uint64(16)).astype(np.uint32).view(np.float32)
+                if i < 4:
+                    a[warp, group + i % 2 * 8, quad * 2 + half + i // 2 * 8] = number
+                else:
+                    b[warp, quad * 2 + half + (i - 4) * 8, group] = number
+        for i, register in enumerate(_names(operands[3])):
+            c[warp, group + i // 2 * 8, quad * 2 + i % 2] = self.typed(register, "f32")
+        product = (a @ b + c).astype(np.float32)
+        for i, register in enumerate(_names(operands[0])):
+            self.put(register, product[warp, group + i // 2 * 8, quad * 2 + i % 2], mask)

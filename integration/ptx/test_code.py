@@ -1,0 +1,191 @@
+"""What the code generator writes, run by an interpreter: exchanges, reductions, scans and products give what they must."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from interpreter import Kernel
+
+TOP = Path(__file__).resolve().parents[2]
+OPT = TOP / "build/bin/tessera-opt"
+PROGRAMS = TOP / "test/CodeGen/PTX"
+SHARED = ["-tile-expand-exchanges", "-tile-allocate-shared", "-tile-place-barriers", "-print-ptx", "-o", "/dev/null"]
+DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+pytestmark = pytest.mark.skipif(not OPT.exists(), reason="unsupported: tessera-opt is not built")
+
+
+def ptx(program: str | Path, *passes: str) -> str:
+    text = program.read_text() if isinstance(program, Path) else program
+    return subprocess.run([OPT, "-", *passes, *SHARED], input=text, capture_output=True, text=True, check=True).stdout
+
+
+def tile(shape: tuple[int, ...], element: str) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
+
+
+def view(shape: tuple[int, ...], element: str) -> str:
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    return f"!tile.view<{''.join(f'{size}x' for size in shape)}{element}{f', strides = {strides}' if shape else ''}>"
+
+
+def access(shape: tuple[int, ...]) -> str:
+    """The whole of a tensor, as a tile."""
+    return f"[{', '.join(['%c0'] * len(shape))}] dims {list(range(len(shape)))}"
+
+
+def draw(shape: tuple[int, ...], element: str) -> np.ndarray:
+    return (np.random.default_rng(len(shape)).standard_normal(shape) * 10).astype(DTYPES[element])
+
+
+def roundoff(element: str) -> float:
+    return 1e-4 if element == "f32" else 1e-12
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "warps", "element", "kind"),
+    [
+        ((1024,), 0, 4, "f32", "sum"),
+        ((16384,), 0, 4, "f32", "sum"),  # more runs than a thread gathers
+        ((16384,), 0, 8, "i64", "sum"),
+        ((4, 512), 1, 4, "f32", "sum"),
+        ((64, 64), 0, 4, "f32", "sum"),
+        ((16, 256), 0, 8, "i32", "max"),
+        ((8, 2, 128), 1, 4, "f64", "sum"),
+    ],
+)
+def test_scans(shape, dim, warps, element, kind):
+    rest = shape[:dim] + shape[dim + 1 :]
+    first = {"sum": "0", "max": "-1000"}[kind] + (".0" if element[0] == "f" else "")
+    program = f"""
+    tile.kernel @k(%x: {view(shape, element)}, %y: {view(shape, element)}, %t: {view(rest, element)}) grid 1 hints {{warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x{access(shape)} : {view(shape, element)} -> {tile(shape, element)}
+      %z = tile.constant {first} : {element} : {tile(rest, element)}
+      %b, %c = tile.scan {kind} %a from %z dim {dim} : {tile(shape, element)}, {tile(rest, element)}
+      tile.store %b, %y{access(shape)} : {tile(shape, element)}, {view(shape, element)}
+      tile.store %c, %t{access(rest)} : {tile(rest, element)}, {view(rest, element)}
+      tile.return
+    }}"""
+    x = draw(shape, element)
+    y, total = np.zeros_like(x), np.zeros(rest, x.dtype)
+    Kernel(ptx(program, "-tile-assign-layouts"), "k").run(x, y, total)
+    expected = {"sum": np.cumsum, "max": np.maximum.accumulate}[kind](x.astype(np.float64), axis=dim)
+    bound = roundoff(element) * np.abs(x).sum()
+    np.testing.assert_allclose(y, expected, atol=bound)
+    np.testing.assert_allclose(total, np.take(expected, -1, axis=dim), atol=bound)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "warps", "element", "kind"),
+    [
+        ((8, 1024), [1], 8, "f32", "sum"),
+        ((8, 1024), [0], 8, "f32", "max"),
+        ((256, 64), [0], 4, "i32", "sum"),
+        ((16, 16, 16), [0, 2], 4, "f32", "sum"),
+        ((4096,), [0], 16, "i64", "min"),
+        ((2, 64, 64), [0, 1], 8, "f64", "sum"),
+        ((64, 8), [0, 1], 4, "f32", "sum"),
+        ((8,), [0], 4, "f32", "sum"),  # held several times
+    ],
+)
+def test_reductions(shape, dims, warps, element, kind):
+    rest = tuple(size for dim, size in enumerate(shape) if dim not in dims)
+    program = f"""
+    tile.kernel @k(%x: {view(shape, element)}, %y: {view(rest, element)}) grid 1 hints {{warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x{access(shape)} : {view(shape, element)} -> {tile(shape, element)}
+      %b = tile.reduce {kind} %a dims {dims} : {tile(shape, element)} -> {tile(rest, element)}
+      tile.store %b, %y{access(rest)} : {tile(rest, element)}, {view(rest, element)}
+      tile.return
+    }}"""
+    x = draw(shape, element)
+    y = np.zeros(rest, x.dtype)
+    Kernel(ptx(program, "-tile-assign-layouts"), "k").run(x, y)
+    expected = {"sum": np.sum, "max": np.max, "min": np.min}[kind](x.astype(np.float64), axis=tuple(dims))
+    np.testing.assert_allclose(y, expected, atol=roundoff(element) * np.abs(x).sum())
+
+
+def layout(bits: list[int | None], registers: int) -> str:
+    """A layout of one dimension: which bit of the position each bit of the register, lane and warp is."""
+    names = {"register": bits[:registers], "lane": bits[registers : registers + 5], "warp": bits[registers + 5 :]}
+    text = [f"{name}[{', '.join('0' if i is None else f'd0:{1 << i}' for i in some)}]" for name, some in names.items() if some]
+    return f"{' '.join(text)} -> d0:{1 << sum(i is not None for i in bits)}"
+
+
+@pytest.mark.parametrize("element", ["f32", "i64", "i16", "i8"])
+def test_conversions(element):
+    """Between random layouts, near ones and far ones: by selection, by shuffles, through shared memory."""
+    random = np.random.default_rng(int(element[1:]))
+    kernels, sizes = [], []
+    for number in range(24):
+        warps, registers = int(random.integers(3)), int(random.integers(4))
+        places = registers + 5 + warps
+        size = places - int(random.integers(3))
+        start = [i if i < size else None for i in range(places)]
+        random.shuffle(start)
+        goal = list(start)
+        for _ in range(3):
+            a, b = random.integers(places if random.integers(2) else registers + 5, size=2)
+            goal[a], goal[b] = goal[b], goal[a]
+        shape = (1 << size,)
+        given, wanted = (
+            f'tensor<{shape[0]}x{element}, #tile.layout<"{layout(bits, registers)}">>' for bits in (start, goal)
+        )
+        kernels.append(f"""
+        tile.kernel @k{number}(%x: {view(shape, element)}, %y: {view(shape, element)}) grid 1 hints {{warps = {1 << warps}}} {{
+          %c0 = arith.constant 0 : index
+          %a = tile.load %x{access(shape)} : {view(shape, element)} -> {given}
+          %b = tile.convert %a : {given} -> {wanted}
+          tile.store %b, %y{access(shape)} : {wanted}, {view(shape, element)}
+          tile.return
+        }}""")
+        sizes.append(shape[0])
+    module = ptx("\n".join(kernels))
+    assert "shfl.sync" in module and "st.shared" in module
+    for number, size in enumerate(sizes):
+        x = random.integers(-100, 100, size).astype(DTYPES[element])
+        y = np.zeros_like(x)
+        Kernel(module, f"k{number}").run(x, y)
+        np.testing.assert_array_equal(x, y, kernels[number])
+
+
+def test_a_transposition():
+    module = ptx(PROGRAMS / "rows.mlir", "-tile-expand-math=native=exp2,rsqrt", "-tile-assign-layouts")
+    x = np.arange(32 * 64, dtype=np.uint16).reshape(32, 64)
+    y = np.zeros((64, 32), np.uint16)
+    Kernel(module, "across").run(x, y.T, 2)
+    np.testing.assert_array_equal(y, x.T)
+
+
+def to_bf16(x: np.ndarray) -> np.ndarray:
+    return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def from_bf16(x: np.ndarray) -> np.ndarray:
+    return (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("ahead", [[], ["-tile-pipeline-loops"]])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_products(ahead, steps):
+    """By tensor cores, step by step and with copies that run ahead; the result leaves by stmatrix."""
+    module = ptx(PROGRAMS / "products.mlir", "-tile-assign-layouts", *ahead)
+    random = np.random.default_rng(steps)
+    x, w = to_bf16(random.standard_normal((64, 4096))), to_bf16(random.standard_normal((32 * steps, 64)))
+    y = np.zeros((64, 64), np.uint16)
+    Kernel(module, "product").run(x, w, y, steps)
+    used = from_bf16(x)[:, : 32 * steps]
+    bound = np.abs(used) @ np.abs(from_bf16(w)) * 2**-8  # rounding to bf16, and sums of fp32
+    assert (np.abs(from_bf16(y) - used @ from_bf16(w)) <= bound).all()
+
+
+def test_products_without_tensor_cores():
+    module = ptx(PROGRAMS / "products.mlir", "-tile-assign-layouts")
+    x = draw((16, 16), "f64")
+    y = np.zeros_like(x)
+    Kernel(module, "doubles").run(x, y)
+    np.testing.assert_allclose(y, x @ x, rtol=1e-12)
