@@ -72,7 +72,7 @@ wheel: setup ## pack dist/tessera-VERSION-….whl for Python 3.11 and later, and
 docs: build ## write the documentation as a static site: build/docs/site/index.html
 	@$(PYTHON) utils/docs.py
 
-simulate: build ## run the CPU's suite on the simulator: nothing may be found in what is right (SIMULATE_ARGS="-k norm")
+simulate: build ## run the CPU's suite on the simulator (SIMULATE_ARGS="-k norm", TESSERA_SIMULATED_MUTANTS=1)
 	@PYTHONPATH=build/python:integration/ptx $(PYTHON) -m pytest -q -p simulated integration/cpu $(SIMULATE_ARGS)
 
 clean: ## remove what was built (.venv and the sysroots stay)

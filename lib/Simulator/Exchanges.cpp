@@ -1,8 +1,8 @@
 //===- Exchanges.cpp - Tiles from what several threads hold ---------------===//
 //
-// Reductions, scans, conversions and products take elements that other threads hold: those of the same
-// warp, by shuffles, or those of all warps. Each is computed by the definition on the elements that the
-// team holds, whatever way they take; where the team is more than a warp, all its warps meet.
+// Reductions, scans, conversions and products take elements that other lanes of the warp hold. Each is
+// computed by its definition on the elements that the warp holds, whatever way they take. What other
+// warps hold comes through shared memory only, by operations that say so.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -27,36 +27,26 @@ bool TileCompiler::isWithinWarps(
   return true;
 }
 
-void TileCompiler::finish(Step &step, bool isWithin, std::function<void(ArrayRef<Frame *>)> compute) {
-  if (!isWithin) {
-    step.kind = Step::Kind::Together;
-    step.together = std::move(compute);
-    return;
-  }
-  step.compute = [compute = std::move(compute)](Frame &frame) {
-    Frame *one = &frame;
-    compute(one);
-  };
+static LogicalResult expectWithin(Operation *op, bool isWithin) {
+  if (isWithin)
+    return success();
+  return op->emitError("expected what a warp needs within the warp, or a way through shared memory");
 }
 
-/// The elements of a tile that a team holds, by their numbers.
-static std::vector<Number> gatherElements(ArrayRef<Frame *> team, unsigned slot, const Places &places, size_t count) {
+/// The elements of a tile that a warp holds, by their numbers.
+static std::vector<Number> gatherElements(const Frame &frame, unsigned slot, const Places &places, size_t count) {
   std::vector<Number> all(count, integer(0));
-  for (Frame *frame : team) {
-    const std::vector<Number> &numbers = frame->slots[slot].tile->numbers;
-    for (unsigned i = 0; i < numbers.size(); ++i)
-      all[places(frame->warp, i)] = numbers[i];
-  }
+  const std::vector<Number> &numbers = frame.slots[slot].tile->numbers;
+  for (unsigned i = 0; i < numbers.size(); ++i)
+    all[places(frame.warp, i)] = numbers[i];
   return all;
 }
 
-static void giveElements(ArrayRef<Frame *> team, unsigned slot, const Places &places, const std::vector<Number> &all) {
-  for (Frame *frame : team) {
-    TileRef made(new Tile(places.count()));
-    for (unsigned i = 0; i < places.count(); ++i)
-      made->numbers[i] = all[places(frame->warp, i)];
-    frame->slots[slot].tile = std::move(made);
-  }
+static void giveElements(Frame &frame, unsigned slot, const Places &places, const std::vector<Number> &all) {
+  TileRef made(new Tile(places.count()));
+  for (unsigned i = 0; i < places.count(); ++i)
+    made->numbers[i] = all[places(frame.warp, i)];
+  frame.slots[slot].tile = std::move(made);
 }
 
 /// Where an element goes when dimensions are joined.
@@ -100,27 +90,25 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
   });
   Element element = *Element::of(typeOf(input).getElementType());
   unsigned in = slotOf(input), out = slotOf(result);
-  finish(step, isWithin, [=, goal = std::move(goal)](ArrayRef<Frame *> team) {
+  step.compute = [=, goal = std::move(goal)](Frame &frame) {
     std::vector<Number> joined(results, integer(0));
     std::vector<uint8_t> isSeen(goal.size(), false), hasAny(results, false);
     // Sums of floats are rounded once, at the end: nearer to the truth than any order of roundings.
     bool isSum = element.isFloat() && kind == ReduceOp::Sum;
-    for (Frame *frame : team) {
-      const std::vector<Number> &numbers = frame->slots[in].tile->numbers;
-      for (unsigned i = 0; i < numbers.size(); ++i) {
-        uint64_t at = (*from)(frame->warp, i);
-        if (isSeen[at])
-          continue; // a copy
-        isSeen[at] = true;
-        Number &sum = joined[goal[at]];
-        if (!hasAny[goal[at]])
-          sum = numbers[i];
-        else if (isSum)
-          sum.real += numbers[i].real;
-        else
-          sum = join(kind, element, sum, numbers[i], skipNan);
-        hasAny[goal[at]] = true;
-      }
+    const std::vector<Number> &numbers = frame.slots[in].tile->numbers;
+    for (unsigned i = 0; i < numbers.size(); ++i) {
+      uint64_t at = (*from)(frame.warp, i);
+      if (isSeen[at])
+        continue; // a copy
+      isSeen[at] = true;
+      Number &sum = joined[goal[at]];
+      if (!hasAny[goal[at]])
+        sum = numbers[i];
+      else if (isSum)
+        sum.real += numbers[i].real;
+      else
+        sum = join(kind, element, sum, numbers[i], skipNan);
+      hasAny[goal[at]] = true;
     }
     if (isSum)
       for (Number &sum : joined)
@@ -131,9 +119,9 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
         repeated[i] = joined[i / parts];
       joined = std::move(repeated);
     }
-    giveElements(team, out, *to, joined);
-  });
-  return success();
+    giveElements(frame, out, *to, joined);
+  };
+  return expectWithin(op, isWithin);
 }
 
 LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
@@ -168,19 +156,19 @@ LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
            last = slotOf(op.getTotal());
   size_t rows = typeOf(op.getInit()).getNumElements();
   // Elements in row-major order meet each row in its own order.
-  finish(step, isWithin, [=, kind = op.getReduceOp(), isExclusive = op.getExclusive(),
-                          row = std::move(row)](ArrayRef<Frame *> team) {
-    std::vector<Number> all = gatherElements(team, in, *places, row.size());
-    std::vector<Number> sums = gatherElements(team, first, *init, rows);
+  step.compute = [=, kind = op.getReduceOp(), isExclusive = op.getExclusive(),
+                          row = std::move(row)](Frame &frame) {
+    std::vector<Number> all = gatherElements(frame, in, *places, row.size());
+    std::vector<Number> sums = gatherElements(frame, first, *init, rows);
     for (size_t at = 0; at < all.size(); ++at) {
       Number &sum = sums[row[at]], before = sum;
       sum = join(kind, element, sum, all[at], /*skipNan=*/false);
       all[at] = isExclusive ? before : sum;
     }
-    giveElements(team, out, *result, all);
-    giveElements(team, last, *total, sums);
-  });
-  return success();
+    giveElements(frame, out, *result, all);
+    giveElements(frame, last, *total, sums);
+  };
+  return expectWithin(op, isWithin);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,22 +183,21 @@ LogicalResult TileCompiler::compileConvert(tile::ConvertOp op, Step &step) {
   });
   unsigned in = slotOf(op.getInput()), out = slotOf(op.getResult());
   size_t count = op.getType().getNumElements();
-  finish(step, isWithin, [=](ArrayRef<Frame *> team) {
-    giveElements(team, out, *to, gatherElements(team, in, *from, count));
-  });
-  return success();
+  step.compute = [=](Frame &frame) {
+    giveElements(frame, out, *to, gatherElements(frame, in, *from, count));
+  };
+  return expectWithin(op, isWithin);
 }
 
 LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
   if (*tile::layoutOf(op.getAcc()) != *tile::layoutOf(op.getResult()))
     return op.emitError("expected sums of one layout");
   auto factor = [&](Value tile) { return Factor{slotOf(tile), placesOf(tile), typeOf(tile)}; };
-  compileProduct(factor(op.getLhs()), factor(op.getRhs()), factor(op.getAcc()), slotOf(op.getResult()), step);
-  return success();
+  return compileProduct(op, factor(op.getLhs()), factor(op.getRhs()), factor(op.getAcc()), slotOf(op.getResult()), step);
 }
 
-void TileCompiler::compileProduct(const Factor &lhs, const Factor &rhs, const Factor &sums, unsigned result,
-                                  Step &step) {
+LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, const Factor &rhs, const Factor &sums,
+                                           unsigned result, Step &step) {
   int64_t n = sums.type.getShape()[1], k = lhs.type.getShape()[1];
   auto needsOf = [&](bool isLeft) {
     return [&, isLeft](unsigned warp, const std::function<void(uint64_t)> &need) {
@@ -224,31 +211,30 @@ void TileCompiler::compileProduct(const Factor &lhs, const Factor &rhs, const Fa
   bool isWithin = isWithinWarps(*lhs.places, needsOf(true)) && isWithinWarps(*rhs.places, needsOf(false));
   Element operand = *Element::of(lhs.type.getElementType()), sum = *Element::of(sums.type.getElementType());
   size_t leftCount = lhs.type.getNumElements(), rightCount = rhs.type.getNumElements();
-  finish(step, isWithin, [=](ArrayRef<Frame *> team) {
-    std::vector<Number> x = gatherElements(team, lhs.slot, *lhs.places, leftCount), y(rightCount);
-    std::vector<Number> given = gatherElements(team, rhs.slot, *rhs.places, rightCount);
+  step.compute = [=](Frame &frame) {
+    std::vector<Number> x = gatherElements(frame, lhs.slot, *lhs.places, leftCount), y(rightCount);
+    std::vector<Number> given = gatherElements(frame, rhs.slot, *rhs.places, rightCount);
     for (int64_t step = 0; step < k; ++step) // columns one after the other
       for (int64_t column = 0; column < n; ++column)
         y[column * k + step] = given[step * n + column];
-    for (Frame *frame : team) {
-      const std::vector<Number> &old = frame->slots[sums.slot].tile->numbers;
-      TileRef made(new Tile(old.size()));
-      for (unsigned i = 0; i < old.size(); ++i) {
-        uint64_t at = (*sums.places)(frame->warp, i);
-        const Number *row = &x[at / n * k], *column = &y[at % n * k];
-        if (operand.isFloat()) {
-          double total = old[i].real;
-          for (int64_t step = 0; step < k; ++step)
-            total += row[step].real * column[step].real;
-          made->numbers[i] = real(sum.round(total));
-        } else {
-          int64_t total = old[i].integer;
-          for (int64_t step = 0; step < k; ++step)
-            total += row[step].integer * column[step].integer;
-          made->numbers[i] = sum.wrap(total);
-        }
+    const std::vector<Number> &old = frame.slots[sums.slot].tile->numbers;
+    TileRef made(new Tile(old.size()));
+    for (unsigned i = 0; i < old.size(); ++i) {
+      uint64_t at = (*sums.places)(frame.warp, i);
+      const Number *row = &x[at / n * k], *column = &y[at % n * k];
+      if (operand.isFloat()) {
+        double total = old[i].real;
+        for (int64_t step = 0; step < k; ++step)
+          total += row[step].real * column[step].real;
+        made->numbers[i] = real(sum.round(total));
+      } else {
+        int64_t total = old[i].integer;
+        for (int64_t step = 0; step < k; ++step)
+          total += row[step].integer * column[step].integer;
+        made->numbers[i] = sum.wrap(total);
       }
-      frame->slots[result].tile = std::move(made);
     }
-  });
+    frame.slots[result].tile = std::move(made);
+  };
+  return expectWithin(op, isWithin);
 }

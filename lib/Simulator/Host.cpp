@@ -3,7 +3,7 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
-#include <chrono>
+#include <ctime>
 
 using namespace mlir;
 using namespace tessera;
@@ -41,6 +41,13 @@ private:
   std::map<Operation *, std::unique_ptr<Program>> programs;
 };
 } // namespace
+
+/// Of this thread, whatever else the machine does.
+static double threadSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
 
 /// `$0`, `$1`, … are the tensor's own strides.
 std::optional<int64_t> Host::evaluate(SymExpr expression, ArrayRef<int64_t> strides) const {
@@ -194,7 +201,7 @@ LogicalResult Host::giveResults(func::ReturnOp last) {
 }
 
 LogicalResult Host::run(ArrayRef<reference::HostTensor> arguments) {
-  auto start = std::chrono::steady_clock::now();
+  double start = threadSeconds();
   if (failed(bind(arguments)))
     return failure();
   for (Operation &op : function.front()) {
@@ -211,7 +218,7 @@ LogicalResult Host::run(ArrayRef<reference::HostTensor> arguments) {
       return failure();
   }
   report.findings = std::move(findings.list);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = threadSeconds() - start;
   return success();
 }
 

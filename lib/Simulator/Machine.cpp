@@ -158,7 +158,6 @@ bool Machine::isVisible(const Step &step) const {
   switch (step.kind) {
   case Step::Kind::Global:
     return isWatched(step);
-  case Step::Kind::Together:
   case Step::Kind::Shared:
   case Step::Kind::Copy:
   case Step::Kind::Wait:
@@ -304,12 +303,6 @@ void Machine::release(Block &block) {
   }
   // Everybody knows now of everything but the copies that nobody has waited for.
   llvm::erase_if(block.events, [](const Event &event) { return event.copy < 0; });
-  if (step.kind == Step::Kind::Together) {
-    llvm::SmallVector<Frame *> team;
-    for (Warp &warp : block.warps)
-      team.push_back(&warp.frame);
-    step.together(team);
-  }
   for (Warp &warp : block.warps)
     advance(block, warp);
 }

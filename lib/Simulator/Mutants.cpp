@@ -32,10 +32,10 @@ static bool isMemoryOp(Operation *op) {
       .wasInterrupted();
 }
 
-/// Before the access that stands before it.
+/// Before the access that stands before it; that a group of copies is closed concerns no barrier.
 static bool moveUp(Operation *op) {
   Operation *previous = op->getPrevNode();
-  while (previous && !isMemoryOp(previous))
+  while (previous && (!isMemoryOp(previous) || (isa<tile::BarrierOp>(op) && isa<tile::CommitOp>(previous))))
     previous = previous->getPrevNode();
   if (!previous)
     return false;
@@ -200,7 +200,8 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
       for (const LaunchReport &each : proof->launches)
         runs += each.runs;
       mutant.why = mutant.isProven ? "on these arguments the same in all orders (" +
-                                         std::to_string(runs) + (runs == 1 ? " that differs)" : " that differ)")
+                                         std::to_string(runs) + " that differ, of " +
+                                         std::to_string(proof->launches.size()) + " launches)"
                                    : "no proof: more orders than are run";
     }
   return mutants;

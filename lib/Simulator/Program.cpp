@@ -1,8 +1,8 @@
 //===- Program.cpp - A kernel as the steps of a warp ----------------------===//
 #include "Program.h"
 
+#include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
-#include "tessera/Layout/Conversion.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -42,7 +42,7 @@ namespace {
 class Compiler {
 public:
   Compiler(tile::KernelOp kernel, Program &program, StringRef chip)
-      : program(program), features(featuresOf(chip)), coordinates(kernel),
+      : program(program), features(sharedFeaturesOf(chip.str())), coordinates(kernel),
         tiles(program.warps, [this](Value value) { return slotOf(value); }) {}
 
   LogicalResult run();
@@ -82,11 +82,6 @@ private:
                                              ValueRange indices = {});
   std::shared_ptr<SlotAccess> slotAccess(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite);
   LogicalResult compileGlobal(Operation *op);
-  static SharedFeatures featuresOf(StringRef chip) {
-    unsigned version = 0;
-    chip.drop_front(std::min<size_t>(chip.size(), 3)).take_while(llvm::isDigit).getAsInteger(10, version);
-    return {.ldmatrix = version >= 75, .stmatrix = version >= 90};
-  }
 
   Program &program;
   SharedFeatures features;
@@ -339,29 +334,19 @@ LogicalResult Compiler::compileSlot(Operation *op, Value buffer, Value slot, con
   return success();
 }
 
-/// What each thread reads of an operand for its sums: of the dimension `kept` its own part, of the other one all.
-static Layout operandOf(const Layout &sums, Dim kept, ArrayRef<int64_t> shape) {
-  unsigned other = kept == Dim::D0 ? 1 : 0;
-  return sums.withoutDim(other).insertDim(other).expandDim(other, shape[other]);
-}
-
 /// Two reads, and a product of what they give.
 LogicalResult Compiler::compileMmaShared(tile::MmaSharedOp mma) {
-  Layout sums = *tile::layoutOf(mma.getAcc());
-  auto read = [&](Value buffer, Value slot, Dim kept) -> std::optional<TileCompiler::Factor> {
-    RankedTensorType type = cast<tile::BufferType>(buffer.getType()).getTile();
-    Layout layout = operandOf(sums, kept, type.getShape());
+  SmallVector<TileCompiler::Factor> factors;
+  for (const BufferAccess &access : bufferAccesses(mma)) {
     unsigned tile = program.slotCount++;
-    if (failed(compileSlot(mma, buffer, slot, layout, /*isWrite=*/false, tile)))
-      return std::nullopt;
-    return TileCompiler::Factor{tile, tiles.placesOf(layout), type};
-  };
-  auto lhs = read(mma.getLhs(), mma.getLhsSlot(), Dim::D0), rhs = read(mma.getRhs(), mma.getRhsSlot(), Dim::D1);
-  if (!lhs || !rhs)
-    return failure();
-  TileCompiler::Factor acc{slotOf(mma.getAcc()), tiles.placesOf(sums), cast<RankedTensorType>(mma.getAcc().getType())};
-  tiles.compileProduct(*lhs, *rhs, acc, slotOf(mma.getResult()), add(Step::Kind::Compute, mma));
-  return success();
+    if (failed(compileSlot(mma, access.buffer, access.slot, access.layout, /*isWrite=*/false, tile)))
+      return failure();
+    factors.push_back({tile, tiles.placesOf(access.layout), cast<tile::BufferType>(access.buffer.getType()).getTile()});
+  }
+  TileCompiler::Factor sums{slotOf(mma.getAcc()), tiles.placesOf(*tile::layoutOf(mma.getAcc())),
+                            cast<RankedTensorType>(mma.getAcc().getType())};
+  return tiles.compileProduct(mma, factors[0], factors[1], sums, slotOf(mma.getResult()),
+                              add(Step::Kind::Compute, mma));
 }
 
 LogicalResult Compiler::compile(Operation *op) {

@@ -106,7 +106,6 @@ struct SlotAccess {
 struct Step {
   enum class Kind : uint8_t {
     Compute, ///< no other warp notices
-    Together, ///< all warps of the block compute it from what all of them hold
     Global,
     Shared,
     Copy,
@@ -129,8 +128,6 @@ struct Step {
   unsigned body = 0;             // of Next: the loop's first step
   int64_t pending = 0;           // of Wait
   std::function<void(Frame &)> compute;
-  /// Of all warps' frames, in their order.
-  std::function<void(llvm::ArrayRef<Frame *>)> together;
   std::shared_ptr<GlobalAccess> global;
   std::shared_ptr<SlotAccess> shared;
 };
@@ -150,8 +147,7 @@ public:
   std::vector<bool> isWritten;         // views, by argument number
 };
 
-/// The function of a step that computes tiles from tiles; null where there is no such operation, after an error where
-/// its layouts are wrong. `isTogether` is set where it needs what other warps hold.
+/// Makes steps that compute tiles from tiles; what is wrong is told at the operation.
 class TileCompiler {
 public:
   TileCompiler(unsigned warps, std::function<unsigned(mlir::Value)> slotOf) : warps(warps), slotOf(std::move(slotOf)) {}
@@ -180,13 +176,13 @@ public:
     std::shared_ptr<Places> places;
     mlir::RankedTensorType type;
   };
-  void compileProduct(const Factor &lhs, const Factor &rhs, const Factor &sums, unsigned result, Step &step);
+  mlir::LogicalResult compileProduct(mlir::Operation *op, const Factor &lhs, const Factor &rhs, const Factor &sums,
+                                     unsigned result, Step &step);
 
 private:
   /// Whether each warp holds of `from` all that `needs` names; then the warps can do without each other.
   bool isWithinWarps(const Places &from,
                      const std::function<void(unsigned warp, const std::function<void(uint64_t)> &)> &needs);
-  void finish(Step &step, bool isWithin, std::function<void(llvm::ArrayRef<Frame *>)> compute);
 
   unsigned warps;
   std::function<unsigned(mlir::Value)> slotOf;

@@ -91,7 +91,7 @@ struct Report {
   llvm::DenseSet<mlir::Operation *> reached; ///< of those that order accesses
   uint64_t instructions = 0; ///< of warps: steps of the program, in all runs
   uint64_t elements = 0;     ///< numbers that these computed or moved
-  double seconds = 0;
+  double seconds = 0;        ///< of a core
 };
 
 /// Runs `function`, a host function of placed kernels, on arguments as the reference interpreter
