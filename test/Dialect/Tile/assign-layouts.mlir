@@ -104,3 +104,20 @@ tile.kernel @carried(%x: !qa, %w: !qb, %y: !qc, %n: index) grid 1 {
   tile.store %best, %y[%c0] dims [0] : tensor<64xf32>, !qc
   tile.return
 }
+
+// -----
+
+// What is joined across warps goes through shared memory, and from there to where the store wants it.
+// CHECK-DAG: #[[STORED:.*]] = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] warp[d0:64, d0:128] -> d0:256">
+// CHECK-LABEL: tile.kernel @columns
+// CHECK: tile.reduce sum {{.*}} -> tensor<256xf32, #[[STORED]]>
+// CHECK-NEXT: tile.store
+!columns = !tile.view<32x256xf32, strides = [256, 1]>
+!sums = !tile.view<256xf32, strides = [1]>
+tile.kernel @columns(%x: !columns, %y: !sums) grid 1 {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c0, %c0] dims [0, 1] : !columns -> tensor<32x256xf32>
+  %s = tile.reduce sum %t dims [0] : tensor<32x256xf32> -> tensor<256xf32>
+  tile.store %s, %y[%c0] dims [0] : tensor<256xf32>, !sums
+  tile.return
+}

@@ -2,9 +2,9 @@
 //
 // Layouts are asked for from the ends of a program backward: a store wants its tile as memory likes
 // it, an elementwise operation wants its operands as its result is, a broadcast the part of its
-// result's layout that its operand has. The first to ask decides. A reduction and a product have a
-// layout of their own, which follows from their operands, and a load refuses one that would read
-// pieces of memory's sectors. Where a value is wanted otherwise than it
+// result's layout that its operand has. The first to ask decides. A reduction within warps and a
+// product have a layout of their own, which follows from their operands, and a load refuses one that
+// would read pieces of memory's sectors. Where a value is wanted otherwise than it
 // is, it is converted; what costs nothing to make is made again instead.
 //
 //===----------------------------------------------------------------------===//
@@ -14,6 +14,7 @@
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Families.h"
+#include "tessera/Layout/Reduction.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
@@ -62,6 +63,11 @@ private:
   }
   /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part of.
   Layout without(const Layout &layout, ArrayRef<int64_t> dims);
+  /// Whether the parts of several warps are joined, by shared memory, from where the result goes anywhere.
+  bool isAcrossWarps(tile::ReduceOp reduce) {
+    SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+    return !planReduction(layoutFor(reduce.getInput()), dims).warps.empty();
+  }
   unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
   Layout square(Value tile);
@@ -327,12 +333,13 @@ void Assignment::choose(Operation *op) {
     if (!isOpen || (layouts.contains(op->getParentOp()->getResult(i)) && !hasOwnLayout(operand)))
       if (std::optional<Layout> wanted = wantedBy(op, i))
         ask(operand, *wanted);
+  bool isAsked = op->getNumResults() && layouts.contains(op->getResult(0));
   for (Value result : op->getResults())
     if (isTile(result))
       layoutFor(result);
   if (auto load = dyn_cast<LoadOp>(op); load && !isCoalesced(load, layoutFor(load)))
     layouts[load.getResult()] = memoryLayout(load.getView(), load.getDims(), shapeOf(load));
-  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && !(isAsked && isAcrossWarps(reduce)))
     layouts[reduce.getResult()] = without(layoutFor(reduce.getInput()), reduce.getDims());
   if (auto scan = dyn_cast<ScanOp>(op))
     layouts[scan.getTotal()] = without(layoutFor(scan.getResult()), {int64_t(scan.getDim())});
