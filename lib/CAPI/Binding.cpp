@@ -20,7 +20,7 @@ static std::optional<HostTensor> tensorOf(const tessera_rt_tensor &tensor) {
 }
 
 static std::optional<HostTensor> scalarOf(const tessera_rt_value &value, Type elementType,
-                                   ScalarStorage &storage) {
+                                          ScalarStorage &storage) {
   std::optional<DType> dtype = reference::dtypeOf(elementType);
   if (!dtype)
     return std::nullopt;
@@ -86,7 +86,7 @@ int Binding::parameterOf(const ArgSpec &spec, size_t position) const {
 }
 
 bool Binding::bindOne(func::FuncOp function, int argument, const std::string &name,
-             const tessera_rt_value &value, ScalarStorage &scalar) {
+                      const tessera_rt_value &value, ScalarStorage &scalar) {
   if (value.kind == TESSERA_RT_INT)
     symbols[name] = value.as.integer;
   if (argument < 0)

@@ -29,7 +29,7 @@ std::vector<reference::Result> evaluateReference(const CompileRequest &request,
 }
 
 std::string typeText(const simulator::Tensor &tensor) {
-  static constexpr const char *names[] = {"fp64", "fp32",  "bf16", "fp16", "int64",    "int32",
+  static constexpr const char *names[] = {"fp64",  "fp32", "bf16",  "fp16", "int64",    "int32",
                                           "int16", "int8", "uint8", "bool", "fp8_e4m3", "fp8_e5m2"};
   std::string text = names[size_t(tensor.dtype)];
   text += '[';
@@ -94,16 +94,19 @@ void runSimulation(const CompileRequest &request, std::span<const tessera_rt_val
       if (failed(tried))
         return Outcome::Unsupported;
       mutants = std::move(*tried);
-      isWrong |= llvm::any_of(mutants, [](const auto &each) { return each.isReached && !each.isKilled && !each.isProven; });
+      isWrong |= llvm::any_of(mutants, [](const auto &each) {
+        return each.isReached && !each.isKilled && !each.isProven;
+      });
     }
     tell(*report);
     for (const auto &[i, each] : llvm::enumerate(checked))
       if (!each.comparison.ok())
-        emitError(function.getLoc()) << "result " << i << " is wrong: " << each.comparison.wrong << " of "
-                                     << each.comparison.checked << " elements, the first is number "
-                                     << each.comparison.firstWrong;
-    simulator::Summary summary{result.info.function, target,  *report,
-                               checked,              mutants, given.mutants != 0};
+        emitError(function.getLoc())
+            << "result " << i << " is wrong: " << each.comparison.wrong << " of "
+            << each.comparison.checked << " elements, the first is number "
+            << each.comparison.firstWrong;
+    simulator::Summary summary{result.info.function, target, *report, checked, mutants,
+                               given.mutants != 0};
     text = simulator::printText(summary);
     result.report["simulation"] = simulator::toJson(summary);
     return isWrong ? Outcome::Diagnostics : Outcome::Ok;

@@ -1,8 +1,8 @@
 //===- Exchanges.cpp - Tiles from what several threads hold ---------------===//
 //
-// Reductions, scans, conversions and products take elements that other lanes of the warp hold. Each is
-// computed by its definition on the elements that the warp holds, whatever way they take. What other
-// warps hold comes through shared memory only, by operations that say so.
+// Reductions, scans, conversions and products take elements that other lanes of the warp hold. Each
+// is computed by its definition on the elements that the warp holds, whatever way they take. What
+// other warps hold comes through shared memory only, by operations that say so.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -14,7 +14,8 @@ using namespace tessera::simulator;
 static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.getType()); }
 
 bool TileCompiler::isWithinWarps(
-    const Places &from, const std::function<void(unsigned, const std::function<void(uint64_t)> &)> &needs) {
+    const Places &from,
+    const std::function<void(unsigned, const std::function<void(uint64_t)> &)> &needs) {
   for (unsigned warp = 0; warp < warps; ++warp) {
     llvm::DenseSet<uint64_t> held;
     for (unsigned i = 0; i < from.count(); ++i)
@@ -30,11 +31,13 @@ bool TileCompiler::isWithinWarps(
 static LogicalResult expectWithin(Operation *op, bool isWithin) {
   if (isWithin)
     return success();
-  return op->emitError("expected what a warp needs within the warp, or a way through shared memory");
+  return op->emitError(
+      "expected what a warp needs within the warp, or a way through shared memory");
 }
 
 /// The elements of a tile that a warp holds, by their numbers.
-static std::vector<Number> gatherElements(const Frame &frame, unsigned slot, const Places &places, size_t count) {
+static std::vector<Number> gatherElements(const Frame &frame, unsigned slot, const Places &places,
+                                          size_t count) {
   std::vector<Number> all(count, integer(0));
   const std::vector<Number> &numbers = frame.slots[slot].tile->numbers;
   for (unsigned i = 0; i < numbers.size(); ++i)
@@ -42,7 +45,8 @@ static std::vector<Number> gatherElements(const Frame &frame, unsigned slot, con
   return all;
 }
 
-static void giveElements(Frame &frame, unsigned slot, const Places &places, const std::vector<Number> &all) {
+static void giveElements(Frame &frame, unsigned slot, const Places &places,
+                         const std::vector<Number> &all) {
   TileRef made(new Tile(places.count()));
   for (unsigned i = 0; i < places.count(); ++i)
     made->numbers[i] = all[places(frame.warp, i)];
@@ -56,7 +60,8 @@ static std::function<uint64_t(uint64_t)> without(ArrayRef<int64_t> shape, ArrayR
     if (!llvm::is_contained(dims, int64_t(dim)))
       rest.push_back(size);
   Space from = tile::spaceOf(shape), to = tile::spaceOf(rest);
-  return [from, to, rank = int64_t(shape.size()), dims = SmallVector<int64_t>(dims)](uint64_t element) {
+  return [from, to, rank = int64_t(shape.size()),
+          dims = SmallVector<int64_t>(dims)](uint64_t element) {
     Point point = from.unpack(element), kept;
     for (int64_t dim = 0, next = 0; dim < rank; ++dim)
       if (!llvm::is_contained(dims, dim))
@@ -69,8 +74,9 @@ static std::function<uint64_t(uint64_t)> without(ArrayRef<int64_t> shape, ArrayR
 // Reductions and scans
 //===----------------------------------------------------------------------===//
 
-LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value result, ArrayRef<int64_t> dims,
-                                          ReduceOp kind, bool skipNan, bool isPartial, Step &step) {
+LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value result,
+                                          ArrayRef<int64_t> dims, ReduceOp kind, bool skipNan,
+                                          bool isPartial, Step &step) {
   std::shared_ptr<Places> from = placesOf(input), to = placesOf(result);
   auto kept = without(typeOf(input).getShape(), dims);
   size_t count = typeOf(input).getNumElements(), results = typeOf(result).getNumElements();
@@ -81,13 +87,13 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
   uint64_t parts = isPartial ? typeOf(result).getShape().back() : 1;
   results /= parts;
   bool isWithin = isPartial || isWithinWarps(*from, [&](unsigned warp, const auto &need) {
-    llvm::DenseSet<uint32_t> wanted;
-    for (unsigned i = 0; i < to->count(); ++i)
-      wanted.insert((*to)(warp, i));
-    for (size_t element = 0; element < count; ++element)
-      if (wanted.contains(goal[element]))
-        need(element);
-  });
+                    llvm::DenseSet<uint32_t> wanted;
+                    for (unsigned i = 0; i < to->count(); ++i)
+                      wanted.insert((*to)(warp, i));
+                    for (size_t element = 0; element < count; ++element)
+                      if (wanted.contains(goal[element]))
+                        need(element);
+                  });
   Element element = *Element::of(typeOf(input).getElementType());
   unsigned in = slotOf(input), out = slotOf(result);
   step.compute = [=, goal = std::move(goal)](Frame &frame) {
@@ -141,7 +147,8 @@ LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
     return rows;
   };
   bool isWithin = isWithinWarps(*places, [&](unsigned warp, const auto &need) {
-    llvm::DenseSet<uint32_t> wanted = rowsOf(warp, *result, true), ends = rowsOf(warp, *total, false);
+    llvm::DenseSet<uint32_t> wanted = rowsOf(warp, *result, true),
+                             ends = rowsOf(warp, *total, false);
     wanted.insert(ends.begin(), ends.end());
     for (size_t element = 0; element < count; ++element)
       if (wanted.contains(row[element]))
@@ -157,7 +164,7 @@ LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
   size_t rows = typeOf(op.getInit()).getNumElements();
   // Elements in row-major order meet each row in its own order.
   step.compute = [=, kind = op.getReduceOp(), isExclusive = op.getExclusive(),
-                          row = std::move(row)](Frame &frame) {
+                  row = std::move(row)](Frame &frame) {
     std::vector<Number> all = gatherElements(frame, in, *places, row.size());
     std::vector<Number> sums = gatherElements(frame, first, *init, rows);
     for (size_t at = 0; at < all.size(); ++at) {
@@ -193,11 +200,12 @@ LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
   if (*tile::layoutOf(op.getAcc()) != *tile::layoutOf(op.getResult()))
     return op.emitError("expected sums of one layout");
   auto factor = [&](Value tile) { return Factor{slotOf(tile), placesOf(tile), typeOf(tile)}; };
-  return compileProduct(op, factor(op.getLhs()), factor(op.getRhs()), factor(op.getAcc()), slotOf(op.getResult()), step);
+  return compileProduct(op, factor(op.getLhs()), factor(op.getRhs()), factor(op.getAcc()),
+                        slotOf(op.getResult()), step);
 }
 
-LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, const Factor &rhs, const Factor &sums,
-                                           unsigned result, Step &step) {
+LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, const Factor &rhs,
+                                           const Factor &sums, unsigned result, Step &step) {
   int64_t n = sums.type.getShape()[1], k = lhs.type.getShape()[1];
   auto needsOf = [&](bool isLeft) {
     return [&, isLeft](unsigned warp, const std::function<void(uint64_t)> &need) {
@@ -208,8 +216,10 @@ LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, con
       }
     };
   };
-  bool isWithin = isWithinWarps(*lhs.places, needsOf(true)) && isWithinWarps(*rhs.places, needsOf(false));
-  Element operand = *Element::of(lhs.type.getElementType()), sum = *Element::of(sums.type.getElementType());
+  bool isWithin =
+      isWithinWarps(*lhs.places, needsOf(true)) && isWithinWarps(*rhs.places, needsOf(false));
+  Element operand = *Element::of(lhs.type.getElementType()),
+          sum = *Element::of(sums.type.getElementType());
   size_t leftCount = lhs.type.getNumElements(), rightCount = rhs.type.getNumElements();
   step.compute = [=](Frame &frame) {
     std::vector<Number> x = gatherElements(frame, lhs.slot, *lhs.places, leftCount), y(rightCount);

@@ -7,9 +7,11 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
-Explorer::Explorer(const Program &program, const LaunchValues &launch, std::vector<Memory> &memories,
-                   Findings &findings, const Options &options, Report &report)
-    : program(program), launch(launch), memories(memories), findings(findings), options(options), report(report) {}
+Explorer::Explorer(const Program &program, const LaunchValues &launch,
+                   std::vector<Memory> &memories, Findings &findings, const Options &options,
+                   Report &report)
+    : program(program), launch(launch), memories(memories), findings(findings), options(options),
+      report(report) {}
 
 //===----------------------------------------------------------------------===//
 // Tensors
@@ -52,8 +54,8 @@ void Explorer::compare(const Machine &machine) {
     const Step *writer = machine.writerOf(number, element);
     mlir::Operation *op = writer ? writer->op : program.kernel.getOperation();
     findings.add(FindingKind::Order, op,
-                 "results depend on the order: element " + std::to_string(element) + " of " + now.name +
-                     " differs from one run to another");
+                 "results depend on the order: element " + std::to_string(element) + " of " +
+                     now.name + " differs from one run to another");
   }
 }
 
@@ -62,8 +64,11 @@ void Explorer::compare(const Machine &machine) {
 //===----------------------------------------------------------------------===//
 
 Machine::Setup Explorer::setup(unsigned residents) {
-  return {program,       launch,  memories, findings, residents, /*recordsTouches=*/false, /*costs=*/nullptr,
-          &report.instructions, &report.elements, &report.reached};
+  return {program,           launch,
+          memories,          findings,
+          residents,         /*recordsTouches=*/false,
+          /*costs=*/nullptr, &report.instructions,
+          &report.elements,  &report.reached};
 }
 
 namespace {
@@ -129,7 +134,8 @@ void Explorer::runSeeds(LaunchReport &launchReport) {
 static bool commute(const std::vector<Touch> &a, const std::vector<Touch> &b) {
   for (const Touch &x : a)
     for (const Touch &y : b)
-      if ((x.isWrite || y.isWrite) && !(x.isAtomic && y.isAtomic) && x.begin < y.end && y.begin < x.end)
+      if ((x.isWrite || y.isWrite) && !(x.isAtomic && y.isAtomic) && x.begin < y.end &&
+          y.begin < x.end)
         return false;
   return true;
 }
@@ -138,7 +144,8 @@ static bool commute(const std::vector<Touch> &a, const std::vector<Touch> &b) {
 static bool isBefore(const Transition &a, const Transition &b) {
   if (a.agent.block != b.agent.block)
     return false;
-  // A copy's time is that of its wait; one that is not waited for comes before nothing. Its clock is that of its beginning.
+  // A copy's time is that of its wait; one that is not waited for comes before nothing. Its clock
+  // is that of its beginning.
   return a.time && a.time <= b.clock[a.agent.warp];
 }
 
@@ -160,7 +167,9 @@ void Explorer::runAll(LaunchReport &launchReport) {
   auto countRaces = [&] {
     uint64_t count = 0;
     for (const Finding &finding : findings.list)
-      count += finding.kind == FindingKind::Race || finding.kind == FindingKind::EarlyUse ? finding.count : 0;
+      count += finding.kind == FindingKind::Race || finding.kind == FindingKind::EarlyUse
+                   ? finding.count
+                   : 0;
     return count;
   };
   for (uint64_t tries = 0; tries < options.mostRuns; ++tries) {
@@ -181,8 +190,8 @@ void Explorer::runAll(LaunchReport &launchReport) {
           break;
         }
         state.sleeping = sleeping;
-        auto next =
-            llvm::find_if(state.enabled, [&](const Agent &agent) { return !sleeping.contains(agent); });
+        auto next = llvm::find_if(state.enabled,
+                                  [&](const Agent &agent) { return !sleeping.contains(agent); });
         isPruned = next == state.enabled.end();
         if (isPruned)
           break;

@@ -37,13 +37,14 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
     bool isInMemory = number >= 0 && number < memory.count();
     at[i] = isLeftOut ? -1 : number;
     // A replica that does not store may name anything.
-    if (isLeftOut || (!isOutside && isInMemory) || (how.isWrite && !how.places->isOwner(frame.warp, i)))
+    if (isLeftOut || (!isOutside && isInMemory) ||
+        (how.isWrite && !how.places->isOwner(frame.warp, i)))
       continue;
     at[i] = -1;
     setup.findings.add(FindingKind::OutOfBounds, step.op,
                        "access out of bounds: " + placeOf(block, warp, i % kLanes) + " " +
-                           (how.isWrite ? "writes" : "reads") + " element " + indexText(index) + " of " + memory.name +
-                           ", seen as " + indexText(view.sizes));
+                           (how.isWrite ? "writes" : "reads") + " element " + indexText(index) +
+                           " of " + memory.name + ", seen as " + indexText(view.sizes));
   }
   return at;
 }
@@ -52,7 +53,8 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
 // Order
 //===----------------------------------------------------------------------===//
 
-bool Machine::areInOrder(const Mark &mark, const Block &block, const Warp &warp, unsigned lane) const {
+bool Machine::areInOrder(const Mark &mark, const Block &block, const Warp &warp,
+                         unsigned lane) const {
   if (mark.block != block.number)
     return false;
   if (mark.warp != warp.frame.warp)
@@ -60,7 +62,8 @@ bool Machine::areInOrder(const Mark &mark, const Block &block, const Warp &warp,
   return mark.lane == lane || mark.time <= warp.lastSync;
 }
 
-void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, const TileRef &data) {
+void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at,
+                    const TileRef &data) {
   const GlobalAccess &how = *step.global;
   bool isWrite = data.get();
   unsigned number = viewOf(how).memory;
@@ -68,28 +71,31 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
   auto report = [&](const Mark &mark, unsigned i, bool wasWrite) {
     const Step &other = setup.program.steps[mark.step];
     std::string where = blockCount > 1 ? "block " + std::to_string(mark.block) + ", " : "";
-    setup.findings.add(FindingKind::Race, step.op,
-                       "data race: " + placeOf(block, warp, i % kLanes) + " " + (isWrite ? "writes" : "reads") +
-                           " element " + std::to_string(at[i]) + " of " + memory.name +
-                           ", which nothing puts in order with another access",
-                       other.op,
-                       where + "warp " + std::to_string(mark.warp) + ", lane " + std::to_string(mark.lane) +
-                           (wasWrite ? " writes" : " reads") + " it here");
+    setup.findings.add(
+        FindingKind::Race, step.op,
+        "data race: " + placeOf(block, warp, i % kLanes) + " " + (isWrite ? "writes" : "reads") +
+            " element " + std::to_string(at[i]) + " of " + memory.name +
+            ", which nothing puts in order with another access",
+        other.op,
+        where + "warp " + std::to_string(mark.warp) + ", lane " + std::to_string(mark.lane) +
+            (wasWrite ? " writes" : " reads") + " it here");
   };
   for (unsigned i = 0; i < at.size(); ++i) {
     unsigned lane = i % kLanes;
     if (at[i] < 0 || (isWrite && !how.places->isOwner(warp.frame.warp, i)))
       continue;
-    Mark mark{step.number, block.number, warp.clock[warp.frame.warp], uint16_t(warp.frame.warp), uint8_t(lane),
-              how.isAtomic};
+    Mark mark{step.number,   block.number, warp.clock[warp.frame.warp], uint16_t(warp.frame.warp),
+              uint8_t(lane), how.isAtomic};
     Mark &last = writes[number][at[i]];
     // The same number twice by the same operation does no harm.
     auto isSame = [&] {
       const std::byte *there = &memory.bytes[at[i] * memory.element.bytes()];
       return isWrite && last.step == step.number &&
-             memory.element.encode(memory.element.load(there)) == memory.element.encode(data->numbers[i]);
+             memory.element.encode(memory.element.load(there)) ==
+                 memory.element.encode(data->numbers[i]);
     };
-    if (last.isSet() && !(last.isAtomic && how.isAtomic) && !areInOrder(last, block, warp, lane) && !isSame())
+    if (last.isSet() && !(last.isAtomic && how.isAtomic) && !areInOrder(last, block, warp, lane) &&
+        !isSame())
       report(last, i, /*wasWrite=*/true);
     if (isWrite) {
       auto found = reads[number].find(at[i]);
@@ -118,7 +124,8 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
 // Accesses
 //===----------------------------------------------------------------------===//
 
-void Machine::checkVectors(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at) {
+void Machine::checkVectors(Block &block, Warp &warp, const Step &step,
+                           const std::vector<int64_t> &at) {
   const GlobalAccess &how = *step.global;
   const Memory &memory = setup.memories[viewOf(how).memory];
   for (unsigned i = 0; how.width > 1 && i < at.size(); ++i) {
@@ -137,7 +144,8 @@ void Machine::checkVectors(Block &block, Warp &warp, const Step &step, const std
   }
 }
 
-/// Sectors of 32 bytes that a warp's instructions ask for, and the fewest that hold as many different bytes.
+/// Sectors of 32 bytes that a warp's instructions ask for, and the fewest that hold as many
+/// different bytes.
 void Machine::countSectors(const Step &step, const std::vector<int64_t> &at) {
   if (!setup.costs)
     return;
@@ -182,8 +190,9 @@ TileRef Machine::load(Block &block, Warp &warp, const Step &step) {
     made->numbers[i] = at[i] < 0 ? how.pad : how.element.load(&memory.bytes[at[i] * bytes]);
     if (at[i] >= 0 && !memory.isInitialized[at[i]])
       setup.findings.add(FindingKind::Uninitialized, step.op,
-                         "uninitialised read: " + placeOf(block, warp, i % kLanes) + " reads element " +
-                             std::to_string(at[i]) + " of " + memory.name + ", which nothing has written");
+                         "uninitialised read: " + placeOf(block, warp, i % kLanes) +
+                             " reads element " + std::to_string(at[i]) + " of " + memory.name +
+                             ", which nothing has written");
   }
   return made;
 }

@@ -67,7 +67,8 @@ std::optional<int64_t> Host::evaluate(Attribute text) const {
 
 LogicalResult Host::bind(ArrayRef<reference::HostTensor> arguments) {
   if (arguments.size() != function.getNumArguments())
-    return function.emitError("expected ") << function.getNumArguments() << " arguments, got " << arguments.size();
+    return function.emitError("expected ")
+           << function.getNumArguments() << " arguments, got " << arguments.size();
   for (auto [i, given] : llvm::enumerate(arguments)) {
     auto type = cast<gir::TensorType>(function.getArgument(i).getType());
     auto named = function.getArgAttrOfType<StringAttr>(i, gir::kNameAttr);
@@ -194,8 +195,8 @@ LogicalResult Host::giveResults(func::ReturnOp last) {
     for (size_t dim = index.size(); dim-- > 0; rest /= tensor.sizes[dim])
       index[dim] = rest % tensor.sizes[dim];
     findings.add(FindingKind::Uninitialized, last,
-                 "uninitialised read: element " + indexText(index) + " of result " + std::to_string(number) +
-                     " is returned, which nothing has written");
+                 "uninitialised read: element " + indexText(index) + " of result " +
+                     std::to_string(number) + " is returned, which nothing has written");
   }
   return success();
 }
@@ -222,8 +223,10 @@ LogicalResult Host::run(ArrayRef<reference::HostTensor> arguments) {
   return success();
 }
 
-FailureOr<Report> simulator::simulate(func::FuncOp function, ArrayRef<reference::HostTensor> arguments,
-                                      const llvm::StringMap<int64_t> &symbols, const Options &options) {
+FailureOr<Report> simulator::simulate(func::FuncOp function,
+                                      ArrayRef<reference::HostTensor> arguments,
+                                      const llvm::StringMap<int64_t> &symbols,
+                                      const Options &options) {
   Host host(function, symbols, options);
   if (failed(host.run(arguments)))
     return failure();

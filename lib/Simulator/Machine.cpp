@@ -14,15 +14,19 @@ std::string simulator::indexText(llvm::ArrayRef<int64_t> index) {
 }
 
 llvm::StringRef simulator::kindName(FindingKind kind) {
-  static constexpr llvm::StringLiteral names[] = {
-      "data race",         "use of a copy before its wait", "dead-lock",
-      "access out of bounds", "misaligned access",          "uninitialised read",
-      "results that depend on the order", "failed check"};
+  static constexpr llvm::StringLiteral names[] = {"data race",
+                                                  "use of a copy before its wait",
+                                                  "dead-lock",
+                                                  "access out of bounds",
+                                                  "misaligned access",
+                                                  "uninitialised read",
+                                                  "results that depend on the order",
+                                                  "failed check"};
   return names[size_t(kind)];
 }
 
-void Findings::add(FindingKind kind, mlir::Operation *op, const std::string &text, mlir::Operation *other,
-                   const std::string &otherText) {
+void Findings::add(FindingKind kind, mlir::Operation *op, const std::string &text,
+                   mlir::Operation *other, const std::string &otherText) {
   auto [at, isNew] = known.try_emplace({kind, op, other}, list.size());
   if (isNew)
     list.push_back({kind, op, text, other, otherText});
@@ -75,7 +79,8 @@ void Machine::begin(uint32_t number) {
   Block &added = *blocks.back();
   for (Warp &warp : added.warps)
     advance(added, warp);
-  if (llvm::all_of(added.warps, [](const Warp &warp) { return warp.state == Warp::State::Ended; })) {
+  if (llvm::all_of(added.warps,
+                   [](const Warp &warp) { return warp.state == Warp::State::Ended; })) {
     blocks.pop_back(); // nothing in it can be noticed
     if (nextBlock < blockCount)
       begin(nextBlock++);
@@ -101,8 +106,9 @@ bool Machine::canGoOn(const Block &block, const Warp &warp) const {
     return false;
   const Step &step = setup.program.steps[warp.at];
   return step.kind != Step::Kind::Wait || llvm::all_of(block.copies, [&](const Copy &copy) {
-    return copy.warp != warp.frame.warp || copy.group >= warp.group - step.pending || copy.hasLanded;
-  });
+           return copy.warp != warp.frame.warp || copy.group >= warp.group - step.pending ||
+                  copy.hasLanded;
+         });
 }
 
 std::vector<Agent> Machine::enabled() const {
@@ -126,14 +132,15 @@ void Machine::execute(Agent agent) {
     current->agent = agent;
   }
   if (agent.copy) {
-    Copy &copy = *llvm::find_if(
-        block.copies, [&](const Copy &each) { return each.warp == agent.warp && each.number == agent.copy; });
+    Copy &copy = *llvm::find_if(block.copies, [&](const Copy &each) {
+      return each.warp == agent.warp && each.number == agent.copy;
+    });
     if (current) {
       current->clock = copy.clock;
       copy.transition = transitions.size() - 1;
     }
     land(block, copy);
-    return;
+    return endIfOver(block);
   }
   const Step &step = setup.program.steps[warp.at];
   ++warp.clock[agent.warp];
@@ -146,8 +153,14 @@ void Machine::execute(Agent agent) {
   perform(block, warp, step);
   if (warp.state == Warp::State::Ready)
     advance(block, warp);
-  bool isOver = llvm::all_of(block.warps, [](const Warp &each) { return each.state == Warp::State::Ended; });
-  if (!isOver)
+  endIfOver(block);
+}
+
+/// A block lasts until its copies have landed, waited for or not.
+void Machine::endIfOver(Block &block) {
+  if (llvm::any_of(block.warps,
+                   [](const Warp &warp) { return warp.state != Warp::State::Ended; }) ||
+      llvm::any_of(block.copies, [](const Copy &copy) { return !copy.hasLanded; }))
     return;
   llvm::erase_if(blocks, [&](const auto &each) { return each.get() == &block; });
   if (nextBlock < blockCount)
@@ -169,7 +182,8 @@ bool Machine::isVisible(const Step &step) const {
   }
 }
 
-void Machine::moveSlots(Frame &frame, const std::vector<unsigned> &from, const std::vector<unsigned> &to) {
+void Machine::moveSlots(Frame &frame, const std::vector<unsigned> &from,
+                        const std::vector<unsigned> &to) {
   std::vector<Slot> moved;
   for (unsigned slot : from)
     moved.push_back(frame.slots[slot]);
@@ -191,7 +205,8 @@ void Machine::advance(Block &block, Warp &warp) {
     switch (step.kind) {
     case Step::Kind::For: {
       // Lower and upper bound, step, then the initial values.
-      std::vector<unsigned> from(step.in.begin() + 3, step.in.end()), to(step.out.begin() + 1, step.out.end());
+      std::vector<unsigned> from(step.in.begin() + 3, step.in.end()),
+          to(step.out.begin() + 1, step.out.end());
       moveSlots(frame, from, to);
       frame.slots[step.out[0]].scalar = frame.slots[step.in[0]].scalar;
       if (scalar(step.in[0]) >= scalar(step.in[1])) {
@@ -229,7 +244,8 @@ void Machine::advance(Block &block, Warp &warp) {
       break;
     case Step::Kind::Check:
       if (!scalar(step.in[0]))
-        setup.findings.add(FindingKind::Failure, step.op, "the program's check fails for " + std::to_string(scalar(step.in[1])));
+        setup.findings.add(FindingKind::Failure, step.op,
+                           "the program's check fails for " + std::to_string(scalar(step.in[1])));
       break;
     case Step::Kind::Global:
       perform(block, warp, step);
@@ -277,7 +293,8 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
 
 void Machine::arrive(Block &block, Warp &warp) {
   warp.state = Warp::State::AtBarrier;
-  if (llvm::all_of(block.warps, [](const Warp &each) { return each.state == Warp::State::AtBarrier; }))
+  if (llvm::all_of(block.warps,
+                   [](const Warp &each) { return each.state == Warp::State::AtBarrier; }))
     release(block);
 }
 
@@ -286,8 +303,9 @@ void Machine::release(Block &block) {
   for (Warp &warp : block.warps)
     if (warp.at != block.warps[0].at) {
       setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op,
-                         "dead-lock: " + placeOf(block, warp, 0) + " waits here, warp 0 at another barrier", step.op,
-                         "warp 0 waits here");
+                         "dead-lock: " + placeOf(block, warp, 0) +
+                             " waits here, warp 0 at another barrier",
+                         step.op, "warp 0 waits here");
       broken = true;
       return;
     }
@@ -328,9 +346,10 @@ void Machine::reportDeadlock() {
     for (const Warp &warp : block->warps) {
       if (warp.state != Warp::State::AtBarrier)
         continue;
-      auto ended =
-          llvm::find_if(block->warps, [](const Warp &each) { return each.state == Warp::State::Ended; });
-      std::string text = "dead-lock: " + placeOf(*block, warp, 0) + " waits at this barrier for ever";
+      auto ended = llvm::find_if(block->warps,
+                                 [](const Warp &each) { return each.state == Warp::State::Ended; });
+      std::string text =
+          "dead-lock: " + placeOf(*block, warp, 0) + " waits at this barrier for ever";
       if (ended == block->warps.end())
         return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op, text);
       return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op, text,

@@ -1,18 +1,19 @@
 //===- Machine.h - Warps, blocks and copies of one launch ------*- C++ -*-===//
 //
-// The state of a launch, and its transitions: one visible step of a warp with all that it does on its
-// own after it, or the arrival of an asynchronous copy. Who comes next is up to the caller.
+// The state of a launch, and its transitions: one visible step of a warp with all that it does on
+// its own after it, or the arrival of an asynchronous copy. Who comes next is up to the caller.
 //
-// What must come before what. Each warp counts its visible steps; its clock says how far it knows of
-// each other warp of the block, and barriers join clocks. Threads of a warp run in step here, but on
-// the machine nothing orders their accesses before the next barrier of the warp: two accesses of one
-// warp by different lanes are in order only if such a barrier (or one of the block) lies between them.
-// A copy happens at no known time until its thread waits for it; from then on, at the time of the wait.
+// What must come before what. Each warp counts its visible steps; its clock says how far it knows
+// of each other warp of the block, and barriers join clocks. Threads of a warp run in step here,
+// but on the machine nothing orders their accesses before the next barrier of the warp: two
+// accesses of one warp by different lanes are in order only if such a barrier (or one of the block)
+// lies between them. A copy happens at no known time until its thread waits for it; from then on,
+// at the time of the wait.
 //
 // Shared memory keeps the accesses that some warp does not yet know of; a new one is compared with
-// them. After a barrier of the block none are left, so there are few at any time. Of global memory only
-// tensors that the kernel writes are watched, element by element, over the whole launch: blocks know
-// nothing of each other.
+// them. After a barrier of the block none are left, so there are few at any time. Of global memory
+// only tensors that the kernel writes are watched, element by element, over the whole launch:
+// blocks know nothing of each other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
@@ -47,8 +48,8 @@ struct Memory {
 /// Collects what is found, once for each kind and pair of operations.
 class Findings {
 public:
-  void add(FindingKind kind, mlir::Operation *op, const std::string &text, mlir::Operation *other = nullptr,
-           const std::string &otherText = "");
+  void add(FindingKind kind, mlir::Operation *op, const std::string &text,
+           mlir::Operation *other = nullptr, const std::string &otherText = "");
   bool empty() const { return list.empty(); }
   std::vector<Finding> list;
 
@@ -156,6 +157,7 @@ private:
   // Control (Machine.cpp)
   void begin(uint32_t number);
   Block &blockOf(uint32_t number);
+  void endIfOver(Block &block);
   /// Runs to the next visible step.
   void advance(Block &block, Warp &warp);
   bool isVisible(const Step &step) const;
@@ -173,24 +175,27 @@ private:
   void access(Block &block, Warp &warp, const Step &step);
   void beginCopy(Block &block, Warp &warp, const Step &step);
   /// Whether something is wrong.
-  bool compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base, bool isWrite, const TileRef &data);
+  bool compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base, bool isWrite,
+                         const TileRef &data);
   bool areInOrder(const Event &event, const Warp &warp) const;
   struct Overlap {
     unsigned first, second; // the numbers in both
     int64_t byte;
   };
-  std::optional<Overlap> overlap(const Event &event, const Step &step, unsigned warp, int64_t base, bool isWrite,
-                                 const TileRef &data);
+  std::optional<Overlap> overlap(const Event &event, const Step &step, unsigned warp, int64_t base,
+                                 bool isWrite, const TileRef &data);
   void addEvent(Block &block, Event event);
   void touchShared(const Block &block, const Step &step, unsigned warp, int64_t base, bool isWrite);
 
   // Global memory (GlobalMemory.cpp)
-  /// The element of the tensor's memory that each of a warp's numbers is; -1: none, outside where that is allowed.
+  /// The element of the tensor's memory that each of a warp's numbers is; -1: none, outside where
+  /// that is allowed.
   std::vector<int64_t> addresses(Block &block, Warp &warp, const Step &step);
   TileRef load(Block &block, Warp &warp, const Step &step);
   void store(Block &block, Warp &warp, const Step &step);
   /// `data`: what is written; null for reads.
-  void watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at, const TileRef &data);
+  void watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at,
+             const TileRef &data);
   bool areInOrder(const Mark &mark, const Block &block, const Warp &warp, unsigned lane) const;
   /// Whether what a thread accesses at once lies side by side, whole and aligned.
   void checkVectors(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at);
@@ -207,9 +212,10 @@ private:
   std::vector<std::unique_ptr<Block>> blocks; // that run
   bool broken = false;
   Transition *current = nullptr;
-  std::vector<std::vector<Mark>> writes;                                   // by memory, by element
+  std::vector<std::vector<Mark>> writes;                                  // by memory, by element
   std::vector<llvm::DenseMap<int64_t, llvm::SmallVector<Mark, 2>>> reads; // by memory
-  std::map<std::tuple<const Step *, unsigned, int64_t, const Step *, unsigned, int64_t>, bool> areApart;
+  std::map<std::tuple<const Step *, unsigned, int64_t, const Step *, unsigned, int64_t>, bool>
+      areApart;
 };
 
 /// "(3, 4)".

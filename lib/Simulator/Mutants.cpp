@@ -1,9 +1,9 @@
 //===- Mutants.cpp - Programs with spoilt synchronisation -----------------===//
 //
-// A simulator that never complains proves nothing. Each operation that orders accesses is spoilt in each
-// way that people spoil them: left out, asked for less, done too early, with the wrong slot. A mutant is
-// killed by any finding, and by other results. One that survives is run in all orders: if none of them
-// differs, it does the same as the program on these arguments.
+// A simulator that never complains proves nothing. Each operation that orders accesses is spoilt in
+// each way that people spoil them: left out, asked for less, done too early, with the wrong slot. A
+// mutant is killed by any finding, and by other results. One that survives is run in all orders: if
+// none of them differs, it does the same as the program on these arguments.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Verifier.h"
@@ -24,18 +24,21 @@ struct Change {
 
 /// Whether others notice an operation, or something in it.
 static bool isMemoryOp(Operation *op) {
-  return op->walk([](Operation *each) {
-             bool isPart = isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp, tile::WaitOp, tile::CommitOp,
-                               tile::StoreOp, tile::ScatterOp>(each);
-             return isPart ? WalkResult::interrupt() : WalkResult::advance();
-           })
+  return op
+      ->walk([](Operation *each) {
+        bool isPart =
+            isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp,
+                tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp>(each);
+        return isPart ? WalkResult::interrupt() : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 
 /// Before the access that stands before it; that a group of copies is closed concerns no barrier.
 static bool moveUp(Operation *op) {
   Operation *previous = op->getPrevNode();
-  while (previous && (!isMemoryOp(previous) || (isa<tile::BarrierOp>(op) && isa<tile::CommitOp>(previous))))
+  while (previous &&
+         (!isMemoryOp(previous) || (isa<tile::BarrierOp>(op) && isa<tile::CommitOp>(previous))))
     previous = previous->getPrevNode();
   if (!previous)
     return false;
@@ -80,7 +83,9 @@ static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
     return false;
   OpBuilder builder(op);
   Location loc = op->getLoc();
-  auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
   Value next = arith::AddIOp::create(builder, loc, op->getOperand(operand), number(1));
   op->setOperand(operand, arith::RemUIOp::create(builder, loc, next, number(slots)));
   return true;
@@ -110,11 +115,14 @@ static std::vector<Change> changesOf(Operation *op) {
       cast<tile::WaitOp>(each).setPending(more);
       return true;
     };
-    return {{"removed", leaveOut}, {"weakened to wait " + std::to_string(more), weaken}, {"too early", moveUp}};
+    return {{"removed", leaveOut},
+            {"weakened to wait " + std::to_string(more), weaken},
+            {"too early", moveUp}};
   }
   if (auto copy = dyn_cast<tile::CopyOp>(op)) {
     unsigned slot = copy.getSlotMutable().getOperandNumber();
-    return {{"into the next slot", [slot](Operation *each) {
+    return {{"into the next slot",
+             [slot](Operation *each) {
                return turnSlot(each, slot, cast<tile::CopyOp>(each).getBuffer());
              }},
             {"too early", moveOverBarrier}};
@@ -135,8 +143,9 @@ static std::vector<Change> changesOf(Operation *op) {
 }
 
 static bool haveEqualResults(const Report &a, const Report &b) {
-  return llvm::equal(a.results, b.results,
-                     [](const Tensor &x, const Tensor &y) { return x.sizes == y.sizes && x.bytes == y.bytes; });
+  return llvm::equal(a.results, b.results, [](const Tensor &x, const Tensor &y) {
+    return x.sizes == y.sizes && x.bytes == y.bytes;
+  });
 }
 
 FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
@@ -195,7 +204,8 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
       FailureOr<Report> proof = run(tries);
       if (mutant.isKilled || failed(proof))
         continue;
-      mutant.isProven = llvm::all_of(proof->launches, [](const LaunchReport &each) { return each.isComplete; });
+      mutant.isProven =
+          llvm::all_of(proof->launches, [](const LaunchReport &each) { return each.isComplete; });
       uint64_t runs = 0;
       for (const LaunchReport &each : proof->launches)
         runs += each.runs;

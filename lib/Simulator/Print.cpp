@@ -11,7 +11,8 @@ std::string simulator::placeOf(mlir::Operation *op) {
   auto place = op->getLoc()->findInstanceOf<mlir::FileLineColRange>();
   if (!place)
     return "";
-  return llvm::formatv("{0}:{1}:{2}", place.getFilename().strref(), place.getStartLine(), place.getStartColumn());
+  return llvm::formatv("{0}:{1}:{2}", place.getFilename().strref(), place.getStartLine(),
+                       place.getStartColumn());
 }
 
 /// Without folders and column, for tables.
@@ -19,7 +20,8 @@ static std::string shortPlace(mlir::Operation *op) {
   auto place = op->getLoc()->findInstanceOf<mlir::FileLineColRange>();
   if (!place)
     return "";
-  return llvm::formatv("{0}:{1}", llvm::sys::path::filename(place.getFilename().strref()), place.getStartLine());
+  return llvm::formatv("{0}:{1}", llvm::sys::path::filename(place.getFilename().strref()),
+                       place.getStartLine());
 }
 
 static llvm::StringRef opName(mlir::Operation *op) { return op->getName().getStringRef(); }
@@ -42,7 +44,8 @@ public:
       std::string line;
       for (size_t i = 0; i < row.size(); ++i) {
         std::string room(widths[i] - row[i].size(), ' ');
-        bool isNumber = i && rows.size() > 1 && llvm::isDigit(rows[1][i].empty() ? ' ' : rows[1][i][0]);
+        bool isNumber =
+            i && rows.size() > 1 && llvm::isDigit(rows[1][i].empty() ? ' ' : rows[1][i][0]);
         line += (i ? "  " : "") + (isNumber ? room + row[i] : row[i] + room);
       }
       text += llvm::StringRef(line).rtrim().str() + "\n";
@@ -68,7 +71,9 @@ static std::string ordersText(const LaunchReport &launch) {
   return std::to_string(launch.runs) + (launch.isComplete ? ", all that differ" : ", not all");
 }
 
-static uint64_t perSecond(uint64_t count, double seconds) { return seconds > 0 ? uint64_t(double(count) / seconds) : 0; }
+static uint64_t perSecond(uint64_t count, double seconds) {
+  return seconds > 0 ? uint64_t(double(count) / seconds) : 0;
+}
 
 std::string simulator::printText(const Summary &summary) {
   const Report &report = summary.report;
@@ -82,17 +87,19 @@ std::string simulator::printText(const Summary &summary) {
   Table costs({"access", "line", "memory", "instructions", "transactions", "fewest", "ratio"});
   for (const LaunchReport &launch : report.launches)
     for (const Cost &cost : launch.costs)
-      costs.add({opName(cost.op).str(), shortPlace(cost.op), cost.isShared ? "shared" : "global",
-                 std::to_string(cost.accesses), std::to_string(cost.units), std::to_string(cost.ideal),
-                 llvm::formatv("{0:f2}", cost.ideal ? double(cost.units) / double(cost.ideal) : 1.0)});
+      costs.add(
+          {opName(cost.op).str(), shortPlace(cost.op), cost.isShared ? "shared" : "global",
+           std::to_string(cost.accesses), std::to_string(cost.units), std::to_string(cost.ideal),
+           llvm::formatv("{0:f2}", cost.ideal ? double(cost.units) / double(cost.ideal) : 1.0)});
   if (!costs.empty())
     text += "\n" + costs.str();
 
   Table results({"result", "type", "against the reference"});
   for (auto [number, checked] : llvm::enumerate(summary.checked)) {
     const reference::Comparison &comparison = checked.comparison;
-    std::string how = comparison.wrong ? std::to_string(comparison.wrong) + " WRONG"
-                                       : llvm::formatv("ok, error {0:f3} of its bound", comparison.worst).str();
+    std::string how = comparison.wrong
+                          ? std::to_string(comparison.wrong) + " WRONG"
+                          : llvm::formatv("ok, error {0:f3} of its bound", comparison.worst).str();
     if (comparison.uncertain)
       how += ", " + std::to_string(comparison.uncertain) + " left out";
     results.add({std::to_string(number), checked.type, how});
@@ -108,22 +115,24 @@ std::string simulator::printText(const Summary &summary) {
       equivalent += mutant.isProven;
       missed += !mutant.isReached;
       mutants.add({opName(mutant.op).str(), shortPlace(mutant.op), mutant.change,
-                   (mutant.isKilled     ? "killed: "
-                    : mutant.isProven   ? "equivalent: "
+                   (mutant.isKilled    ? "killed: "
+                    : mutant.isProven  ? "equivalent: "
                     : mutant.isReached ? "survived: "
                                        : "") +
                        mutant.why});
     }
-    text += "\n" + (mutants.empty() ? std::string() : mutants.str()) +
-            llvm::formatv("{0} mutants: {1} killed, {2} equivalent, {3} not reached, {4} survived\n",
-                          summary.mutants.size(), killed, equivalent, missed,
-                          summary.mutants.size() - killed - equivalent - missed)
-                .str();
+    text +=
+        "\n" + (mutants.empty() ? std::string() : mutants.str()) +
+        llvm::formatv("{0} mutants: {1} killed, {2} equivalent, {3} not reached, {4} survived\n",
+                      summary.mutants.size(), killed, equivalent, missed,
+                      summary.mutants.size() - killed - equivalent - missed)
+            .str();
   }
   uint64_t count = report.findings.size();
-  text += llvm::formatv("\n{0}; {1} instructions of warps, {2:f1} million elements a second\n",
-                        count ? std::to_string(count) + (count == 1 ? " finding" : " findings") : "nothing found",
-                        report.instructions, double(perSecond(report.elements, report.seconds)) * 1e-6);
+  text += llvm::formatv(
+      "\n{0}; {1} instructions of warps, {2:f1} million elements a second\n",
+      count ? std::to_string(count) + (count == 1 ? " finding" : " findings") : "nothing found",
+      report.instructions, double(perSecond(report.elements, report.seconds)) * 1e-6);
   return text;
 }
 
@@ -139,8 +148,9 @@ llvm::json::Object simulator::toJson(const Summary &summary) {
                   {"message", finding.text},
                   {"count", int64_t(finding.count)}};
     if (finding.other)
-      object["other"] = Object{
-          {"op", opName(finding.other)}, {"at", placeOf(finding.other)}, {"message", finding.otherText}};
+      object["other"] = Object{{"op", opName(finding.other)},
+                               {"at", placeOf(finding.other)},
+                               {"message", finding.otherText}};
     findings.push_back(std::move(object));
   }
   for (const LaunchReport &launch : report.launches) {

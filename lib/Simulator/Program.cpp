@@ -75,12 +75,15 @@ private:
   LogicalResult compileAlloc(tile::AllocOp alloc);
   LogicalResult compileCopy(tile::CopyOp copy);
   /// A read of a slot into the frame's slot `to`, or a write of what is there.
-  LogicalResult compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite, unsigned tile);
+  LogicalResult compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout,
+                            bool isWrite, unsigned tile);
   LogicalResult compileMmaShared(tile::MmaSharedOp mma);
-  std::shared_ptr<GlobalAccess> globalAccess(Operation *op, Value view, ValueRange coords, ArrayRef<int64_t> dims,
-                                             ArrayRef<int64_t> shape, const Layout &layout, bool isChecked,
+  std::shared_ptr<GlobalAccess> globalAccess(Operation *op, Value view, ValueRange coords,
+                                             ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
+                                             const Layout &layout, bool isChecked,
                                              ValueRange indices = {});
-  std::shared_ptr<SlotAccess> slotAccess(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite);
+  std::shared_ptr<SlotAccess> slotAccess(Operation *op, Value buffer, Value slot,
+                                         const Layout &layout, bool isWrite);
   LogicalResult compileGlobal(Operation *op);
 
   Program &program;
@@ -91,7 +94,9 @@ private:
 };
 } // namespace
 
-static Layout layoutAttr(RankedTensorType type) { return cast<tile::LayoutAttr>(type.getEncoding()).getValue(); }
+static Layout layoutAttr(RankedTensorType type) {
+  return cast<tile::LayoutAttr>(type.getEncoding()).getValue();
+}
 
 std::unique_ptr<Program> Program::compile(tile::KernelOp kernel, StringRef chip) {
   auto program = std::make_unique<Program>();
@@ -104,7 +109,8 @@ LogicalResult Compiler::run() {
   tile::KernelOp kernel = program.kernel;
   program.isWritten.assign(kernel.getNumArguments(), false);
   for (BlockArgument argument : kernel.getArguments())
-    program.argumentSlots.push_back(isa<tile::ViewType>(argument.getType()) ? ~0u : slotOf(argument));
+    program.argumentSlots.push_back(isa<tile::ViewType>(argument.getType()) ? ~0u
+                                                                            : slotOf(argument));
   kernel.walk([&](Operation *op) {
     if (isa<tile::StoreOp, tile::ScatterOp>(op))
       if (auto view = dyn_cast<BlockArgument>(op->getOperand(1)))
@@ -123,7 +129,8 @@ LogicalResult Compiler::compile(Block &block) {
   return success();
 }
 
-/// `For` takes the bounds and the initial values; `Next` the values of the next round, or ends the loop.
+/// `For` takes the bounds and the initial values; `Next` the values of the next round, or ends the
+/// loop.
 LogicalResult Compiler::compileFor(scf::ForOp loop) {
   Step &enter = add(Step::Kind::For, loop);
   enter.in = slotsOf(loop->getOperands());
@@ -177,7 +184,8 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
   buffer.slots = alloc.getType().getSlots();
   buffer.stride = alloc.getType().getStride();
   buffer.bytes = alloc.getType().getBytes();
-  buffer.begin = alloc.getOffset() ? int64_t(*alloc.getOffset()) : llvm::alignTo(program.sharedBytes, 128);
+  buffer.begin =
+      alloc.getOffset() ? int64_t(*alloc.getOffset()) : llvm::alignTo(program.sharedBytes, 128);
   program.sharedBytes = std::max(program.sharedBytes, buffer.begin + alloc.getType().getAllBytes());
   buffers[alloc.getResult()] = program.buffers.size();
   program.buffers.push_back(buffer);
@@ -189,8 +197,9 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
 //===----------------------------------------------------------------------===//
 
 std::shared_ptr<GlobalAccess> Compiler::globalAccess(Operation *op, Value view, ValueRange coords,
-                                                     ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
-                                                     const Layout &layout, bool isChecked, ValueRange indices) {
+                                                     ArrayRef<int64_t> dims,
+                                                     ArrayRef<int64_t> shape, const Layout &layout,
+                                                     bool isChecked, ValueRange indices) {
   auto access = std::make_shared<GlobalAccess>();
   auto type = cast<tile::ViewType>(view.getType());
   std::optional<Element> element = Element::of(type.getElementType());
@@ -217,14 +226,15 @@ std::shared_ptr<GlobalAccess> Compiler::globalAccess(Operation *op, Value view, 
   access->element = *element;
   access->isChecked = isChecked;
   if (!indices.empty())
-    access->indexElement = *Element::of(cast<RankedTensorType>(indices[0].getType()).getElementType());
+    access->indexElement =
+        *Element::of(cast<RankedTensorType>(indices[0].getType()).getElementType());
   else
     access->width = coordinates.accessWidth(view, dims, layout, isChecked);
   return access;
 }
 
-std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Value slot, const Layout &layout,
-                                                 bool isWrite) {
+std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Value slot,
+                                                 const Layout &layout, bool isWrite) {
   auto known = buffers.find(buffer);
   auto type = cast<tile::BufferType>(buffer.getType());
   std::optional<Layout> offsets = layoutAttr(type.getTile()).rightInverse();
@@ -243,9 +253,11 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   if (isa<tile::CopyOp>(op)) { // 16 bytes at a time
     plan.registers.vector = llvm::Log2_32(16 / bytes);
     plan.accesses = std::max<unsigned>(1, access->places->registers() >> plan.registers.vector);
-    plan.wavefronts = plan.accesses * wavefronts(layout.then(*offsets), plan.registers.vector, bits);
+    plan.wavefronts =
+        plan.accesses * wavefronts(layout.then(*offsets), plan.registers.vector, bits);
   } else {
-    plan = isWrite ? planStore(type.getMemory(), layout, bits, features) : planLoad(type.getMemory(), layout, bits, features);
+    plan = isWrite ? planStore(type.getMemory(), layout, bits, features)
+                   : planLoad(type.getMemory(), layout, bits, features);
   }
   access->accesses = plan.accesses;
   access->wavefronts = plan.wavefronts;
@@ -260,7 +272,9 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   return access;
 }
 
-static ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
+static ArrayRef<int64_t> shapeOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getShape();
+}
 
 static Number numberOf(Attribute attribute) {
   if (auto number = dyn_cast<FloatAttr>(attribute)) {
@@ -271,28 +285,32 @@ static Number numberOf(Attribute attribute) {
   }
   auto number = cast<IntegerAttr>(attribute);
   bool isUnsigned = number.getType().isUnsignedInteger() || number.getType().isInteger(1);
-  return integer(isUnsigned ? int64_t(number.getValue().getZExtValue()) : number.getValue().getSExtValue());
+  return integer(isUnsigned ? int64_t(number.getValue().getZExtValue())
+                            : number.getValue().getSExtValue());
 }
 
 LogicalResult Compiler::compileGlobal(Operation *op) {
   std::shared_ptr<GlobalAccess> access;
   Step step;
   if (auto load = dyn_cast<tile::LoadOp>(op)) {
-    access = globalAccess(op, load.getView(), load.getCoords(), load.getDims(), shapeOf(load), *tile::layoutOf(load),
-                          load.getPad().has_value());
+    access = globalAccess(op, load.getView(), load.getCoords(), load.getDims(), shapeOf(load),
+                          *tile::layoutOf(load), load.getPad().has_value());
     step.out = {slotOf(load)};
   } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
-    access = globalAccess(op, gather.getView(), gather.getCoords(), gather.getDims(), shapeOf(gather),
-                          *tile::layoutOf(gather), gather.getPad().has_value(), gather.getPlaces());
+    access =
+        globalAccess(op, gather.getView(), gather.getCoords(), gather.getDims(), shapeOf(gather),
+                     *tile::layoutOf(gather), gather.getPad().has_value(), gather.getPlaces());
     step.out = {slotOf(gather)};
   } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
-    access = globalAccess(op, store.getView(), store.getCoords(), store.getDims(), shapeOf(store.getValue()),
-                          *tile::layoutOf(store.getValue()), store.getBounded());
+    access = globalAccess(op, store.getView(), store.getCoords(), store.getDims(),
+                          shapeOf(store.getValue()), *tile::layoutOf(store.getValue()),
+                          store.getBounded());
     step.in = {slotOf(store.getValue())};
   } else {
     auto scatter = cast<tile::ScatterOp>(op);
-    access = globalAccess(op, scatter.getView(), scatter.getCoords(), scatter.getDims(), shapeOf(scatter.getValue()),
-                          *tile::layoutOf(scatter.getValue()), scatter.getBounded(), scatter.getPlaces());
+    access = globalAccess(op, scatter.getView(), scatter.getCoords(), scatter.getDims(),
+                          shapeOf(scatter.getValue()), *tile::layoutOf(scatter.getValue()),
+                          scatter.getBounded(), scatter.getPlaces());
     step.in = {slotOf(scatter.getValue())};
   }
   if (!access)
@@ -323,8 +341,8 @@ LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
   return success();
 }
 
-LogicalResult Compiler::compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout, bool isWrite,
-                                    unsigned tile) {
+LogicalResult Compiler::compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout,
+                                    bool isWrite, unsigned tile) {
   auto access = slotAccess(op, buffer, slot, layout, isWrite);
   if (!access)
     return failure();
@@ -339,9 +357,11 @@ LogicalResult Compiler::compileMmaShared(tile::MmaSharedOp mma) {
   SmallVector<TileCompiler::Factor> factors;
   for (const BufferAccess &access : bufferAccesses(mma)) {
     unsigned tile = program.slotCount++;
-    if (failed(compileSlot(mma, access.buffer, access.slot, access.layout, /*isWrite=*/false, tile)))
+    if (failed(
+            compileSlot(mma, access.buffer, access.slot, access.layout, /*isWrite=*/false, tile)))
       return failure();
-    factors.push_back({tile, tiles.placesOf(access.layout), cast<tile::BufferType>(access.buffer.getType()).getTile()});
+    factors.push_back({tile, tiles.placesOf(access.layout),
+                       cast<tile::BufferType>(access.buffer.getType()).getTile()});
   }
   TileCompiler::Factor sums{slotOf(mma.getAcc()), tiles.placesOf(*tile::layoutOf(mma.getAcc())),
                             cast<RankedTensorType>(mma.getAcc().getType())};
@@ -357,13 +377,16 @@ LogicalResult Compiler::compile(Operation *op) {
       .Case([&](scf::ForOp loop) { return compileFor(loop); })
       .Case([&](scf::IfOp branch) { return compileIf(branch); })
       .Case([&](tile::AllocOp alloc) { return compileAlloc(alloc); })
-      .Case<tile::LoadOp, tile::GatherOp, tile::StoreOp, tile::ScatterOp>([&](auto) { return compileGlobal(op); })
+      .Case<tile::LoadOp, tile::GatherOp, tile::StoreOp, tile::ScatterOp>(
+          [&](auto) { return compileGlobal(op); })
       .Case([&](tile::CopyOp copy) { return compileCopy(copy); })
       .Case([&](tile::ReadOp read) {
-        return compileSlot(op, read.getBuffer(), read.getSlot(), *tile::layoutOf(read), /*isWrite=*/false, slotOf(read));
+        return compileSlot(op, read.getBuffer(), read.getSlot(), *tile::layoutOf(read),
+                           /*isWrite=*/false, slotOf(read));
       })
       .Case([&](tile::WriteOp write) {
-        return compileSlot(op, write.getBuffer(), write.getSlot(), *tile::layoutOf(write.getValue()), /*isWrite=*/true,
+        return compileSlot(op, write.getBuffer(), write.getSlot(),
+                           *tile::layoutOf(write.getValue()), /*isWrite=*/true,
                            slotOf(write.getValue()));
       })
       .Case([&](tile::MmaSharedOp mma) { return compileMmaShared(mma); })
@@ -434,7 +457,8 @@ static bool compare(arith::CmpIPredicate predicate, int64_t a, int64_t b) {
   llvm_unreachable("all predicates are named");
 }
 
-std::function<void(Frame &)> simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &slotOf) {
+std::function<void(Frame &)>
+simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &slotOf) {
   using Compute = std::function<void(Frame &)>;
   if (op->getNumResults() != 1 || isa<RankedTensorType>(op->getResult(0).getType()))
     return nullptr;
@@ -443,7 +467,8 @@ std::function<void(Frame &)> simulator::compileScalar(Operation *op, const std::
   auto binary = [&](auto function) -> Compute {
     unsigned a = slot(0), b = slot(1);
     return [=](Frame &frame) {
-      frame.slots[to].scalar = integer(function(frame.slots[a].scalar.integer, frame.slots[b].scalar.integer));
+      frame.slots[to].scalar =
+          integer(function(frame.slots[a].scalar.integer, frame.slots[b].scalar.integer));
     };
   };
   return llvm::TypeSwitch<Operation *, Compute>(op)
@@ -454,19 +479,27 @@ std::function<void(Frame &)> simulator::compileScalar(Operation *op, const std::
       .Case([&](arith::AddIOp) { return binary([](int64_t a, int64_t b) { return a + b; }); })
       .Case([&](arith::SubIOp) { return binary([](int64_t a, int64_t b) { return a - b; }); })
       .Case([&](arith::MulIOp) { return binary([](int64_t a, int64_t b) { return a * b; }); })
-      .Case([&](arith::MinSIOp) { return binary([](int64_t a, int64_t b) { return std::min(a, b); }); })
-      .Case([&](arith::MaxSIOp) { return binary([](int64_t a, int64_t b) { return std::max(a, b); }); })
+      .Case([&](arith::MinSIOp) {
+        return binary([](int64_t a, int64_t b) { return std::min(a, b); });
+      })
+      .Case([&](arith::MaxSIOp) {
+        return binary([](int64_t a, int64_t b) { return std::max(a, b); });
+      })
       .Case([&](arith::AndIOp) { return binary([](int64_t a, int64_t b) { return a & b; }); })
       .Case([&](arith::OrIOp) { return binary([](int64_t a, int64_t b) { return a | b; }); })
       .Case([&](arith::XOrIOp) { return binary([](int64_t a, int64_t b) { return a ^ b; }); })
       .Case([&](arith::DivUIOp) {
-        return binary([](int64_t a, int64_t b) { return b ? int64_t(uint64_t(a) / uint64_t(b)) : 0; });
+        return binary(
+            [](int64_t a, int64_t b) { return b ? int64_t(uint64_t(a) / uint64_t(b)) : 0; });
       })
       .Case([&](arith::RemUIOp) {
-        return binary([](int64_t a, int64_t b) { return b ? int64_t(uint64_t(a) % uint64_t(b)) : a; });
+        return binary(
+            [](int64_t a, int64_t b) { return b ? int64_t(uint64_t(a) % uint64_t(b)) : a; });
       })
       .Case([&](arith::FloorDivSIOp) { return binary(floorDivide); })
-      .Case([&](arith::CeilDivSIOp) { return binary([](int64_t a, int64_t b) { return -floorDivide(-a, b); }); })
+      .Case([&](arith::CeilDivSIOp) {
+        return binary([](int64_t a, int64_t b) { return -floorDivide(-a, b); });
+      })
       .Case([&](arith::CmpIOp comparison) {
         arith::CmpIPredicate predicate = comparison.getPredicate();
         return binary([=](int64_t a, int64_t b) { return int64_t(compare(predicate, a, b)); });
@@ -474,13 +507,16 @@ std::function<void(Frame &)> simulator::compileScalar(Operation *op, const std::
       .Case([&](arith::SelectOp) -> Compute {
         unsigned condition = slot(0), a = slot(1), b = slot(2);
         return [=](Frame &frame) {
-          frame.slots[to].scalar = frame.slots[frame.slots[condition].scalar.integer ? a : b].scalar;
+          frame.slots[to].scalar =
+              frame.slots[frame.slots[condition].scalar.integer ? a : b].scalar;
         };
       })
       .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](Operation *) -> Compute {
         unsigned from = slot(0);
         Element element = *Element::of(op->getResult(0).getType());
-        return [=](Frame &frame) { frame.slots[to].scalar = element.wrap(frame.slots[from].scalar.integer); };
+        return [=](Frame &frame) {
+          frame.slots[to].scalar = element.wrap(frame.slots[from].scalar.integer);
+        };
       })
       .Case([&](tile::ProgramIdOp id) -> Compute {
         unsigned dim = id.getDim();

@@ -1,8 +1,8 @@
 //===- Program.h - A kernel as the steps of a warp -------------*- C++ -*-===//
 //
-// A kernel's body becomes a row of steps with jumps, so that a warp can stop at any of them and go on
-// later. Values live in numbered slots. What a step needs to know of layouts is computed once: which
-// element each register of each lane holds, where it lies in shared memory.
+// A kernel's body becomes a row of steps with jumps, so that a warp can stop at any of them and go
+// on later. Values live in numbered slots. What a step needs to know of layouts is computed once:
+// which element each register of each lane holds, where it lies in shared memory.
 //
 // Steps that other warps can notice (accesses to shared memory, to tensors that the kernel writes,
 // barriers, waits) are visible; between two of them a warp runs on its own.
@@ -35,7 +35,8 @@ public:
   }
   /// Whether this one answers for an element that several places hold.
   bool isOwner(unsigned warp, unsigned index) const {
-    return !(warp & freeWarps) && !(index % kLanes & freeLanes) && !(index / kLanes & freeRegisters);
+    return !(warp & freeWarps) && !(index % kLanes & freeLanes) &&
+           !(index / kLanes & freeRegisters);
   }
 
 private:
@@ -58,7 +59,7 @@ struct View {
 
 /// What a launch gives to every program of its grid.
 struct LaunchValues {
-  std::vector<View> views;    // by argument number
+  std::vector<View> views;     // by argument number
   std::vector<Number> scalars; // by argument number
   llvm::SmallVector<int64_t> grid;
 };
@@ -81,10 +82,12 @@ struct Buffer {
 /// An access of a warp to global memory: a load, gather, store, scatter, or the source of a copy.
 struct GlobalAccess {
   unsigned view = 0; // the argument
-  std::vector<unsigned> coords, indices; // slots of coordinates, and of the tiles of computed places
-  llvm::SmallVector<int64_t> dims, tileSizes; // tileSizes: by view dimension, 1 where it is none of `dims`
+  std::vector<unsigned> coords,
+      indices; // slots of coordinates, and of the tiles of computed places
+  llvm::SmallVector<int64_t> dims,
+      tileSizes;                  // tileSizes: by view dimension, 1 where it is none of `dims`
   llvm::SmallVector<int> placeOf; // by view dimension, the tile's dimension; -1: none
-  std::vector<unsigned> shift; // of each of the tile's dimensions in an element's number
+  std::vector<unsigned> shift;    // of each of the tile's dimensions in an element's number
   std::shared_ptr<Places> places;
   Element element, indexElement;
   bool isChecked = false, isWrite = false, isAtomic = false;
@@ -150,7 +153,8 @@ public:
 /// Makes steps that compute tiles from tiles; what is wrong is told at the operation.
 class TileCompiler {
 public:
-  TileCompiler(unsigned warps, std::function<unsigned(mlir::Value)> slotOf) : warps(warps), slotOf(std::move(slotOf)) {}
+  TileCompiler(unsigned warps, std::function<unsigned(mlir::Value)> slotOf)
+      : warps(warps), slotOf(std::move(slotOf)) {}
   mlir::LogicalResult compile(mlir::Operation *op, Step &step);
   /// Of a placed tile; null after an error.
   std::shared_ptr<Places> placesOf(mlir::Value tile);
@@ -163,8 +167,8 @@ private:
   mlir::LogicalResult compileMove(mlir::Operation *op, Step &step,
                                   const std::function<uint64_t(uint64_t)> &element);
   mlir::LogicalResult compileReduce(mlir::Operation *op, mlir::Value input, mlir::Value result,
-                                    llvm::ArrayRef<int64_t> dims, ReduceOp kind, bool skipNan, bool isPartial,
-                                    Step &step);
+                                    llvm::ArrayRef<int64_t> dims, ReduceOp kind, bool skipNan,
+                                    bool isPartial, Step &step);
   mlir::LogicalResult compileScan(tile::ScanOp op, Step &step);
   mlir::LogicalResult compileConvert(tile::ConvertOp op, Step &step);
   mlir::LogicalResult compileMma(tile::MmaOp op, Step &step);
@@ -176,13 +180,15 @@ public:
     std::shared_ptr<Places> places;
     mlir::RankedTensorType type;
   };
-  mlir::LogicalResult compileProduct(mlir::Operation *op, const Factor &lhs, const Factor &rhs, const Factor &sums,
-                                     unsigned result, Step &step);
+  mlir::LogicalResult compileProduct(mlir::Operation *op, const Factor &lhs, const Factor &rhs,
+                                     const Factor &sums, unsigned result, Step &step);
 
 private:
-  /// Whether each warp holds of `from` all that `needs` names; then the warps can do without each other.
-  bool isWithinWarps(const Places &from,
-                     const std::function<void(unsigned warp, const std::function<void(uint64_t)> &)> &needs);
+  /// Whether each warp holds of `from` all that `needs` names; then the warps can do without each
+  /// other.
+  bool isWithinWarps(
+      const Places &from,
+      const std::function<void(unsigned warp, const std::function<void(uint64_t)> &)> &needs);
 
   unsigned warps;
   std::function<unsigned(mlir::Value)> slotOf;

@@ -24,8 +24,8 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
   if (slot >= 0 && slot < buffer.slots)
     return buffer.begin + slot * buffer.stride;
   setup.findings.add(FindingKind::OutOfBounds, step.op,
-                     "access out of bounds: " + placeOf(block, warp, 0) + " names slot " + std::to_string(slot) +
-                         " of a buffer of " + std::to_string(buffer.slots));
+                     "access out of bounds: " + placeOf(block, warp, 0) + " names slot " +
+                         std::to_string(slot) + " of a buffer of " + std::to_string(buffer.slots));
   return std::nullopt;
 }
 
@@ -40,8 +40,9 @@ bool Machine::areInOrder(const Event &event, const Warp &warp) const {
   return event.time <= (event.warp == warp.frame.warp ? warp.lastSync : warp.clock[event.warp]);
 }
 
-std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step &step, unsigned warp, int64_t base,
-                                                 bool isWrite, const TileRef &data) {
+std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step &step,
+                                                 unsigned warp, int64_t base, bool isWrite,
+                                                 const TileRef &data) {
   const Program &program = setup.program;
   const Element &one = program.buffers[event.step->shared->buffer].element,
                 &two = program.buffers[step.shared->buffer].element;
@@ -50,7 +51,8 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   if (auto cached = areApart.find(key); cached != areApart.end() && cached->second)
     return std::nullopt;
   // By bytes: a number of the event, and another one of a different lane.
-  const std::vector<uint32_t> &before = event.step->shared->offsets[event.warp], &now = step.shared->offsets[warp];
+  const std::vector<uint32_t> &before = event.step->shared->offsets[event.warp],
+                              &now = step.shared->offsets[warp];
   std::vector<std::pair<int, int>> held(event.end - event.base, {-1, -1});
   for (unsigned i = 0; i < before.size(); ++i)
     for (unsigned byte = 0; takesPart(*event.step, event.warp, i) && byte < one.bytes(); ++byte) {
@@ -68,7 +70,8 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
       if (at < 0 || at >= int64_t(held.size()))
         continue;
       auto [first, second] = held[at];
-      int other = isAnyLane || (first >= 0 && first % int(kLanes) != int(i % kLanes)) ? first : second;
+      int other =
+          isAnyLane || (first >= 0 && first % int(kLanes) != int(i % kLanes)) ? first : second;
       if (other < 0)
         continue;
       isApart = false;
@@ -82,12 +85,13 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   return found;
 }
 
-bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base, bool isWrite,
-                                const TileRef &data) {
+bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base,
+                                bool isWrite, const TileRef &data) {
   int64_t end = base + setup.program.buffers[step.shared->buffer].bytes;
   bool isWrong = false;
   for (const Event &event : block.events) {
-    if ((!event.isWrite && !isWrite) || event.end <= base || end <= event.base || areInOrder(event, warp))
+    if ((!event.isWrite && !isWrite) || event.end <= base || end <= event.base ||
+        areInOrder(event, warp))
       continue;
     std::optional<Overlap> both = overlap(event, step, warp.frame.warp, base, isWrite, data);
     if (!both)
@@ -95,16 +99,19 @@ bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int6
     isWrong = true;
     const Warp &other = block.warps[event.warp];
     bool isEarly = event.copy >= 0 && step.kind != Step::Kind::Copy;
-    std::string verb = step.kind == Step::Kind::Copy ? "copies to " : isWrite ? "writes " : "reads ";
+    std::string verb = step.kind == Step::Kind::Copy ? "copies to "
+                       : isWrite                     ? "writes "
+                                                     : "reads ";
     std::string what = verb + elementText(step, warp.frame.warp, both->second) + " of slot " +
                        std::to_string(warp.frame.slots[step.shared->slot].scalar.integer);
-    std::string why = isEarly                    ? ", which a copy may still fill"
+    std::string why = isEarly                         ? ", which a copy may still fill"
                       : event.warp == warp.frame.warp ? ", with no barrier between the lanes"
                                                       : ", with no barrier in between";
     std::string otherVerb = event.isCopy ? "copies" : event.isWrite ? "writes" : "reads";
     FindingKind kind = isEarly ? FindingKind::EarlyUse : FindingKind::Race;
     setup.findings.add(kind, step.op,
-                       kindName(kind).str() + ": " + placeOf(block, warp, both->second % kLanes) + " " + what + why,
+                       kindName(kind).str() + ": " + placeOf(block, warp, both->second % kLanes) +
+                           " " + what + why,
                        event.step->op,
                        placeOf(block, other, both->first % kLanes) + " " + otherVerb + " here " +
                            elementText(*event.step, event.warp, both->first) +
@@ -113,16 +120,18 @@ bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int6
   return isWrong;
 }
 
-/// An older access of the same kind to the same place is forgotten: whoever knows of this one knows of that.
+/// An older access of the same kind to the same place is forgotten: whoever knows of this one knows
+/// of that.
 void Machine::addEvent(Block &block, Event event) {
   llvm::erase_if(block.events, [&](const Event &each) {
-    return each.step == event.step && each.warp == event.warp && each.base == event.base && each.copy < 0 &&
-           event.copy < 0;
+    return each.step == event.step && each.warp == event.warp && each.base == event.base &&
+           each.copy < 0 && event.copy < 0;
   });
   block.events.push_back(std::move(event));
 }
 
-void Machine::touchShared(const Block &block, const Step &step, unsigned warp, int64_t base, bool isWrite) {
+void Machine::touchShared(const Block &block, const Step &step, unsigned warp, int64_t base,
+                          bool isWrite) {
   if (!current)
     return;
   // All blocks' shared memories stand above all tensors.
@@ -160,7 +169,8 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
     cost.units += how.wavefronts;
     cost.ideal += how.ideal;
   }
-  TileRef data = how.isWrite ? warp.frame.slots[step.in[0]].tile : TileRef(new Tile(offsets.size()));
+  TileRef data =
+      how.isWrite ? warp.frame.slots[step.in[0]].tile : TileRef(new Tile(offsets.size()));
   std::optional<int64_t> base = slotBase(block, warp, step);
   bool isWrong = base && compareWithEvents(block, warp, step, *base, how.isWrite, data);
   for (unsigned i = 0; base && i < offsets.size(); ++i) {
@@ -185,7 +195,8 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
   if (!base)
     return;
   touchShared(block, step, number, *base, how.isWrite);
-  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.bytes, how.isWrite, -1, false, data});
+  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.bytes, how.isWrite, -1,
+                   false, data});
 }
 
 void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {

@@ -17,7 +17,9 @@ std::shared_ptr<Places> TileCompiler::placesOf(const Layout &layout) {
   return known.back().second;
 }
 
-std::shared_ptr<Places> TileCompiler::placesOf(Value tile) { return placesOf(*tile::layoutOf(tile)); }
+std::shared_ptr<Places> TileCompiler::placesOf(Value tile) {
+  return placesOf(*tile::layoutOf(tile));
+}
 
 LogicalResult TileCompiler::compileMap(tile::MapOp op, Step &step) {
   std::vector<unsigned> inputs;
@@ -62,7 +64,8 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
     step.compute = [=](Frame &frame) {
       TileRef made(new Tile(places->count()));
       for (unsigned i = 0; i < places->count(); ++i)
-        made->numbers[i] = element.wrap(frame.slots[start].scalar.integer + int64_t((*places)(frame.warp, i)));
+        made->numbers[i] =
+            element.wrap(frame.slots[start].scalar.integer + int64_t((*places)(frame.warp, i)));
       frame.slots[to].tile = std::move(made);
     };
     return success();
@@ -80,7 +83,8 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
     value = real(wide.convertToDouble());
   } else {
     APInt bits = cast<IntegerAttr>(cast<tile::ConstantOp>(op).getValue()).getValue();
-    value = element.wrap(bits.getBitWidth() == 1 ? int64_t(bits.getZExtValue()) : bits.getSExtValue());
+    value =
+        element.wrap(bits.getBitWidth() == 1 ? int64_t(bits.getZExtValue()) : bits.getSExtValue());
   }
   step.compute = [=](Frame &frame) {
     TileRef made(new Tile(places->count()));
@@ -91,8 +95,10 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
   return success();
 }
 
-/// The element `element(e)` of the operand becomes element e: by other registers of the same thread.
-LogicalResult TileCompiler::compileMove(Operation *op, Step &step, const std::function<uint64_t(uint64_t)> &element) {
+/// The element `element(e)` of the operand becomes element e: by other registers of the same
+/// thread.
+LogicalResult TileCompiler::compileMove(Operation *op, Step &step,
+                                        const std::function<uint64_t(uint64_t)> &element) {
   std::shared_ptr<Places> from = placesOf(op->getOperand(0)), to = placesOf(op->getResult(0));
   llvm::DenseMap<uint64_t, unsigned> held;
   for (unsigned reg = 0; reg < from->registers(); ++reg)
@@ -122,12 +128,14 @@ LogicalResult TileCompiler::compileMove(Operation *op, Step &step, const std::fu
 
 LogicalResult TileCompiler::compile(Operation *op, Step &step) {
   for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults()))
-    if (auto type = dyn_cast<RankedTensorType>(value.getType()); type && !Element::of(type.getElementType()))
+    if (auto type = dyn_cast<RankedTensorType>(value.getType());
+        type && !Element::of(type.getElementType()))
       return op->emitError("is not supported by the simulator");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::MapOp map) { return compileMap(map, step); })
       .Case<tile::CastOp, tile::BitcastOp>([&](auto) { return compileCast(op, step); })
-      .Case<tile::ConstantOp, tile::SplatOp, tile::IotaOp>([&](auto) { return compileFill(op, step); })
+      .Case<tile::ConstantOp, tile::SplatOp, tile::IotaOp>(
+          [&](auto) { return compileFill(op, step); })
       .Case([&](tile::BroadcastOp broadcast) {
         Space from = tile::spaceOf(broadcast.getInput().getType().getShape()),
               to = tile::spaceOf(broadcast.getType().getShape());
@@ -148,14 +156,16 @@ LogicalResult TileCompiler::compile(Operation *op, Step &step) {
           return from.pack(before);
         });
       })
-      .Case([&](tile::ReshapeOp) { return compileMove(op, step, [](uint64_t element) { return element; }); })
+      .Case([&](tile::ReshapeOp) {
+        return compileMove(op, step, [](uint64_t element) { return element; });
+      })
       .Case([&](tile::ReduceOp reduce) {
-        return compileReduce(op, reduce.getInput(), reduce.getResult(), reduce.getDims(), reduce.getReduceOp(),
-                             reduce.getSkipNan(), /*isPartial=*/false, step);
+        return compileReduce(op, reduce.getInput(), reduce.getResult(), reduce.getDims(),
+                             reduce.getReduceOp(), reduce.getSkipNan(), /*isPartial=*/false, step);
       })
       .Case([&](tile::PartialOp partial) {
-        return compileReduce(op, partial.getInput(), partial.getResult(), partial.getDims(), partial.getReduceOp(),
-                             partial.getSkipNan(), /*isPartial=*/true, step);
+        return compileReduce(op, partial.getInput(), partial.getResult(), partial.getDims(),
+                             partial.getReduceOp(), partial.getSkipNan(), /*isPartial=*/true, step);
       })
       .Case([&](tile::ScanOp scan) { return compileScan(scan, step); })
       .Case([&](tile::ConvertOp convert) { return compileConvert(convert, step); })

@@ -71,18 +71,22 @@ static uint64_t encodeSmall(double value, int exponentBits, int fractionBits, bo
     return sign;
   int exponent, bias = int(ones >> 1);
   std::frexp(value, &exponent);
-  int biased = std::max(exponent - 1 + bias, 0), quantum = std::max(biased, 1) - bias - fractionBits;
+  int biased = std::max(exponent - 1 + bias, 0),
+      quantum = std::max(biased, 1) - bias - fractionBits;
   uint64_t fraction = uint64_t(std::ldexp(std::fabs(value), -quantum));
-  return sign | (biased ? (uint64_t(biased) << fractionBits) + fraction - (uint64_t(1) << fractionBits) : fraction);
+  return sign |
+         (biased ? (uint64_t(biased) << fractionBits) + fraction - (uint64_t(1) << fractionBits)
+                 : fraction);
 }
 
 static double decodeSmall(uint64_t bits, int exponentBits, int fractionBits, bool hasInfinity) {
   int ones = (1 << exponentBits) - 1, exponent = int(bits >> fractionBits) & ones;
   uint64_t all = (uint64_t(1) << fractionBits) - 1, fraction = bits & all;
   bool isSpecial = exponent == ones && (hasInfinity || fraction == all);
-  double magnitude = isSpecial ? (hasInfinity && !fraction ? INFINITY : std::nan(""))
-                     : exponent ? std::ldexp(double(fraction + all + 1), exponent - (ones >> 1) - fractionBits)
-                                : std::ldexp(double(fraction), 1 - (ones >> 1) - fractionBits);
+  double magnitude =
+      isSpecial  ? (hasInfinity && !fraction ? INFINITY : std::nan(""))
+      : exponent ? std::ldexp(double(fraction + all + 1), exponent - (ones >> 1) - fractionBits)
+                 : std::ldexp(double(fraction), 1 - (ones >> 1) - fractionBits);
   return bits >> (exponentBits + fractionBits) & 1 ? -magnitude : magnitude;
 }
 
@@ -190,7 +194,8 @@ void simulator::evaluateMap(ScalarOp op, const Element &operand, const Element &
   case ScalarOp::Mul:
     return fill(to, count, result, [&](size_t i) { return a[i].real * b[i].real; });
   case ScalarOp::Fma:
-    return fill(to, count, result, [&](size_t i) { return std::fma(a[i].real, b[i].real, c[i].real); });
+    return fill(to, count, result,
+                [&](size_t i) { return std::fma(a[i].real, b[i].real, c[i].real); });
   default:
     break;
   }

@@ -1,7 +1,7 @@
 //===- Values.h - Numbers and tiles of simulated warps ---------*- C++ -*-===//
 //
-// Floats are held in double, rounded to their element type after every operation; integers and bools
-// in 64 bits, wrapped. A tile is what one warp holds of it: its registers, of 32 lanes each.
+// Floats are held in double, rounded to their element type after every operation; integers and
+// bools in 64 bits, wrapped. A tile is what one warp holds of it: its registers, of 32 lanes each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_SIMULATOR_VALUES_H
@@ -57,7 +57,8 @@ private:
   bool floating = false, tf32 = false;
 };
 
-/// The registers of a warp, register by register: number `reg * 32 + lane`. Never changed once made.
+/// The registers of a warp, register by register: number `reg * 32 + lane`. Never changed once
+/// made.
 struct Tile : llvm::RefCountedBase<Tile> {
   std::vector<Number> numbers;
   explicit Tile(size_t count) : numbers(count) {}

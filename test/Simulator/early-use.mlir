@@ -1,5 +1,6 @@
 // A slot is read before its copy is waited for, though the reader copied it itself.
 // RUN: not %tessera simulate %s --arg x=fp32[128] 2>&1 | FileCheck %s
+// RUN: not %tessera simulate %s --arg x=fp32[128] --exhaustive 2>&1 | FileCheck %s --check-prefixes=CHECK,ALL
 
 #rows = #tile.layout<"register[d0:1, d0:2] lane[d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 #memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
@@ -26,3 +27,5 @@ tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 1} {
   tile.return
 }
 // CHECK: results depend on the order
+// The copy lands before the read, or behind it.
+// ALL: k 1 1 512 2, all that differ

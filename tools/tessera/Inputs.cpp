@@ -53,8 +53,7 @@ bool Inputs::add(size_t i, const ArgumentSpec &spec, uint64_t seed) {
     }
     fillRandom(buffers[i].data, spec.dtype, count, seed + i * 0x9e3779b97f4a7c15ull);
     value.kind = TESSERA_RT_TENSOR;
-    value.as.tensor.data =
-        buffers[i].data + spec.firstElement() * dtypeBytes(spec.dtype);
+    value.as.tensor.data = buffers[i].data + spec.firstElement() * dtypeBytes(spec.dtype);
     value.as.tensor.dtype = spec.dtype;
     value.as.tensor.ndim = int32_t(spec.sizes.size());
     value.as.tensor.sizes = sizes[i].data();

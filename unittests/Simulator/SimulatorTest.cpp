@@ -1,8 +1,8 @@
 //===- SimulatorTest.cpp - Orders, findings and numbers -------------------===//
+#include "tessera/Simulator/Simulator.h"
 #include "../../lib/Simulator/Values.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Simulator/Simulator.h"
 
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
@@ -18,12 +18,16 @@ namespace {
 /// A function of one vector x that gives one vector, by one launch of @k over `grid`.
 class Simulated {
 public:
-  Simulated(int64_t size, const std::string &grid, const std::string &view, const std::string &kernel) : size(size) {
-    context.loadDialect<func::FuncDialect, gir::GraphDialect, tile::TileDialect, scf::SCFDialect, arith::ArithDialect>();
+  Simulated(int64_t size, const std::string &grid, const std::string &view,
+            const std::string &kernel)
+      : size(size) {
+    context.loadDialect<func::FuncDialect, gir::GraphDialect, tile::TileDialect, scf::SCFDialect,
+                        arith::ArithDialect>();
     std::string n = std::to_string(size), tensor = "!gir.tensor<" + n + ", f32>";
-    std::string text = "func.func @f(%x: " + tensor + ") -> " + tensor + " {\n  %y = tile.empty : <" + n + ", f32>\n" +
-                       "  tile.launch @k grid [\"" + grid + "\"] (%x, %y) views [#tile.operand<offset \"0\", sizes [\"" +
-                       n + "\"], strides [\"1\"]>, " + view + "] sizes [] : " + tensor + ", " + tensor +
+    std::string text = "func.func @f(%x: " + tensor + ") -> " + tensor +
+                       " {\n  %y = tile.empty : <" + n + ", f32>\n" + "  tile.launch @k grid [\"" +
+                       grid + "\"] (%x, %y) views [#tile.operand<offset \"0\", sizes [\"" + n +
+                       "\"], strides [\"1\"]>, " + view + "] sizes [] : " + tensor + ", " + tensor +
                        "\n  return %y : " + tensor + "\n}\n" + kernel;
     module = parseSourceString<ModuleOp>(text, &context);
   }
@@ -52,15 +56,18 @@ const char *const allOverOne = "#tile.operand<offset \"0\", sizes [\"4\"], strid
 /// Four warps that write different numbers to one element.
 std::string writers(int warps) {
   return "#each = #tile.layout<\"warp[d0:1, d0:2] -> d0:4\">\n"
-         "tile.kernel @k(%x: !tile.view<1xf32, strides = [1]>, %y: !tile.view<4xf32, strides = [0]>) grid 1 hints {warps = " +
+         "tile.kernel @k(%x: !tile.view<1xf32, strides = [1]>, %y: !tile.view<4xf32, strides = "
+         "[0]>) grid 1 hints {warps = " +
          std::to_string(warps) +
          "} {\n  %c0 = arith.constant 0 : index\n  %i = tile.iota %c0 : tensor<4xi32, #each>\n"
          "  %f = tile.cast %i : tensor<4xi32, #each> -> tensor<4xf32, #each>\n"
-         "  tile.store %f, %y[%c0] dims [0] : tensor<4xf32, #each>, !tile.view<4xf32, strides = [0]>\n  tile.return\n}\n";
+         "  tile.store %f, %y[%c0] dims [0] : tensor<4xf32, #each>, !tile.view<4xf32, strides = "
+         "[0]>\n  tile.return\n}\n";
 }
 
 bool has(const Report &report, FindingKind kind) {
-  return llvm::any_of(report.findings, [&](const Finding &finding) { return finding.kind == kind; });
+  return llvm::any_of(report.findings,
+                      [&](const Finding &finding) { return finding.kind == kind; });
 }
 
 TEST(Simulator, AllOrdersOfWritesThatDoNotCommute) {
@@ -84,13 +91,15 @@ TEST(Simulator, RunsThatDoNotSufficeAreSaid) {
 }
 
 TEST(Simulator, BlocksThatDoNotMeetHaveOneOrder) {
-  Simulated program(256, "4", "#tile.operand<offset \"0\", sizes [\"256\"], strides [\"1\"]>",
-                    "#rows = #tile.layout<\"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64\">\n"
-                    "!v = !tile.view<256xf32, strides = [1]>\n"
-                    "tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 1} {\n  %i = tile.program_id 0\n"
-                    "  %t = tile.load %x[%i] dims [0] : !v -> tensor<64xf32, #rows>\n"
-                    "  %d = tile.map add(%t, %t) : (tensor<64xf32, #rows>, tensor<64xf32, #rows>) -> tensor<64xf32, #rows>\n"
-                    "  tile.store %d, %y[%i] dims [0] : tensor<64xf32, #rows>, !v\n  tile.return\n}\n");
+  Simulated program(
+      256, "4", "#tile.operand<offset \"0\", sizes [\"256\"], strides [\"1\"]>",
+      "#rows = #tile.layout<\"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64\">\n"
+      "!v = !tile.view<256xf32, strides = [1]>\n"
+      "tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 1} {\n  %i = tile.program_id 0\n"
+      "  %t = tile.load %x[%i] dims [0] : !v -> tensor<64xf32, #rows>\n"
+      "  %d = tile.map add(%t, %t) : (tensor<64xf32, #rows>, tensor<64xf32, #rows>) -> "
+      "tensor<64xf32, #rows>\n"
+      "  tile.store %d, %y[%i] dims [0] : tensor<64xf32, #rows>, !v\n  tile.return\n}\n");
   ASSERT_TRUE(program.module);
   Options options;
   options.isExhaustive = true;
@@ -122,7 +131,8 @@ TEST(Values, BitsOfSmallFloatsComeBack) {
 
 TEST(Values, IntegersWrapAndFloatsAreCut) {
   MLIRContext context;
-  Element i8 = *Element::of(IntegerType::get(&context, 8)), f32 = *Element::of(Float32Type::get(&context)),
+  Element i8 = *Element::of(IntegerType::get(&context, 8)),
+          f32 = *Element::of(Float32Type::get(&context)),
           boolean = *Element::of(IntegerType::get(&context, 1));
   EXPECT_EQ(i8.convert(integer(300), i8).integer, 44);
   EXPECT_EQ(i8.convert(real(-3.9), f32).integer, -3);

@@ -2,13 +2,13 @@
 //
 // Runs the host function of a module of placed Tile IR and its kernels on the CPU, warp by warp.
 // What warps, blocks and asynchronous copies do in which order is decided against the program: by
-// seeds, or, for a small launch, in all ways that can be told apart. Whatever order a run happens to
-// take, accesses are also compared by what *must* come before what (vector clocks of warps and of
-// the threads in them): a race is found though it did no harm this time.
+// seeds, or, for a small launch, in all ways that can be told apart. Whatever order a run happens
+// to take, accesses are also compared by what *must* come before what (vector clocks of warps and
+// of the threads in them): a race is found though it did no harm this time.
 //
-// Found are data races, uses of a copy before its wait, dead-locks, accesses out of bounds, reads of
-// what nothing has written, results that depend on the order; and counted are the sectors of global
-// memory and the wavefronts of shared memory beside the fewest that would do.
+// Found are data races, uses of a copy before its wait, dead-locks, accesses out of bounds, reads
+// of what nothing has written, results that depend on the order; and counted are the sectors of
+// global memory and the wavefronts of shared memory beside the fewest that would do.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SIMULATOR_SIMULATOR_H
@@ -89,9 +89,9 @@ struct Report {
   std::vector<LaunchReport> launches;
   std::vector<Tensor> results;
   llvm::DenseSet<mlir::Operation *> reached; ///< of those that order accesses
-  uint64_t instructions = 0; ///< of warps: steps of the program, in all runs
-  uint64_t elements = 0;     ///< numbers that these computed or moved
-  double seconds = 0;        ///< of a core
+  uint64_t instructions = 0;                 ///< of warps: steps of the program, in all runs
+  uint64_t elements = 0;                     ///< numbers that these computed or moved
+  double seconds = 0;                        ///< of a core
 };
 
 /// Runs `function`, a host function of placed kernels, on arguments as the reference interpreter
@@ -106,8 +106,8 @@ mlir::FailureOr<Report> simulate(mlir::func::FuncOp function,
 
 /// A program with one operation of synchronisation spoilt.
 struct Mutant {
-  mlir::Operation *op;   ///< in the program itself
-  std::string change;    ///< "removed", "weakened to wait 2", …
+  mlir::Operation *op; ///< in the program itself
+  std::string change;  ///< "removed", "weakened to wait 2", …
   bool isKilled = false;
   std::string why;       ///< what it was killed by, or why it is equivalent
   bool isReached = true; ///< on these arguments
