@@ -15,6 +15,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Families.h"
 #include "tessera/Layout/Reduction.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
@@ -55,7 +56,8 @@ private:
   // What is wanted
   Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
   Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread);
-  std::optional<Layout> inherited(Value tile);
+  /// `seen`: what was looked at already, and has none.
+  std::optional<Layout> inherited(Value tile, llvm::DenseSet<Value> &seen);
   Layout preferred(Value tile);
   bool isCoalesced(LoadOp load, const Layout &layout);
   Layout onAllThreads(const Layout &layout) {
@@ -181,7 +183,9 @@ bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
 
 /// The layout that a tile has from what it is made of: elementwise results are as their operands are, of which another
 /// operation may have asked.
-std::optional<Layout> Assignment::inherited(Value tile) {
+std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(tile).second)
+    return std::nullopt;
   if (auto known = layouts.find(tile); known != layouts.end())
     return known->second;
   Operation *op = tile.getDefiningOp();
@@ -191,18 +195,19 @@ std::optional<Layout> Assignment::inherited(Value tile) {
     return memoryLayout(gather.getView(), gather.getDims(), shapeOf(tile));
   if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
     for (Value operand : op->getOperands())
-      if (std::optional<Layout> layout = inherited(operand))
+      if (std::optional<Layout> layout = inherited(operand, seen))
         return layout;
   if (auto mma = dyn_cast_or_null<MmaOp>(op))
     return ofProduct(mma);
   if (auto reduce = dyn_cast_or_null<tile::ReduceOp>(op))
-    if (std::optional<Layout> layout = inherited(reduce.getInput()))
+    if (std::optional<Layout> layout = inherited(reduce.getInput(), seen))
       return without(*layout, reduce.getDims());
   return std::nullopt;
 }
 
 Layout Assignment::preferred(Value tile) {
-  if (std::optional<Layout> layout = inherited(tile))
+  llvm::DenseSet<Value> seen;
+  if (std::optional<Layout> layout = inherited(tile, seen))
     return *layout;
   ArrayRef<int64_t> shape = shapeOf(tile);
   SmallVector<unsigned> order(shape.size());
@@ -299,10 +304,16 @@ void Assignment::choose(Block &block) {
 
 /// Whether a tile follows, element by element, from one whose operation has a layout of its own.
 static bool hasOwnLayout(Value tile) {
-  Operation *op = tile.getDefiningOp();
-  if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
-    return llvm::any_of(op->getOperands(), hasOwnLayout);
-  return isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(op);
+  llvm::SetVector<Value> made;
+  made.insert(tile);
+  for (unsigned i = 0; i < made.size(); ++i) {
+    Operation *op = made[i].getDefiningOp();
+    if (isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(op))
+      return true;
+    if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
+      made.insert_range(op->getOperands());
+  }
+  return false;
 }
 
 /// What a loop carries has the layout that its body gives it where that has one of its own.
