@@ -487,13 +487,13 @@ struct Parser {
       return std::nullopt;
     auto left = term();
     while (left) {
-      bool plus = eat('+');
-      if (!plus && !eat('-'))
+      // A minus belongs to the term.
+      if (!eat('+') && (at >= text.size() || text[at] != '-'))
         break;
       auto right = term();
       if (!right)
         return std::nullopt;
-      left = plus ? *left + *right : *left - *right;
+      left = *left + *right;
     }
     --depth;
     return left;
@@ -508,9 +508,22 @@ struct Parser {
     }
     return left;
   }
+  bool isDigit() const { return at < text.size() && std::isdigit((unsigned char)text[at]); }
+  /// The least number has no positive counterpart, so digits are taken with their sign.
+  std::optional<SymExpr> number(int64_t sign) {
+    int64_t value = 0;
+    for (; isDigit(); ++at)
+      if (__builtin_mul_overflow(value, int64_t(10), &value) ||
+          __builtin_add_overflow(value, sign * (text[at] - '0'), &value))
+        return std::nullopt;
+    return SymExpr(value);
+  }
   std::optional<SymExpr> factor() {
     skip();
     if (eat('-')) {
+      skip();
+      if (isDigit())
+        return number(-1);
       if (++depth > 200)
         return std::nullopt;
       auto inner = factor();
@@ -521,15 +534,9 @@ struct Parser {
       auto inner = expression();
       return inner && eat(')') ? inner : std::nullopt;
     }
+    if (isDigit())
+      return number(1);
     size_t start = at;
-    if (at < text.size() && std::isdigit((unsigned char)text[at])) {
-      int64_t value = 0;
-      for (; at < text.size() && std::isdigit((unsigned char)text[at]); ++at)
-        if (__builtin_mul_overflow(value, int64_t(10), &value) ||
-            __builtin_add_overflow(value, int64_t(text[at] - '0'), &value))
-          return std::nullopt;
-      return SymExpr(value);
-    }
     auto isName = [](char c) {
       return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || c == '$' || (c & 0x80);
     };

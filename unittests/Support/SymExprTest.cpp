@@ -163,6 +163,8 @@ TEST(SymExpr, LargeNumbers) {
   auto none = [](const std::string &) { return std::optional<int64_t>(); };
   SymExpr least(std::numeric_limits<int64_t>::min());
   EXPECT_EQ(least.divisor(), 1 << 30);
+  EXPECT_EQ(SymExpr::parse((least * a).str()), least * a);
+  EXPECT_EQ(SymExpr::parse((a + least).str()), a + least);
   for (SymExpr e : {least.floorDiv(-1), least.ceilDiv(-1), least.mod(-1), (least * a).floorDiv(-1)})
     EXPECT_FALSE(e.evaluate(none)) << e.str();
   EXPECT_EQ(least.ceilDiv(3).evaluate(none), -3074457345618258602);
