@@ -198,6 +198,8 @@ Interpreter::Flow Interpreter::runFor(const ForStmt &loop) {
     }
     assign(loop.target, item, loop.iterable->range);
     Flow flow = run(loop.body);
+    // What is wrong has been said; more iterations are slow then and add little.
+    exhausted |= iterations > 1000 && diagnostics.hasErrors();
     if (exhausted || flow == Flow::Return)
       return Flow::Return;
     if (flow == Flow::Break)

@@ -97,3 +97,25 @@ tessera_target.module @m triple "t" cpu "sm_89" features "ptx" {
   // expected-error @below {{kernel 'a' asks for a cluster of 2 blocks, sm_89 has none}}
   tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<cluster = 2>] code dense<0> : tensor<1xui8>
 }
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @f {
+    "tessera_target.launch"() <{grain = 1 : i64, grid = ["1"], kernel = @k, words = []}> : () -> ()
+  }
+  // expected-error @below {{requires attribute 'config'}}
+  "tessera_target.kernel"() <{sym_name = "k"}> ({
+  ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
+    "tessera_target.return"() : () -> ()
+  }) : () -> ()
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @f {
+    // expected-error @below {{has 0 operands, but a word names operand -1}}
+    "tessera_target.launch"() <{grain = 1 : i64, grid = ["1"], kernel = @k, words = [#tessera_target.word<"address", -1, "0">]}> : () -> ()
+  }
+}

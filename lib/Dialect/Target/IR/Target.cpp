@@ -160,7 +160,8 @@ LogicalResult LaunchOp::verify() {
     auto word = dyn_cast<WordAttr>(attribute);
     if (!word)
       return emitOpError("expected #tessera_target.word, got ") << attribute;
-    if (word.getKind() != "integer" && word.getOperand() >= int64_t(getOperands().size()))
+    bool names = word.getOperand() >= 0 && word.getOperand() < int64_t(getOperands().size());
+    if (word.getKind() != "integer" && !names)
       return emitOpError("has ") << getOperands().size() << " operands, but a word names operand "
                                  << word.getOperand();
   }
@@ -168,8 +169,9 @@ LogicalResult LaunchOp::verify() {
   auto kernel = module ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(
                              module.getBody().getParentOp(), getKernelAttr())
                        : KernelOp();
-  if (!kernel)
-    return success(); // a program may be looked at without its kernels
+  // A program may be looked at without its kernels, and before they are verified.
+  if (!kernel || !kernel.getConfigAttr())
+    return success();
   if (kernel.getConfig().getGridRank() != int64_t(getGrid().size()))
     return emitOpError("has a grid of rank ") << getGrid().size() << ", but kernel " << getKernel()
                                               << " has rank " << kernel.getConfig().getGridRank();
