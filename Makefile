@@ -26,7 +26,8 @@ demo: build ## flash attention from plain mathematics: compiled, checked against
 
 test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm" runs some, SANITIZE=address|thread)
 	@utils/tileiras.sh || echo "make: without tileiras, what needs it is skipped" >&2
-	@$(if $(SANITIZE),$(call INSTRUMENTED,$(SANITIZE))) utils/ninja.sh all unittests fuzzers
+	@$(if $(SANITIZE),$(call INSTRUMENTED,$(SANITIZE))) utils/ninja.sh all \
+	  $(if $(filter thread,$(SANITIZE)),,unittests fuzzers)
 	@$(PYTHON) utils/test.py --sanitize=$(SANITIZE) $(TEST_ARGS)
 
 test-external: build ## PyTorch's operator database and NumPy's cases as judges (EXTERNAL_ARGS="--only sum", EXTERNAL_PYTHON=…)

@@ -3,7 +3,7 @@
 // Takes the place of libFuzzer's mutations of bytes for programs, IR and expressions. A text is split
 // into words, numbers, strings, blanks and single characters; a mutation replaces, swaps, repeats or
 // removes a token, a bracketed group, or a line, changes a number, or brings in a word of the
-// vocabulary. One in eight leaves it to libFuzzer. Crossing takes groups or lines of another input.
+// vocabulary. One in sixteen is libFuzzer's own. Crossing takes groups or lines of another input.
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzz.h"
@@ -11,12 +11,35 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <random>
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
 using namespace tessera;
+
+/// The files of the last folder on the command line. libFuzzer keeps what shows something new, most
+/// of it refused; most mutations begin with a seed, so that enough of them still mean something.
+static std::vector<std::string> seeds;
+
+extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  std::error_code none;
+  const char *last = *argc > 1 ? (*argv)[*argc - 1] : "";
+  if (!std::filesystem::is_directory(last, none))
+    return 0;
+  std::vector<std::filesystem::path> paths;
+  for (const auto &entry : std::filesystem::directory_iterator(last, none))
+    paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const std::filesystem::path &path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return 0;
+}
 
 namespace {
 
@@ -80,8 +103,9 @@ class Mutator {
 public:
   explicit Mutator(unsigned seed) : random(seed) {}
 
+  /// One change mostly: after several, hardly a text still means something.
   void mutate(Tokens &tokens) {
-    for (size_t count = 1 + pick(pick(8) ? 3 : 12); count > 0; --count)
+    for (size_t count = pick(6) ? 1 : 2 + pick(8); count > 0; --count)
       if (tokens.empty())
         tokens.push_back(word());
       else
@@ -166,19 +190,34 @@ private:
     return Tokens(tokens.begin() + range.begin, tokens.begin() + range.end);
   }
 
-  /// A token that is not blank, mostly.
+  /// A token that is not blank nor in the line that says how the text is read, mostly.
   size_t place(const Tokens &tokens) {
-    size_t at = pick(tokens.size());
-    for (size_t tries = 0; tries < 3 && (tokens[at][0] == ' ' || tokens[at][0] == '\n'); ++tries)
-      at = pick(tokens.size());
-    return at;
+    size_t from = 0;
+    if (tokens[0] == "#" && pick(8))
+      from = std::find(tokens.begin(), tokens.end(), "\n") - tokens.begin();
+    size_t at = 0;
+    for (size_t tries = 0; tries < 4; ++tries) {
+      at = from + pick(tokens.size() - from);
+      if (at < tokens.size() && tokens[at][0] != ' ' && tokens[at][0] != '\n')
+        return at;
+    }
+    return std::min(at, tokens.size() - 1);
   }
 
   void mutateOnce(Tokens &tokens) {
+    if (pick(4))
+      exchange(tokens);
+    else
+      disturb(tokens);
+  }
+
+  /// What can leave a text that is read to its end: something stands where its like stood.
+  void exchange(Tokens &tokens) {
     size_t at = place(tokens);
-    switch (pick(13)) {
+    switch (pick(8)) {
     case 0:
-    case 1: { // another token of its kind
+    case 1:
+    case 2: { // another token of its kind
       std::vector<size_t> alike;
       for (size_t i = 0; i < tokens.size(); ++i)
         if (kindOf(tokens[i]) == kindOf(tokens[at]) && tokens[i] != tokens[at])
@@ -186,29 +225,25 @@ private:
       tokens[at] = alike.empty() ? word() : tokens[alike[pick(alike.size())]];
       break;
     }
-    case 2:
-      tokens[at] = tokens[place(tokens)];
-      break;
-    case 3:
+    case 3: { // a word, wherever there is one
+      for (size_t tries = 0; tries < 20 && kindOf(tokens[at]) != 'a'; ++tries)
+        at = place(tokens);
       tokens[at] = word();
       break;
+    }
     case 4:
-      tokens.erase(tokens.begin() + at);
-      break;
-    case 5:
-      tokens.insert(tokens.begin() + at, pick(2) ? word() : tokens[place(tokens)]);
-      break;
-    case 6:
-      std::swap(tokens[at], tokens[place(tokens)]);
-      break;
-    case 7: { // a number, wherever there is one
-      size_t tries = 0;
-      while (!isDigit(tokens[at][0]) && ++tries < 20)
-        at = pick(tokens.size());
+    case 5: { // a number, wherever there is one
+      for (size_t tries = 0; tries < 20 && !isDigit(tokens[at][0]); ++tries)
+        at = place(tokens);
       tokens[at] = number(tokens[at]);
       break;
     }
-    case 8: { // a line goes, comes twice, or changes its place
+    case 6: { // one group for another: types, operands, attributes, regions
+      Tokens text = copy(tokens, group(tokens));
+      replace(tokens, group(tokens), text);
+      break;
+    }
+    case 7: { // a line goes, comes twice, or changes its place
       Range from = line(tokens);
       Tokens text = copy(tokens, from);
       if (pick(2))
@@ -219,16 +254,29 @@ private:
       }
       break;
     }
-    case 9:
-    case 10: { // one group for another: types, operands, attributes, regions
-      Tokens text = copy(tokens, group(tokens));
-      replace(tokens, group(tokens), text);
-      break;
     }
-    case 11: // a group goes, or its content
+  }
+
+  /// What mostly leaves a text that is refused at once.
+  void disturb(Tokens &tokens) {
+    size_t at = place(tokens);
+    switch (pick(6)) {
+    case 0:
+      tokens[at] = tokens[place(tokens)];
+      break;
+    case 1:
+      tokens.erase(tokens.begin() + at);
+      break;
+    case 2:
+      tokens.insert(tokens.begin() + at, pick(2) ? word() : tokens[place(tokens)]);
+      break;
+    case 3:
+      std::swap(tokens[at], tokens[place(tokens)]);
+      break;
+    case 4: // a group goes
       replace(tokens, group(tokens), {});
       break;
-    case 12: { // repeated, perhaps often: nesting and lengths
+    case 5: { // repeated, perhaps often: nesting and lengths
       Range range{at, std::min(at + 1 + pick(8), tokens.size())};
       Tokens text = copy(tokens, range), repeated;
       for (size_t times = pick(8) ? 1 + pick(3) : pick(200); times > 0; --times)
@@ -252,13 +300,19 @@ size_t put(const Tokens &tokens, uint8_t *data, size_t maxSize) {
   return size;
 }
 
+/// What to mutate.
+std::string_view original(const uint8_t *data, size_t size, unsigned seed) {
+  bool isSeed = !seeds.empty() && seed / 16 % 4;
+  return isSeed ? std::string_view(seeds[seed / 64 % seeds.size()]) : fuzz::asText(data, size);
+}
+
 } // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
                                           unsigned seed) {
-  if (seed % 8 == 0)
+  if (seed % 16 == 0)
     return LLVMFuzzerMutate(data, size, maxSize);
-  Tokens tokens = split(fuzz::asText(data, size));
+  Tokens tokens = split(original(data, size, seed));
   Mutator(seed).mutate(tokens);
   return put(tokens, data, maxSize);
 }
@@ -266,9 +320,12 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize,
                                             const uint8_t *second, size_t secondSize, uint8_t *out,
                                             size_t maxSize, unsigned seed) {
-  Tokens tokens = split(fuzz::asText(first, firstSize)),
+  Tokens tokens = split(original(first, firstSize, seed)),
          other = split(fuzz::asText(second, secondSize));
-  if (!tokens.empty() && !other.empty())
+  // libFuzzer crosses as often as it mutates, which is more than is good for programs.
+  if (tokens.empty() || other.empty() || seed % 8)
+    Mutator(seed).mutate(tokens);
+  else
     Mutator(seed).cross(tokens, other);
   return put(tokens, out, maxSize);
 }

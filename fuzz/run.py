@@ -34,6 +34,7 @@ OPTIONS = [
     "-rss_limit_mb=3000",
     "-malloc_limit_mb=1000",
     "-keep_seed=1",
+    "-mutate_depth=2",
     "-print_final_stats=1",
     "-verbosity=1",
 ]

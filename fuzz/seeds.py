@@ -3,7 +3,8 @@
 
     fuzz/seeds.py FUZZER FOLDER [--build DIR]
 
-source        the functions of test/Frontend, each with what it uses, below a line with the arguments
+source        the functions of test/Frontend, each with what it uses, below a line with the arguments, and the
+              example of each operation (docs/operations.toml)
 ir            the pieces of the .mlir files of test, also in generic form
 expressions   the sizes and layouts that occur in those files
 bytecode      the files of unittests/CodeGen/CudaTileIR/Inputs
@@ -18,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,7 +78,33 @@ def with_uses(text: str, function: str) -> str:
     return "\n".join(ast.unparse(body[i]) for i in sorted(chosen)) + "\n"
 
 
+def argument(name: str, value: object) -> str:
+    """A value of an example as the command line names its type: x=fp32[2,3], n=3."""
+    sizes = []
+    while isinstance(value, list):
+        sizes.append(str(len(value)))
+        value = value[0] if value else 0.0
+    types = {bool: "bool", int: "int64", float: "fp32"}
+    return f"{name}={types[type(value)]}[{','.join(sizes)}]" if sizes else f"{name}={value}".lower()
+
+
+def examples() -> Iterator[str]:
+    """The operations' examples as programs."""
+    table = tomllib.loads((TOP / "docs" / "operations.toml").read_text())
+    known = {name: f"tsr.{name}(x)" for section in table["section"] for name in section["names"]}
+    for name in known | table["example"]:
+        entry = table["example"].get(name) or {"code": known[name], **table["default"]}
+        values = {"nan": float("nan"), "inf": float("inf")}
+        try:
+            arguments = {k: eval(v, values) for k, v in entry.items() if k != "code"}
+            types = " ".join(argument(k, v) for k, v in arguments.items())
+        except (KeyError, NameError, SyntaxError):
+            continue  # a type or a helper that only the pages have
+        yield f"#--- {name}::f {types}\n@tsr.function\ndef f({', '.join(arguments)}):\n    return {entry['code']}\n"
+
+
 def programs() -> Iterator[str]:
+    yield from examples()
     for path in sorted((TOP / "test" / "Frontend").rglob("*")):
         if path.suffix not in (".py", ".tsr"):
             continue

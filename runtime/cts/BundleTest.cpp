@@ -186,6 +186,8 @@ TEST(Bundle, WrongReferencesAreRefused) {
 }
 
 TEST(Bundle, LoadsInMilliseconds) {
+  if (tessera::rt::test::isInstrumented)
+    GTEST_SKIP() << "the code is instrumented";
   // A library of two hundred functions with four megabytes of code for several targets.
   Bundle bundle = wideBundle();
   for (CodeImage &image : bundle.images)

@@ -8,6 +8,13 @@
 
 namespace tessera::rt::test {
 
+/// Whether a sanitizer watches: times mean nothing then.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool isInstrumented = true;
+#else
+inline constexpr bool isInstrumented = false;
+#endif
+
 /// out[i] = x[i] * a + t, where t is a temporary that a first kernel fills with y[i]: two launches
 /// over blocks of 16, a scalar argument, a stride, both kinds of guard.
 Program axpy();
