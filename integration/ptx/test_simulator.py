@@ -28,6 +28,14 @@ def attention(q, k, v):
 
 
 @tsr.function
+def heads(x, w):
+    """Scores that lie in memory in another order than a product wants them."""
+    split = (x @ w).reshape(x.shape[0], 4, -1).transpose(0, 1)
+    scores = split @ split.transpose(-2, -1)
+    return (tsr.softmax(scores, dim=-1) @ split).transpose(0, 1).reshape(x.shape[0], -1)
+
+
+@tsr.function
 def softmax(x):
     return tsr.softmax(x, dim=-1)
 
@@ -70,6 +78,7 @@ CASES = {
     "matmul of fp32": (matmul, lambda: (draw(32, 256), draw(256, 32))),
     "matmul of fp64": (matmul, lambda: (draw(32, 64, dtype="float64"), draw(64, 32, dtype="float64"))),
     "attention": (attention, lambda: tuple(draw(1, s, 64, dtype="float16") for s in (64, 1088, 1088))),
+    "heads": (heads, lambda: (draw(33, 12), draw(12, 32))),
     "softmax": (softmax, lambda: (draw(8, 1000),)),
     "softmax of long rows": (softmax, lambda: (draw(2, 8192),)),
     "layer norm": (layer_norm, lambda: (draw(4, 4096), draw(4096), draw(4096))),

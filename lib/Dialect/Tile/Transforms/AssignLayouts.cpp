@@ -97,6 +97,8 @@ private:
   /// Whether products take the left operand from others.
   bool isChain = false;
   llvm::DenseMap<Value, Layout> layouts;
+  /// Of reductions' operands, where the results' were derived from them: a load may change its mind later.
+  llvm::DenseMap<Operation *, Layout> joined;
 };
 } // namespace
 
@@ -277,7 +279,12 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
         return layoutFor(transpose).transpose(back);
       })
       .Case([&](ReshapeOp reshape) { return layoutFor(reshape).reshape(spaceOf(shapeOf(input))); })
-      .Case([&](tile::ReduceOp reduce) -> std::optional<Layout> { return std::nullopt; })
+      .Case([&](tile::ReduceOp reduce) -> std::optional<Layout> {
+        auto known = joined.find(op);
+        bool isAny = known == joined.end() || isAcrossWarps(reduce) ||
+                     without(layoutFor(input), reduce.getDims()) == layoutFor(reduce.getResult());
+        return isAny ? std::nullopt : std::optional(known->second);
+      })
       .Case([&](ScanOp scan) {
         return input == scan.getInit() ? without(layoutFor(scan.getResult()), {int64_t(scan.getDim())})
                                        : layoutFor(scan.getResult());
@@ -350,6 +357,8 @@ void Assignment::choose(Operation *op) {
       layoutFor(result);
   if (auto load = dyn_cast<LoadOp>(op); load && !isCoalesced(load, layoutFor(load)))
     layouts[load.getResult()] = memoryLayout(load.getView(), load.getDims(), shapeOf(load));
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    joined[op] = layoutFor(reduce.getInput());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && !(isAsked && isAcrossWarps(reduce)))
     layouts[reduce.getResult()] = without(layoutFor(reduce.getInput()), reduce.getDims());
   if (auto scan = dyn_cast<ScanOp>(op))
