@@ -159,7 +159,8 @@ void expectNoRebinding(const Program &program) {
   tessera_rt_module *module = load(program, {{"k", nothingKernel, 0}});
   const tessera_rt_function *function = tessera_rt_find_function(module, "f", 0);
   alignas(16) float data[4];
-  tessera_rt_value args[] = {Vector{4, 1}.value(data)};
+  Vector vector{4, 1};
+  tessera_rt_value args[] = {vector.value(data)};
   tessera_rt_frame *frame = nullptr;
   ASSERT_EQ(tessera_rt_prepare(function, args, 1, &frame), TESSERA_RT_OK);
   EXPECT_EQ(tessera_rt_rebind(frame, args, 1), TESSERA_RT_MISMATCH);
