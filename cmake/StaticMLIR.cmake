@@ -25,7 +25,7 @@ set_target_properties(LLVMWindowsManifest PROPERTIES INTERFACE_LINK_LIBRARIES LL
 # What libtessera uses of MLIR and LLVM. The linker takes only the object files that are needed.
 set(TESSERA_MLIR_LIBRARIES
   MLIROptLib MLIRParser MLIRPass MLIRTransforms
-  MLIRFuncDialect MLIRArithDialect MLIRSCFDialect MLIRLLVMDialect
+  MLIRFuncDialect MLIRArithDialect MLIRSCFDialect MLIRLLVMDialect MLIRLLVMIRTransforms
   MLIRTargetLLVMIRExport MLIRBuiltinToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation)
 set(TESSERA_LLVM_LIBRARIES
   LLVMPasses LLVMObject LLVMTarget

@@ -14,7 +14,7 @@ needs_cuda = pytest.mark.skipif(
 )
 
 
-def emit(stage: str, program: str, arguments: list[str], via: str = "auto") -> str:
+def emit(stage: str, program: str, arguments: list[str], via: str = "tileir") -> str:
     options = [f"--arg={argument}" for argument in arguments]
     return run(
         TESSERA, "compile", program, *options, "--target", "sm_90", "--via", via, "--emit", stage

@@ -168,7 +168,7 @@ def test_functions_are_assembled_in_parallel(tmp_path, monkeypatch):
     monkeypatch.setenv("TESSERA_TILEIRAS", assembler(tmp_path, textwrap.dedent(meet)))
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(f.compile, Tensor[8, fp32], target="sm_90") for f in (one, two)]
+        jobs = [pool.submit(f.compile, Tensor[8, fp32], target="sm_90:tileir") for f in (one, two)]
         assert all(job.result().report()["target"].startswith("sm_90:tileir") for job in jobs)
 
 
@@ -176,5 +176,5 @@ def test_the_assembler_is_asked_for_its_version_once(tmp_path, monkeypatch):
     monkeypatch.setenv("TESSERA_TILEIRAS", assembler(tmp_path, ""))
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     for function in (one, two):
-        function.compile(Tensor[16, fp32], target="sm_90")
+        function.compile(Tensor[16, fp32], target="sm_90:tileir")
     assert (tmp_path / "log").read_text() == "asked\n"

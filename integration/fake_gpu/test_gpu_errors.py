@@ -37,7 +37,7 @@ PROGRAM = """
     from fake import gpu
     import tessera as tsr
 
-    @tsr.function
+    @tsr.function(via={via!r})
     def double(x):
         return x + x
 
@@ -50,11 +50,11 @@ PROGRAM = """
 """
 
 
-def message(tmp_path, error="tsr.DeviceError", **environment) -> str:
+def message(tmp_path, error="tsr.DeviceError", via="auto", **environment) -> str:
     """What the call says in another process, twice the same; the CPU goes on."""
     program = tmp_path / "program.py"
     paths = [str(HERE), str(HERE.parent / "python")]
-    program.write_text(textwrap.dedent(PROGRAM).format(paths=paths, error=error))
+    program.write_text(textwrap.dedent(PROGRAM).format(paths=paths, error=error, via=via))
     done = subprocess.run(
         [sys.executable, str(program)],
         env={**os.environ, **environment},
@@ -101,6 +101,7 @@ def test_no_assembler(tmp_path):
     text = message(
         tmp_path,
         "tsr.CompileError",
+        "tileir",
         TESSERA_TILEIRAS="/nowhere/tileiras",
         TESSERA_CACHE=str(tmp_path / "cache"),
     )

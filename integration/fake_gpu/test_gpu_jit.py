@@ -186,7 +186,7 @@ def test_targets_and_stages():
     types = Tensor[128, 64, fp32], Tensor[128, 64, fp32], 0.5
     for target in ("sm_90", "sm_90a", "cuda"):
         text = scaled.inspect_ir("target", *types, target=target)
-        assert 'cpu "sm_90"' in text and 'format "tileir"' in text
+        assert 'cpu "sm_90"' in text and 'format "ptx"' in text
     assert "cuda_tile.module" in scaled.inspect_ir("tileir", *types, target="sm_80")
     scaled(gpu(10, 64), gpu(10, 64), 0.5)
     assert "cuda_tile.module" in scaled.inspect_ir("tileir")

@@ -6,6 +6,7 @@
 #include "Dump.h"
 #include "Explain.h"
 #include "GpuTarget.h"
+#include "Roads.h"
 #include "Tuning.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -75,7 +76,8 @@ void reportProgram(CompileResult &result) {
 }
 
 /// The road that a GPU's code takes: as the program and its options ask for, or as an image says that
-/// a module holds already. A wish for a stage of the road by PTX decides where nothing else does.
+/// a module holds already. Where nothing else does, a wish for a stage of one road decides, and what
+/// was measured or is expected of the program.
 std::string roadOf(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
   std::string via = optionOf(compilation.getModule(), "via").str();
@@ -84,9 +86,16 @@ std::string roadOf(Compilation &compilation) {
     for (const auto &[name, value] : request.program.options)
       if (name == "via")
         via = value;
-  bool wantsPtx = request.texts.count(Stage::Ptx) || request.texts.count(Stage::Placed) ||
-                  compilation.stage() == Stage::Placed;
-  return (via.empty() || via == "auto") && wantsPtx ? "ptx" : via;
+  std::optional<GpuTarget> gpu = GpuTarget::parse(request.target);
+  if ((!via.empty() && via != "auto") || !gpu || !gpu->road.empty() || !gpu->gpu.hasTileIR)
+    return via;
+  if (request.texts.count(Stage::Ptx) || request.texts.count(Stage::Placed) ||
+      compilation.stage() == Stage::Placed)
+    return "ptx";
+  if (request.texts.count(Stage::TileIR) || request.texts.count(Stage::TileIRBytecode) ||
+      compilation.stage() != Stage::Graph)
+    return "tileir";
+  return chooseRoad(compilation.getModule(), gpu->gpu.chip);
 }
 
 /// The back end for the request's target. Null after an error.
@@ -133,6 +142,8 @@ bool walk(Compilation &compilation, bool &tuned) {
   std::unique_ptr<Backend> backend = findBackend(compilation, "auto");
   if (!backend || !compilation.start())
     return false;
+  if (compilation.stage() == Stage::Graph && backend->machine().isGpu)
+    result.report["program"] = programSignature(compilation.getModule());
   backend = findBackend(compilation, roadOf(compilation));
   if (!backend || !checkStages(compilation, *backend))
     return false;

@@ -3,6 +3,8 @@
 #include "tessera/CodeGen/LLVM/MachineCode.h"
 #include "KernelEmitter.h"
 
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -56,6 +58,15 @@ static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kerne
   return LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
 }
 
+/// Makes the operations' places in the user's source lines of the code's line table.
+static LogicalResult addLines(ModuleOp functions) {
+  PassManager manager(functions.getContext());
+  LLVM::DIScopeForLLVMFuncOpPassOptions options;
+  options.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+  manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass(options));
+  return manager.run(functions);
+}
+
 FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options) {
   MLIRContext *context = module.getContext();
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
@@ -73,6 +84,8 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
     codegen::flatten(function.getBody());
     result.kernels.push_back({kernel.getSymName().str(), emitter.threads(), emitter.shared()});
   }
+  if (options.lineInfo && failed(addLines(*functions)))
+    return failure();
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*functions, llvmContext, "kernels");
   if (!translated)

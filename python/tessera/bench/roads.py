@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import tessera as tsr
+from tessera import _tessera
 from tessera.types import BY_NAME, EXTENSION_NAMES
 
 from . import cubin, functions, history, table
@@ -213,6 +214,22 @@ def _cells(subject: Subject, one: Made, chip: str, times: dict) -> list[str]:
     ]
 
 
+def remember(chip: str, program: str, road: str, ms: float, other: float, origin: str) -> None:
+    """Writes which road was faster into the cache's table, which the compiler reads (lib/Pipeline/Roads.h)."""
+    path = Path(_tessera.cache_folder()) / f"roads-{chip}.txt"
+    head = f"tessera roads 1 {chip}"
+    old = path.read_text(errors="replace").splitlines() if path.exists() else []
+    if not old or old[0].strip() != head:
+        old = []
+    kept = [one for one in old[1:] if one.split() and one.split()[0] not in (program, "#")]
+    title = "# program         road     ms       other    measured"
+    line = f"{program}  {road:7} {ms:8.5f} {other:8.5f}  {origin}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text("\n".join([head, title, *kept, line]) + "\n")
+    part.replace(path)
+
+
 HEAD = "function|road|ms|rate|model ms|registers|spilled B|shared KiB|occupancy|compiled ms|tiles".split("|")
 
 
@@ -248,6 +265,10 @@ def compare_roads(arguments: argparse.Namespace) -> int:
         if len(good) == 2:
             key = (lambda one: times[one.road]["burst_ms"]) if times else _predicted_order(chip)
             fast, slow = sorted(good, key=key)
+            if times:
+                took = [times[one.road]["burst_ms"] for one in (fast, slow)]
+                origin = f"{subject.name}, {tsr.devices()[-1]['name']}"
+                remember(chip, fast.report["program"], fast.road, *took, origin)
             if times and times[slow.road]["burst_ms"] > (1 + _CLOSE) * times[fast.road]["burst_ms"]:
                 ratio = times[slow.road]["burst_ms"] / times[fast.road]["burst_ms"]
                 notes.append(f"{subject.name}: {fast.road} is {ratio:.2f} times as fast: {reasons(fast, slow, chip)}")
