@@ -82,6 +82,26 @@ static void settleHints(tile::KernelOp kernel) {
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
 }
 
+/// Doubles the warps while a thread would have to compute thousands of elements: code without loops takes long to make
+/// and to read.
+static void limitCode(tile::KernelOp kernel) {
+  constexpr int64_t mostOfThread = 4096, mostWarps = 32;
+  int64_t elements = 0, warps = *getHint(kernel.getHintsAttr(), "warps");
+  bool hasProducts = false;
+  kernel.walk([&](Operation *op) {
+    hasProducts |= isa<tile::MmaOp>(op);
+    if (auto map = dyn_cast<tile::MapOp>(op))
+      elements += map.getType().getNumElements();
+  });
+  if (hasProducts)
+    return;
+  while (warps < mostWarps && elements > 32 * warps * mostOfThread)
+    warps *= 2;
+  NamedAttrList hints(kernel.getHintsAttr());
+  hints.set("warps", IntegerAttr::get(IntegerType::get(kernel.getContext(), 64), warps));
+  kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
+}
+
 /// Whether something is computed in f64, for which the hardware has no functions.
 static bool hasDoubles(ModuleOp module) {
   return module
@@ -104,6 +124,10 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
       quick = {"tanh"};
   }
   addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native, quick);
+  if (failed(manager.run(module)))
+    return failure();
+  llvm::for_each(module.getOps<tile::KernelOp>(), limitCode);
+  manager.clear();
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
