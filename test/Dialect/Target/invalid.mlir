@@ -115,7 +115,7 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 
 tessera_target.module @m triple "t" cpu "c" features "" {
   tessera_target.program @f {
-    // expected-error @below {{has 0 operands, but a word names operand -1}}
+    // expected-error @below {{expected a non-negative operand number, got -1}}
     "tessera_target.launch"() <{grain = 1 : i64, grid = ["1"], kernel = @k, words = [#tessera_target.word<"address", -1, "0">]}> : () -> ()
   }
 }
