@@ -58,6 +58,13 @@ std::optional<GpuDescription> GpuDescription::from(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<GpuDescription> GpuDescription::all() {
+  std::vector<GpuDescription> chips;
+  for (const Entry &entry : entries)
+    chips.push_back(*from(nameOf(entry)));
+  return chips;
+}
+
 std::string GpuDescription::knownChips() {
   std::string text;
   for (const Entry &entry : entries)

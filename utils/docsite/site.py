@@ -39,6 +39,7 @@ GROUPS = {
         ("command_line.md", "The command line"),
         ("interoperation.md", "Other libraries"),
         ("gpu.md", "GPUs"),
+        ("chips.md", "Chips"),
         ("cpp.md", "C++"),
         ("runtime.md", "The runtime"),
         ("examples.md", "Examples"),

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -38,11 +39,19 @@ struct GpuDescription {
     static constexpr int64_t registers = 65536;
   } multiprocessor;
 
+  /// What holds for every chip: the threads of a block, and the registers of a thread.
+  static constexpr int64_t maxThreads = 1024, maxRegisters = 255;
+  /// The blocks of a cluster at most; 1 where there are none.
+  int64_t maxCluster() const { return !hasClusters ? 1 : number() < 120 ? 16 : 8; }
+  /// 90 of "sm_90".
+  int number() const { return std::stoi(chip.substr(3)); }
+
   /// How many blocks run on a multiprocessor at once; `registers` are of a thread.
   int64_t residentBlocks(int64_t threads, int64_t registers, int64_t sharedBytes) const;
 
   /// "sm_90", also as "sm_90a"; nothing for a chip that is not known.
   static std::optional<GpuDescription> from(std::string_view name);
+  static std::vector<GpuDescription> all();
   /// "sm_70, sm_75, …"
   static std::string knownChips();
 };
