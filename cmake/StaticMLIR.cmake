@@ -26,6 +26,7 @@ set_target_properties(LLVMWindowsManifest PROPERTIES INTERFACE_LINK_LIBRARIES LL
 set(TESSERA_MLIR_LIBRARIES
   MLIROptLib MLIRParser MLIRPass MLIRTransforms
   MLIRFuncDialect MLIRArithDialect MLIRSCFDialect MLIRLLVMDialect MLIRLLVMIRTransforms
+  MLIRControlFlowDialect MLIRArithToLLVM MLIRControlFlowToLLVM MLIRSCFToControlFlow
   MLIRTargetLLVMIRExport MLIRBuiltinToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation)
 set(TESSERA_LLVM_LIBRARIES
   LLVMPasses LLVMObject LLVMTarget

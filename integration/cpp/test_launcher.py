@@ -63,7 +63,7 @@ def test_blocks_of_threads(tmp_path):
     """By way of PTX a kernel has as many threads as its image says."""
     program = f"{TOP}/examples/mlp.py::mlp"
     text = emit("launcher", program, MLP, via="ptx")
-    shapes = re.findall(r"kernel_shape<block = (\d+)", emit("target", program, MLP, via="ptx"))
+    shapes = re.findall(r"kernel_config<block = \[(\d+)\]", emit("target", program, MLP, via="ptx"))
     assert shapes and shapes == re.findall(r"config\.blockDimX = (\d+);", text)
     source = tmp_path / "launcher.cpp"
     source.write_text(text)

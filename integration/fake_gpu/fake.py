@@ -23,7 +23,16 @@ class _Control(ctypes.Structure):
     _fields_ = [
         ("counts", ctypes.CFUNCTYPE(Counts)),
         ("fail_next", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_int)),
-        ("last_launch", ctypes.c_void_p),
+        (
+            "last_launch",
+            ctypes.CFUNCTYPE(
+                None,
+                ctypes.POINTER(ctypes.c_uint * 3),
+                ctypes.POINTER(ctypes.c_int),
+                ctypes.POINTER(ctypes.c_int),
+                ctypes.POINTER(ctypes.c_uint),
+            ),
+        ),
         ("entry_points", ctypes.c_void_p),
         ("revive", ctypes.CFUNCTYPE(None)),
         (
@@ -34,6 +43,10 @@ class _Control(ctypes.Structure):
                 ctypes.POINTER(ctypes.c_uint64),
                 ctypes.c_int64,
             ),
+        ),
+        (
+            "last_sizes",
+            ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint * 3), ctypes.POINTER(ctypes.c_uint * 3)),
         ),
     ]
 
@@ -60,6 +73,15 @@ def last_launch() -> tuple[int, list[int]]:
     stream, words = ctypes.c_void_p(), (ctypes.c_uint64 * 64)()
     count = _control.last_arguments(ctypes.byref(stream), words, 64)
     return stream.value or 0, list(words[:count])
+
+
+def last_config() -> tuple[list[int], list[int], int, list[int]]:
+    """The grid, the block, the bytes of shared memory and the cluster of the last launch."""
+    grid, block, cluster = ((ctypes.c_uint * 3)() for _ in range(3))
+    cooperative, dependent, shared = ctypes.c_int(), ctypes.c_int(), ctypes.c_uint()
+    _control.last_sizes(ctypes.byref(grid), ctypes.byref(block))
+    _control.last_launch(ctypes.byref(cluster), *map(ctypes.byref, (cooperative, dependent, shared)))
+    return list(grid), list(block), shared.value, list(cluster)
 
 
 class _Stream(ctypes.Structure):

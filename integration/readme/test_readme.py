@@ -1,7 +1,7 @@
 """Documentation that runs: programs, commands and IR excerpts of README.md and docs/.
 
-A `python` block is a file of its own and is run; after `<!-- file: NAME -->` it is only saved under
-that name, for the commands of its page. In a `console` block, a line after `$` is a
+A `python` block is a file of its own and is run; after `<!-- file: NAME -->` it, or an `mlir` block, is only saved
+under that name, for the commands of its page. In a `console` block, a line after `$` is a
 command and what follows is its output. An `mlir` block after `<!-- stage: NAME -->` is part of
 what inspect_ir prints for the README's function. What `…` means in them is in utils/docsite/excerpts.py.
 """
@@ -63,8 +63,8 @@ def folder(tmp_path_factory) -> Path:
     (path / "attention.py").write_text(blocks(PAGES[0], "python")[0][1])
     (path / "mistakes.py").write_text(MISTAKES)
     for page in PAGES:
-        for name, text in blocks(page, "python"):
-            if name:
+        for name, text in blocks(page, "python") + blocks(page, "mlir"):
+            if "." in name:
                 (path / name).write_text(text)
     return path
 
@@ -105,7 +105,10 @@ def test_commands(stage, text, folder):
         assert done.returncode == ("rror:" in expected), found
 
 
-@pytest.mark.parametrize("stage, text", [block for block in all_blocks("mlir") if block.values[0]])
+EXCERPTS = [block for block in all_blocks("mlir") if block.values[0] and "." not in block.values[0]]
+
+
+@pytest.mark.parametrize("stage, text", EXCERPTS)
 def test_excerpt(stage, text, attention):
     arrays = [np.zeros((8, 1024, 64), np.float32)] * 3
     found = attention.inspect_ir(stage, *arrays)

@@ -56,11 +56,11 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, Cub
   code.code = std::move(cubin.code);
   for (auto image : module.getBody().getOps<target::ImageOp>())
     for (auto [i, name] : llvm::enumerate(image.getKernels().getAsRange<StringAttr>())) {
-      target::KernelShapeAttr shape = image.getShape(i);
+      target::KernelConfigAttr config = image.getConfig(i);
       rt::KernelShape launch;
-      launch.block[0] = uint32_t(shape.getBlock());
-      launch.cluster[0] = uint32_t(shape.getCluster());
-      launch.sharedBytes = uint32_t(shape.getSharedBytes());
+      llvm::copy(config.getBlockSizes(), launch.block);
+      llvm::copy(config.getClusterSizes(), launch.cluster);
+      launch.sharedBytes = uint32_t(config.getShared());
       code.kernels.push_back({name.str(), 0, 0, launch});
     }
   return pack(module, std::move(code), manifest);

@@ -75,7 +75,7 @@ public:
     auto module = op->getParentOfType<target::ModuleOp>();
     for (auto image : module.getBody().getOps<target::ImageOp>())
       for (const std::string &kernel : program.kernels)
-        shapes.push_back(image.getShape(kernel));
+        configs.push_back(image.getConfig(kernel));
   }
 
   std::string write() {
@@ -154,16 +154,16 @@ private:
   /// More shared memory than every GPU gives has to be asked for.
   void writeAllowances() {
     constexpr int64_t always = 48 << 10;
-    auto isLarge = [](target::KernelShapeAttr shape) { return shape.getSharedBytes() > always; };
-    if (llvm::none_of(shapes, isLarge))
+    auto isLarge = [](target::KernelConfigAttr config) { return config.getShared() > always; };
+    if (llvm::none_of(configs, isLarge))
       return;
     os << "    CUdevice device;\n    if (result == CUDA_SUCCESS)\n"
        << "      result = cuCtxGetDevice(&device);\n";
-    for (auto [i, shape] : llvm::enumerate(shapes))
-      if (isLarge(shape))
+    for (auto [i, config] : llvm::enumerate(configs))
+      if (isLarge(config))
         os << "    if (result == CUDA_SUCCESS)\n      result = "
            << "cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
-           << shape.getSharedBytes() << ", kernels[" << i << "], device);\n";
+           << config.getShared() << ", kernels[" << i << "], device);\n";
   }
 
   /// "const Tensor<2> &q, double scale"; those that the body does not use have no name.
@@ -337,27 +337,29 @@ private:
 
   /// The launch's settings besides its grid.
   std::string blockOf(size_t kernel) const {
-    int64_t block = 1, sharedBytes = 0, cluster = 1;
-    if (kernel < shapes.size()) {
-      block = shapes[kernel].getBlock();
-      sharedBytes = shapes[kernel].getSharedBytes();
-      cluster = shapes[kernel].getCluster();
+    std::array<int64_t, 3> block = {1, 1, 1}, cluster = block;
+    int64_t sharedBytes = 0;
+    if (kernel < configs.size()) {
+      block = configs[kernel].getBlockSizes();
+      cluster = configs[kernel].getClusterSizes();
+      sharedBytes = configs[kernel].getShared();
     }
+    constexpr std::array<int64_t, 3> one = {1, 1, 1};
     std::string settings =
-        block == 1
+        block == one
             ? "      config.blockDimX = config.blockDimY = config.blockDimZ = 1; // a tile block\n"
-            : formatv("      config.blockDimX = {0};\n"
-                      "      config.blockDimY = config.blockDimZ = 1;\n",
-                      block)
+            : formatv("      config.blockDimX = {0};\n      config.blockDimY = {1};\n"
+                      "      config.blockDimZ = {2};\n",
+                      block[0], block[1], block[2])
                   .str();
     if (sharedBytes)
       settings += formatv("      config.sharedMemBytes = {0};\n", sharedBytes);
-    if (cluster > 1)
+    if (cluster != one)
       settings += formatv("      CUlaunchAttribute cluster = {{};\n"
                           "      cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;\n"
-                          "      cluster.value.clusterDim = {{{0}, 1, 1};\n"
+                          "      cluster.value.clusterDim = {{{0}, {1}, {2}};\n"
                           "      config.attrs = &cluster;\n      config.numAttrs = 1;\n",
-                          cluster);
+                          cluster[0], cluster[1], cluster[2]);
     return settings;
   }
 
@@ -383,7 +385,7 @@ private:
 
   const rt::Program &program;
   SmallVector<gir::TensorType> types; // of the arguments
-  SmallVector<target::KernelShapeAttr> shapes; // of the kernels
+  SmallVector<target::KernelConfigAttr> configs; // of the kernels
   std::vector<std::string> slotNames;
   std::set<std::string> guardTexts; // one may be asked for several times
   std::string text;

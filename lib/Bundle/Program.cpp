@@ -277,7 +277,7 @@ FailureOr<rt::Program> ProgramWriter::run() {
   for (auto memory : op.getBody().getOps<target::AllocateOp>()) {
     if (results.contains(memory.getResult()))
       continue;
-    gir::TensorType type = memory.getType();
+    auto type = cast<gir::TensorType>(memory.getType());
     int64_t bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
     FailureOr<rt::Expr> expr = exprOf(memory, type.getNumElements() * bytes);
     if (failed(expr))

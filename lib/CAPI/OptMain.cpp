@@ -11,6 +11,7 @@
 #include "tessera/CodeGen/PTX/Passes.h"
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
+#include "tessera/Conversion/TargetToLLVM/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -27,6 +28,7 @@ int tessera_opt_main(int argc, char **argv) {
   tessera::gir::registerGraphPasses();
   tessera::registerConvertGraphToSchedulePass();
   tessera::registerScheduleToTilePasses();
+  tessera::registerTargetToLLVMPasses();
   tessera::sched::registerSchedulePasses();
   tessera::tile::registerTilePasses();
   tessera::cpu::registerCPUPasses();

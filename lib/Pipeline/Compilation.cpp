@@ -118,6 +118,10 @@ bool Compilation::parseIR() {
   for (auto function : module->getOps<func::FuncOp>())
     if (result.info.function.empty())
       result.info.function = function.getSymName().str();
+  module->walk([&](target::ProgramOp program) {
+    if (result.info.function.empty())
+      result.info.function = program.getSymName().str();
+  });
   return true;
 }
 

@@ -116,14 +116,18 @@ LogicalResult packGpuModule(ModuleOp module, StringRef chip, StringRef features,
   ArrayAttr kernels = builder.getStrArrayAttr(names);
   for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
     kernel.erase();
-  builder.setInsertionPointToEnd(&result.getBody().front());
+  addImage(result, kernels, image);
+  return success();
+}
+
+void addImage(target::ModuleOp module, ArrayAttr kernels, const GpuImage &image) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&module.getBody().front());
   auto type = RankedTensorType::get(int64_t(image.code.size()),
                                     builder.getIntegerType(8, /*isSigned=*/false));
   auto code = DenseResourceElementsAttr::get(
       type, "kernels", HeapAsmResourceBlob::allocateAndCopyInferAlign(image.code));
-  target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels, image.shapes,
+  target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels, image.configs,
                           code);
-  return success();
 }
 
 } // namespace tessera

@@ -48,14 +48,20 @@ void addGpuPasses(mlir::PassManager &manager, bool tensorCores, bool wideIndices
 struct GpuImage {
   std::string format; ///< "tileir", "ptx"
   llvm::ArrayRef<char> code;
-  mlir::ArrayAttr shapes; ///< how each kernel is launched, in their order; null: as tile blocks
+  mlir::ArrayAttr configs; ///< how each kernel is launched, in their order; null: as tile blocks
 };
+
+/// Adds an image with the kernels of these names to a target module.
+void addImage(target::ModuleOp module, mlir::ArrayAttr kernels, const GpuImage &image);
 
 /// Replaces the functions and kernels of `module` by a target module with their host programs and the
 /// image.
 mlir::LogicalResult packGpuModule(mlir::ModuleOp module, llvm::StringRef chip,
                                   llvm::StringRef features, const HostProgramOptions &host,
                                   const GpuImage &image);
+
+/// Replaces the per-thread kernels of a target module by an image of PTX.
+mlir::LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu, int optimizationLevel);
 
 } // namespace tessera
 

@@ -82,6 +82,10 @@ std::string roadOf(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
   std::string via = optionOf(compilation.getModule(), "via").str();
   compilation.getModule().walk([&](target::ImageOp image) { via = image.getFormat().str(); });
+  compilation.getModule().walk([&](target::KernelOp kernel) {
+    if (kernel.getKernelConfig()) // of threads
+      via = "ptx";
+  });
   if (request.isIR) // from source these are among what the functions carry
     for (const auto &[name, value] : request.program.options)
       if (name == "via")

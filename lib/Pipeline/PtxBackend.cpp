@@ -157,10 +157,10 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
            << (gpu.hasTileIR ? "; via 'tileir' is the other road" : "");
 
   context->loadDialect<target::TargetDialect>();
-  SmallVector<Attribute> shapes; // kernels come in the order of the module
+  SmallVector<Attribute> configs; // kernels come in the order of the module
   for (const ptx::PtxKernel &kernel : lowered->kernels)
-    shapes.push_back(
-        target::KernelShapeAttr::get(context, kernel.threads, kernel.sharedBytes, /*cluster=*/1));
+    configs.push_back(target::KernelConfigAttr::get(context, /*grid=*/{}, {int64_t(kernel.threads)}, kernel.sharedBytes,
+                                                    /*regs=*/0, /*cluster=*/{}));
   HostProgramOptions host;
   host.isGpu = true;
   host.addressAlignment = addressAlignment(module);
@@ -168,7 +168,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   host.maxElements = needsWideIndices(module) ? 0 : INT32_MAX;
   return packGpuModule(module, gpu.chip, "ptx", host,
                        {"ptx", ArrayRef<char>(lowered->text.data(), lowered->text.size()),
-                        ArrayAttr::get(context, shapes)});
+                        ArrayAttr::get(context, configs)});
 }
 
 /// What the assembler says of each kernel, beside what was expected of it.
@@ -184,15 +184,15 @@ void PtxBackend::reportUse(llvm::json::Object &report, target::ImageOp image,
         llvm::find_if(uses, [&](const cuda::KernelUse &each) { return each.name == name; });
     if (use == uses.end())
       continue;
-    target::KernelShapeAttr shape = image.getShape(StringRef(name));
-    int64_t shared = use->sharedBytes + shape.getSharedBytes();
-    int64_t blocks = gpu.residentBlocks(shape.getBlock(), use->registers, shared);
-    kernel["threads"] = shape.getBlock();
+    target::KernelConfigAttr config = image.getConfig(StringRef(name));
+    int64_t shared = use->sharedBytes + config.getShared(), threads = config.getThreads();
+    int64_t blocks = gpu.residentBlocks(threads, use->registers, shared);
+    kernel["threads"] = threads;
     kernel["registers"] = int64_t(use->registers);
     kernel["spill_bytes"] = int64_t(use->spillStoreBytes + use->spillLoadBytes);
     kernel["shared_bytes"] = shared;
     kernel["occupancy"] =
-        double(blocks * ((shape.getBlock() + 31) / 32)) / double(gpu.multiprocessor.warps);
+        double(blocks * ((threads + 31) / 32)) / double(gpu.multiprocessor.warps);
   }
 }
 
@@ -235,6 +235,8 @@ LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp ima
 
 LogicalResult PtxBackend::emit(Compilation &compilation, target::ModuleOp module,
                                Stage last) const {
+  if (failed(assembleKernels(module, gpu, int(codeOptions.optimizationLevel))))
+    return failure();
   auto images = module.getBody().getOps<target::ImageOp>();
   if (images.empty() || (*images.begin()).getFormat() != "ptx")
     return module.emitOpError("expected an image of format 'ptx'");

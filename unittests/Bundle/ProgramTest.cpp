@@ -19,7 +19,7 @@ tessera_target.module @m triple "x86_64" cpu "x" features "" {
   tessera_target.program @f {)mlir" +
                      body + R"mlir(
   }
-  tessera_target.kernel @k config <grid_rank = 1, words = 1, scratch_bytes = 0> {
+  tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 1, words = 1, scratch_bytes = 0> {
   ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
     tessera_target.return
   }

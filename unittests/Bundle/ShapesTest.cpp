@@ -28,8 +28,8 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
       : !gir.tensor<S, f32>
   }
   tessera_target.image @image format "ptx" kernels ["plain", "wide"]
-    shapes [#tessera_target.kernel_shape<block = 128, shared_bytes = 512>,
-            #tessera_target.kernel_shape<block = 256, shared_bytes = 65536, cluster = 2>]
+    configs [#tessera_target.kernel_config<block = [128], shared = 512>,
+             #tessera_target.kernel_config<block = [32, 4, 2], shared = 65536, cluster = [2]>]
     code dense<47> : tensor<2xui8>
 })mlir",
                                                &context);
@@ -58,7 +58,9 @@ TEST_F(ShapesTest, InBundles) {
   EXPECT_EQ(kernels[0].shape.block[1], 1u);
   EXPECT_EQ(kernels[0].shape.sharedBytes, 512u);
   EXPECT_EQ(kernels[0].shape.cluster[0], 1u);
-  EXPECT_EQ(kernels[1].shape.block[0], 256u);
+  EXPECT_EQ(kernels[1].shape.block[0], 32u);
+  EXPECT_EQ(kernels[1].shape.block[1], 4u);
+  EXPECT_EQ(kernels[1].shape.block[2], 2u);
   EXPECT_EQ(kernels[1].shape.sharedBytes, 65536u);
   EXPECT_EQ(kernels[1].shape.cluster[0], 2u);
 }
@@ -71,7 +73,7 @@ TEST_F(ShapesTest, InLaunchers) {
   for (const char *part :
        {"cuLibraryGetKernel(&kernels[0], library, \"wide\")",
         "cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, kernels[0]",
-        "{ // wide", "config.blockDimX = 256;", "config.sharedMemBytes = 65536;",
+        "{ // wide", "config.blockDimX = 32;", "config.blockDimY = 4;", "config.blockDimZ = 2;", "config.sharedMemBytes = 65536;",
         "cluster.value.clusterDim = {2, 1, 1};", "{ // plain", "config.blockDimX = 128;",
         "config.sharedMemBytes = 512;"}) {
     at = text->find(part, at);

@@ -99,6 +99,11 @@ std::unique_ptr<llvm::Module> cpu::translateKernels(target::ModuleOp module,
                                                     llvm::TargetMachine &machine) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
+  for (auto kernel : module.getBody().getOps<target::KernelOp>())
+    if (!kernel.getRangeConfig()) {
+      kernel.emitOpError("expected a range_config for a CPU, got ") << kernel.getConfig();
+      return nullptr;
+    }
   OwningOpRef<mlir::ModuleOp> functions = makeFunctions(module);
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(*functions, context, module.getSymName());

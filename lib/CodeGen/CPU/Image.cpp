@@ -146,7 +146,7 @@ FailureOr<Image> cpu::linkImage(target::ModuleOp module, ArrayRef<char> bytes) {
     if (!offset)
       return fail("no code for kernel '" + kernel.getSymName() + "'");
     image.kernels.push_back(
-        {kernel.getSymName().str(), *offset, uint64_t(kernel.getConfig().getScratchBytes())});
+        {kernel.getSymName().str(), *offset, uint64_t(kernel.getRangeConfig().getScratchBytes())});
   }
   return image;
 }

@@ -19,8 +19,8 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   if (mlir::failed(plan.build()))
     return failure();
   extents = std::make_unique<Extents>(kernel, cpu);
-  auto config = target::KernelConfigAttr::get(kernel.getContext(), kernel.getGridRank(),
-                                              countWords(kernel), plan.scratchBytes());
+  auto config = target::RangeConfigAttr::get(kernel.getContext(), kernel.getGridRank(),
+                                             countWords(kernel), plan.scratchBytes());
   result = target::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), config);
   Block *entry = builder.createBlock(&result.getBody());
   Location loc = kernel.getLoc();

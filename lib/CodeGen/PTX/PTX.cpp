@@ -11,6 +11,8 @@
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "llvm/IR/CallingConv.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Target/TargetMachine.h"
@@ -67,6 +69,29 @@ static LogicalResult addLines(ModuleOp functions) {
   return manager.run(functions);
 }
 
+/// What LLVM makes of functions. `prepare` says what their translation does not.
+static FailureOr<std::string> compile(ModuleOp functions, const PtxOptions &options,
+                                      llvm::function_ref<void(llvm::Module &)> prepare) {
+  if (options.lineInfo && failed(addLines(functions)))
+    return failure();
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(functions, llvmContext, "kernels");
+  if (!translated)
+    return functions.emitError("translation of the kernels to LLVM failed");
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(options, error);
+  if (!machine)
+    return functions.emitError("no code generator for PTX: ") << error;
+  translated->setTargetTriple(machine->getTargetTriple());
+  translated->setDataLayout(machine->createDataLayout());
+  prepare(*translated);
+  codegen::optimize(*translated, *machine);
+  llvm::SmallVector<char> text;
+  if (failed(codegen::emitMachineCode(*translated, *machine, /*assembly=*/true, text)))
+    return functions.emitError("the code generator for PTX failed");
+  return std::string(text.begin(), text.end());
+}
+
 FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options) {
   MLIRContext *context = module.getContext();
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
@@ -84,28 +109,32 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
     codegen::flatten(function.getBody());
     result.kernels.push_back({kernel.getSymName().str(), emitter.threads(), emitter.shared()});
   }
-  if (options.lineInfo && failed(addLines(*functions)))
+  auto prepare = [&](llvm::Module &translated) {
+    for (const PtxKernel &kernel : result.kernels) {
+      llvm::Function *function = translated.getFunction(kernel.name);
+      function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+      function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
+      function->addFnAttr(llvm::Attribute::NoUnwind);
+    }
+  };
+  FailureOr<std::string> text = compile(*functions, options, prepare);
+  if (failed(text))
     return failure();
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*functions, llvmContext, "kernels");
-  if (!translated)
-    return module.emitError("translation of the kernels to LLVM failed");
-  std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(options, error);
-  if (!machine)
-    return module.emitError("no code generator for PTX: ") << error;
-  translated->setTargetTriple(machine->getTargetTriple());
-  translated->setDataLayout(machine->createDataLayout());
-  for (const PtxKernel &kernel : result.kernels) {
-    llvm::Function *function = translated->getFunction(kernel.name);
-    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
-    function->addFnAttr(llvm::Attribute::NoUnwind);
-  }
-  codegen::optimize(*translated, *machine);
-  llvm::SmallVector<char> text;
-  if (failed(codegen::emitMachineCode(*translated, *machine, /*assembly=*/true, text)))
-    return module.emitError("the code generator for PTX failed");
-  result.text.assign(text.begin(), text.end());
+  result.text = std::move(*text);
   return result;
+}
+
+/// Threads of a warp come by what is written by hand together: LLVM may not put it behind a condition.
+static void keepTogether(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
+        call->setConvergent();
+}
+
+FailureOr<std::string> ptx::compileToPtx(ModuleOp functions, const PtxOptions &options) {
+  MLIRContext *context = functions.getContext();
+  registerBuiltinDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  return compile(functions, options, keepTogether);
 }

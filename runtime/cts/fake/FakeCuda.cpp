@@ -127,6 +127,12 @@ static const Control control = {
       *stream = state().lastConfig.hStream;
       std::copy_n(last.begin(), std::min(count, most), words);
       return count;
+    },
+    [](unsigned grid[3], unsigned block[3]) {
+      std::lock_guard<std::recursive_mutex> lock(state().mutex);
+      const CUlaunchConfig &last = state().lastConfig;
+      std::copy_n(std::initializer_list<unsigned>{last.gridDimX, last.gridDimY, last.gridDimZ}.begin(), 3, grid);
+      std::copy_n(std::initializer_list<unsigned>{last.blockDimX, last.blockDimY, last.blockDimZ}.begin(), 3, block);
     }};
 
 } // namespace fake_cuda

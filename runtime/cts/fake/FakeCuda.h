@@ -42,6 +42,8 @@ struct Control {
   void (*revive)();
   /// The stream and up to `most` arguments of the last launch; returns their number.
   int64_t (*lastArguments)(void **stream, uint64_t *words, int64_t most);
+  /// The blocks of the last launch, and the threads of each.
+  void (*lastSizes)(unsigned grid[3], unsigned block[3]);
 };
 
 /// Exported as `fake_cuda_control`.

@@ -70,8 +70,13 @@ bool parsePtx(const std::string &text, FakeLibrary &library) {
       kernel->parameterBytes.push_back(text.compare(p + param.size() + 1, 2, "64") == 0 ? 8 : 4);
     const std::string block = ".reqntid ";
     size_t body = text.find('{', close), required = text.find(block, close);
-    if (required < body)
-      kernel->block = std::strtoul(text.c_str() + required + block.size(), nullptr, 10);
+    if (required < body) { // "128" or "16, 4, 2"
+      kernel->block = 1;
+      char *at = const_cast<char *>(text.c_str()) + required + block.size() - 1;
+      do
+        kernel->block *= std::strtoul(at + 1, &at, 10);
+      while (*at == ',');
+    }
     library.kernels.push_back(std::move(kernel));
   }
   return true;

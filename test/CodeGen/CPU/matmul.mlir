@@ -5,7 +5,7 @@
 
 // The accumulator is updated in place over the loop: its buffer, the packed left side and one panel of the right side
 // are all the memory there is.
-// CHECK: tessera_target.kernel @matmul config <grid_rank = 2, words = 17, scratch_bytes = 40960>
+// CHECK: tessera_target.kernel @matmul config #tessera_target.range_config<grid_rank = 2, words = 17, scratch_bytes = 40960>
 // CHECK: scf.for
 // AVX512: vfmadd231ps {{.*}}zmm
 // AVX512-NOT: call

@@ -16,7 +16,7 @@
 // CHECK-SAME: #tessera_target.word<"scalar", 2, "0">,
 // CHECK-SAME: #tessera_target.word<"integer", 0, "ceildiv(T, 16)">, #tessera_target.word<"integer", 0, "S">]
 // CHECK: tessera_target.result %[[OUT]]
-// CHECK: tessera_target.kernel @k config <grid_rank = 2, words = 9, scratch_bytes = 0>
+// CHECK: tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 2, words = 9, scratch_bytes = 0>
 func.func @scale(%x: !gir.tensor<S, T, f32> {gir.name = "x", gir.unit_stride = 1 : i64},
                  %a: !gir.tensor<f32> {gir.name = "a", gir.scalar = "float"}) -> !gir.tensor<T, f32>
     attributes {gir.symbols = {S = {divisor = 8 : i64, min = 2 : i64}}, gir.guards = ["T == 2*S"]} {

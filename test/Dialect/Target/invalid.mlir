@@ -2,7 +2,7 @@
 
 tessera_target.module @m triple "t" cpu "c" features "" {
   // expected-error @below {{expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got ('!llvm.ptr')}}
-  tessera_target.kernel @k config <grid_rank = 1, words = 0, scratch_bytes = 0> {
+  tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 1, words = 0, scratch_bytes = 0> {
   ^bb0(%args: !llvm.ptr):
     tessera_target.return
   }
@@ -12,7 +12,7 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 
 tessera_target.module @m triple "t" cpu "c" features "" {
   // expected-error @below {{expected a grid rank of 1 to 3, got 4}}
-  tessera_target.kernel @k config <grid_rank = 4, words = 0, scratch_bytes = 0> {
+  tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 4, words = 0, scratch_bytes = 0> {
   ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
     tessera_target.return
   }
@@ -59,43 +59,43 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
-  // expected-error @below {{has 2 kernels, but 1 shapes}}
-  tessera_target.image @i format "ptx" kernels ["a", "b"] shapes [#tessera_target.kernel_shape<block = 128>] code dense<0> : tensor<1xui8>
+  // expected-error @below {{has 2 kernels, but 1 configurations}}
+  tessera_target.image @i format "ptx" kernels ["a", "b"] configs [#tessera_target.kernel_config<block = [128]>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
   // expected-error @below {{expected a block of 1 to 1024 threads, got 2048}}
-  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<block = 2048>] code dense<0> : tensor<1xui8>
+  tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<block = [64, 32]>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
   // expected-error @below {{expected non-negative bytes of shared memory, got -1}}
-  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<shared_bytes = -1>] code dense<0> : tensor<1xui8>
+  tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<shared = -1>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
   // expected-error @below {{expected a cluster of 1 to 16 blocks, got 17}}
-  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<cluster = 17>] code dense<0> : tensor<1xui8>
+  tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<cluster = [17]>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_86" features "ptx" {
   // expected-error @below {{kernel 'a' asks for 131072 bytes of shared memory, a block of sm_86 has 101376}}
-  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<shared_bytes = 131072>] code dense<0> : tensor<1xui8>
+  tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<shared = 131072>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_89" features "ptx" {
   // expected-error @below {{kernel 'a' asks for a cluster of 2 blocks, sm_89 has none}}
-  tessera_target.image @i format "ptx" kernels ["a"] shapes [#tessera_target.kernel_shape<cluster = 2>] code dense<0> : tensor<1xui8>
+  tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<cluster = [2]>] code dense<0> : tensor<1xui8>
 }
 
 // -----

@@ -12,7 +12,7 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
     tessera_target.guard "S" "multiple" "8" "expected a multiple of {1}, got {0}"
     // CHECK: tessera_target.guard "S" "ge" "1" error "x is empty"
     tessera_target.guard "S" "ge" "1" error "x is empty"
-    // CHECK: %[[Y:.*]] = tessera_target.allocate : <S, f32>
+    // CHECK: %[[Y:.*]] = tessera_target.allocate : !gir.tensor<S, f32>
     %y = tessera_target.allocate : !gir.tensor<S, f32>
     // CHECK: tessera_target.launch @k grid ["ceildiv(S, 256)"](%[[X]], %[[Y]], %[[A]])
     // CHECK-SAME: words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"address", 1, "4*S">,
@@ -24,8 +24,8 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
     // CHECK: tessera_target.result %[[Y]] : <S, f32>
     tessera_target.result %y : !gir.tensor<S, f32>
   }
-  // CHECK: tessera_target.kernel @k config <grid_rank = 1, words = 4, scratch_bytes = 64>
-  tessera_target.kernel @k config <grid_rank = 1, words = 4, scratch_bytes = 64> {
+  // CHECK: tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 1, words = 4, scratch_bytes = 64>
+  tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 1, words = 4, scratch_bytes = 64> {
   ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
     tessera_target.return
   }
@@ -35,10 +35,11 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
 // CHECK-LABEL: tessera_target.module @gpu
 tessera_target.module @gpu triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
   // CHECK: tessera_target.image @image format "ptx" kernels ["a", "b"]
-  // CHECK-SAME: shapes [#tessera_target.kernel_shape<block = 128, shared_bytes = 232448>, #tessera_target.kernel_shape<block = 64, cluster = 2>]
+  // CHECK-SAME: configs [#tessera_target.kernel_config<block = [128], shared = 232448>, #tessera_target.kernel_config<grid = [?, 4], block = [16, 4], regs = 64, cluster = [2]>]
   // CHECK-SAME: code dense<47> : tensor<2xui8>
   tessera_target.image @image format "ptx" kernels ["a", "b"]
-    shapes [#tessera_target.kernel_shape<block = 128, shared_bytes = 232448>, #tessera_target.kernel_shape<cluster = 2, block = 64>]
+    configs [#tessera_target.kernel_config<block = [128], shared = 232448>,
+             #tessera_target.kernel_config<cluster = [2], regs = 64, block = [16, 4], grid = [?, 4]>]
     code dense<47> : tensor<2xui8>
   // CHECK: tessera_target.image @tiles format "tileir" kernels ["c"] code
   tessera_target.image @tiles format "tileir" kernels ["c"] code dense<47> : tensor<2xui8>

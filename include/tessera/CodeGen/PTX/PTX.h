@@ -35,6 +35,9 @@ struct PtxModule {
 /// 64 bits each; the grid's words only where the launch is a row (grid rank > 1 or the hint `persistent`).
 mlir::FailureOr<PtxModule> lowerToPtx(mlir::ModuleOp module, const PtxOptions &options);
 
+/// LLVM functions (Conversion/TargetToLLVM) as PTX; how they are launched stands in their attributes.
+mlir::FailureOr<std::string> compileToPtx(mlir::ModuleOp functions, const PtxOptions &options);
+
 } // namespace tessera::ptx
 
 #endif

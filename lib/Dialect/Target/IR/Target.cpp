@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Target/IR/Target.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
-#include "tessera/Support/GpuDescription.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -15,6 +14,29 @@ using namespace tessera;
 using namespace tessera::target;
 
 #include "tessera/Dialect/Target/IR/TargetDialect.cpp.inc"
+
+/// "[?, 4]"
+static ParseResult parseSizes(AsmParser &parser, SmallVector<int64_t> &sizes) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalQuestion())) {
+      sizes.push_back(ShapedType::kDynamic);
+      return success();
+    }
+    return parser.parseInteger(sizes.emplace_back());
+  });
+}
+
+static void printSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
+  auto print = [&](int64_t size) {
+    if (ShapedType::isDynamic(size))
+      printer << '?';
+    else
+      printer << size;
+  };
+  printer << '[';
+  llvm::interleaveComma(sizes, printer, print);
+  printer << ']';
+}
 
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/Target/IR/TargetAttrs.cpp.inc"
@@ -33,24 +55,13 @@ void TargetDialect::initialize() {
       >();
 }
 
-LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                       int64_t gridRank, int64_t words, int64_t scratchBytes) {
+LogicalResult RangeConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                      int64_t gridRank, int64_t words, int64_t scratchBytes) {
   if (gridRank < 1 || gridRank > 3)
     return emitError() << "expected a grid rank of 1 to 3, got " << gridRank;
   if (words < 0 || scratchBytes < 0)
     return emitError() << "expected non-negative words and scratch bytes, got " << words << " and "
                        << scratchBytes;
-  return success();
-}
-
-LogicalResult KernelShapeAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t block,
-                                      int64_t sharedBytes, int64_t cluster) {
-  if (block < 1 || block > 1024)
-    return emitError() << "expected a block of 1 to 1024 threads, got " << block;
-  if (sharedBytes < 0)
-    return emitError() << "expected non-negative bytes of shared memory, got " << sharedBytes;
-  if (cluster < 1 || cluster > 16)
-    return emitError() << "expected a cluster of 1 to 16 blocks, got " << cluster;
   return success();
 }
 
@@ -66,52 +77,34 @@ LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, Str
   return success();
 }
 
-LogicalResult KernelOp::verifyRegions() {
-  MLIRContext *context = getContext();
-  Type pointer = LLVM::LLVMPointerType::get(context), integer = IntegerType::get(context, 64);
-  TypeRange types = getBody().front().getArgumentTypes();
-  if (types != TypeRange{pointer, integer, integer, pointer})
-    return emitOpError("expected block arguments (!llvm.ptr, i64, i64, !llvm.ptr), got (")
-           << types << ")";
-  return success();
-}
-
 LogicalResult ImageOp::verify() {
-  std::optional<ArrayAttr> shapes = getShapes();
-  if (!shapes)
+  std::optional<ArrayAttr> configs = getConfigs();
+  if (!configs)
     return success();
-  if (shapes->size() != getKernels().size())
-    return emitOpError("has ") << getKernels().size() << " kernels, but " << shapes->size()
-                               << " shapes";
-  auto module = (*this)->getParentOfType<target::ModuleOp>();
-  std::optional<GpuDescription> gpu =
-      module ? GpuDescription::from(module.getCpu().str()) : std::nullopt;
+  if (configs->size() != getKernels().size())
+    return emitOpError("has ") << getKernels().size() << " kernels, but " << configs->size()
+                               << " configurations";
+  std::optional<GpuDescription> gpu = gpuOf(*this);
   if (!gpu)
     return success();
-  for (auto [name, shape] : llvm::zip(getKernels().getAsRange<StringAttr>(),
-                                      shapes->getAsRange<KernelShapeAttr>())) {
-    if (shape.getSharedBytes() > gpu->multiprocessor.sharedOfBlock)
-      return emitOpError("kernel '") << name.getValue() << "' asks for " << shape.getSharedBytes()
-                                     << " bytes of shared memory, a block of " << gpu->chip
-                                     << " has " << gpu->multiprocessor.sharedOfBlock;
-    if (shape.getCluster() > 1 && !gpu->hasClusters)
-      return emitOpError("kernel '") << name.getValue() << "' asks for a cluster of "
-                                     << shape.getCluster() << " blocks, " << gpu->chip
-                                     << " has none";
-  }
+  for (auto [name, config] : llvm::zip(getKernels().getAsRange<StringAttr>(),
+                                       configs->getAsRange<KernelConfigAttr>()))
+    if (failed(verifyConfig(*this, name, config, *gpu)))
+      return failure();
   return success();
 }
 
-KernelShapeAttr ImageOp::getShape(size_t kernel) {
-  std::optional<ArrayAttr> shapes = getShapes();
-  return shapes ? cast<KernelShapeAttr>((*shapes)[kernel]) : KernelShapeAttr::get(getContext(), 1, 0, 1);
+KernelConfigAttr ImageOp::getConfig(size_t kernel) {
+  std::optional<ArrayAttr> configs = getConfigs();
+  return configs ? cast<KernelConfigAttr>((*configs)[kernel])
+                 : KernelConfigAttr::get(getContext(), {}, {}, 0, 0, {});
 }
 
-KernelShapeAttr ImageOp::getShape(StringRef kernel) {
+KernelConfigAttr ImageOp::getConfig(StringRef kernel) {
   for (auto [i, name] : llvm::enumerate(getKernels().getAsRange<StringAttr>()))
     if (name.getValue() == kernel)
-      return getShape(i);
-  return KernelShapeAttr::get(getContext(), 1, 0, 1);
+      return getConfig(i);
+  return KernelConfigAttr::get(getContext(), {}, {}, 0, 0, {});
 }
 
 llvm::ArrayRef<uint8_t> ImageOp::getBytes() {
@@ -150,6 +143,27 @@ LogicalResult GuardOp::verify() {
                  failed(verifyExpr(*this, getRhs(), "right side")));
 }
 
+/// A launch of a GPU's kernel: its grid is as the kernel says, and there is a word for each argument.
+static LogicalResult verifyGrid(LaunchOp launch, KernelOp kernel, KernelConfigAttr config) {
+  size_t words = kernel.getBody().getNumArguments();
+  if (launch.getWords().size() != words)
+    return launch.emitOpError("passes ") << launch.getWords().size() << " words, but kernel "
+                                         << launch.getKernel() << " takes " << words;
+  ArrayRef<int64_t> grid = config.getGrid();
+  if (grid.empty())
+    return success();
+  if (grid.size() != launch.getGrid().size())
+    return launch.emitOpError("has a grid of rank ") << launch.getGrid().size() << ", but kernel "
+                                                     << launch.getKernel() << " has rank " << grid.size();
+  for (auto [size, attribute] : llvm::zip(grid, launch.getGrid())) {
+    SymExpr given = *SymExpr::parse(cast<StringAttr>(attribute).getValue());
+    if (!ShapedType::isDynamic(size) && !given.isConstant(size))
+      return launch.emitOpError("has a grid of '") << given.str() << "' where kernel "
+                                                   << launch.getKernel() << " has " << size;
+  }
+  return success();
+}
+
 LogicalResult LaunchOp::verify() {
   for (Attribute size : getGrid())
     if (failed(verifyExpr(*this, cast<StringAttr>(size).getValue(), "grid size")))
@@ -172,12 +186,17 @@ LogicalResult LaunchOp::verify() {
   // A program may be looked at without its kernels, and before they are verified.
   if (!kernel || !kernel.getConfigAttr())
     return success();
-  if (kernel.getConfig().getGridRank() != int64_t(getGrid().size()))
+  if (KernelConfigAttr config = kernel.getKernelConfig())
+    return verifyGrid(*this, kernel, config);
+  RangeConfigAttr config = kernel.getRangeConfig();
+  if (!config)
+    return success();
+  if (config.getGridRank() != int64_t(getGrid().size()))
     return emitOpError("has a grid of rank ") << getGrid().size() << ", but kernel " << getKernel()
-                                              << " has rank " << kernel.getConfig().getGridRank();
-  if (kernel.getConfig().getWords() != int64_t(getWords().size()))
+                                              << " has rank " << config.getGridRank();
+  if (config.getWords() != int64_t(getWords().size()))
     return emitOpError("passes ") << getWords().size() << " words, but kernel " << getKernel()
-                                  << " takes " << kernel.getConfig().getWords();
+                                  << " takes " << config.getWords();
   return success();
 }
 

@@ -12,6 +12,13 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/GpuDescription.h"
+
+#include <array>
+
+namespace tessera {
+struct TensorCoreShape;
+}
 
 #include "tessera/Dialect/Target/IR/TargetDialect.h.inc"
 
@@ -20,5 +27,19 @@
 
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Target/IR/TargetOps.h.inc"
+
+namespace tessera::target {
+
+/// The chip that an operation's module is for; nothing where it is for none that is known.
+std::optional<GpuDescription> gpuOf(mlir::Operation *op);
+
+/// Whether a chip launches kernels so.
+mlir::LogicalResult verifyConfig(mlir::Operation *op, llvm::StringRef kernel, KernelConfigAttr config,
+                                 const GpuDescription &gpu);
+
+/// The numbers of the memories that pointers say.
+enum AddressSpace : unsigned { Generic = 0, Global = 1, Shared = 3, Local = 5 };
+
+} // namespace tessera::target
 
 #endif

@@ -4,6 +4,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "tessera/Dialect/Graph/IR/GraphBase.td"
@@ -16,22 +17,50 @@ def Target_Dialect : Dialect {
     A `tessera_target.module` is what is packed into a bundle: for each function of the source a
     `tessera_target.program` (sizes, guards, memory and launches as expressions that the runtime interprets), and the
     kernels that the launches name. A kernel's body is the code of one machine: for a CPU, structured control flow
-    (`scf`) over `llvm` operations on vectors of the machine's width; for a GPU, one image with all of them.
+    (`scf`) over `llvm` operations on vectors of the machine's width; for a GPU, what one thread does, or one image with
+    all kernels.
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::tessera::gir::GraphDialect"];
 }
 
-def Target_KernelConfigAttr : AttrDef<Target_Dialect, "KernelConfig"> {
-  let mnemonic = "kernel_config";
-  let summary = "what the runtime must know to start a kernel";
+def Target_RangeConfigAttr : AttrDef<Target_Dialect, "RangeConfig"> {
+  let mnemonic = "range_config";
+  let summary = "what the runtime must know to start a CPU's kernel";
   let description = [{
-    `#tessera_target.kernel_config<grid_rank = 2, words = 14, scratch_bytes = 65536>`: the number of grid dimensions,
+    `#tessera_target.range_config<grid_rank = 2, words = 14, scratch_bytes = 65536>`: the number of grid dimensions,
     of 64-bit argument words, and the bytes of scratch memory that each thread needs.
   }];
   let parameters = (ins "int64_t":$grid_rank, "int64_t":$words, "int64_t":$scratch_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+}
+
+def Target_KernelConfigAttr : AttrDef<Target_Dialect, "KernelConfig"> {
+  let mnemonic = "kernel_config";
+  let summary = "how a GPU's kernel is launched";
+  let description = [{
+    `#tessera_target.kernel_config<grid = [?, 4], block = [16, 8], shared = 4096, regs = 64, cluster = [2]>`: the blocks of
+    the grid, where they are known, the threads of a block, its bytes of dynamic shared memory, the most registers that a
+    thread may have, and the blocks of a cluster; up to three dimensions each, the first varies fastest. What is not named is: a grid that the
+    launch alone knows, one thread (CUDA Tile IR has no others), no memory, as many registers as the assembler likes, and
+    no cluster.
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"int64_t">:$grid, OptionalArrayRefParameter<"int64_t">:$block,
+                        DefaultValuedParameter<"int64_t", "0">:$shared, DefaultValuedParameter<"int64_t", "0">:$regs,
+                        OptionalArrayRefParameter<"int64_t">:$cluster);
+  let assemblyFormat = [{
+    `<` struct(custom<Sizes>($grid), custom<Sizes>($block), $shared, $regs, custom<Sizes>($cluster)) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The threads of a block, and the blocks of a cluster.
+    int64_t getThreads() const;
+    int64_t getClusterBlocks() const;
+    /// Three sizes each.
+    std::array<int64_t, 3> getBlockSizes() const;
+    std::array<int64_t, 3> getClusterSizes() const;
+  }];
 }
 
 def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
@@ -45,21 +74,6 @@ def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
   let parameters = (ins StringRefParameter<"address, integer or scalar">:$kind, "int64_t":$operand,
                         "::mlir::StringAttr":$expr);
   let assemblyFormat = "`<` $kind `,` $operand `,` $expr `>`";
-  let genVerifyDecl = 1;
-}
-
-def Target_KernelShapeAttr : AttrDef<Target_Dialect, "KernelShape"> {
-  let mnemonic = "kernel_shape";
-  let summary = "how the blocks of a GPU's kernel are launched";
-  let description = [{
-    `#tessera_target.kernel_shape<block = 128, shared_bytes = 4096, cluster = 2>`: the threads of a block, its dynamic
-    shared memory, and how many blocks along the grid's first dimension share a cluster. What is not named is one thread
-    (CUDA Tile IR has no others), none, and one.
-  }];
-  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$block,
-                        DefaultValuedParameter<"int64_t", "0">:$shared_bytes,
-                        DefaultValuedParameter<"int64_t", "1">:$cluster);
-  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
@@ -83,23 +97,41 @@ def Target_ModuleOp : Target_Op<"module", [IsolatedFromAbove, NoTerminator, Sing
 }
 
 def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
-  let summary = "the code that runs a range of grid indices";
+  let summary = "the code of one kernel";
   let description = [{
-    Block arguments: the argument words (`!llvm.ptr`), the first linear grid index and the end of the range (`i64`), and the
-    runtime's environment (`!llvm.ptr`: thread index, thread count, scratch memory). The grid's first dimension
-    varies fastest.
+    A CPU's kernel (`range_config`) runs a range of grid indices. Block arguments: the argument words (`!llvm.ptr`), the first
+    linear grid index and the end of the range (`i64`), and the runtime's environment (`!llvm.ptr`: thread index, thread
+    count, scratch memory). The grid's first dimension varies fastest.
 
     ```mlir
-    tessera_target.kernel @k config <grid_rank = 1, words = 5, scratch_bytes = 0> {
+    tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 1, words = 5, scratch_bytes = 0> {
     ^bb0(%args: !llvm.ptr, %begin: i64, %end: i64, %env: !llvm.ptr):
       tessera_target.return
     }
     ```
+
+    A GPU's kernel (`kernel_config`) is what one thread does: `arith` and `scf` on scalars, `llvm` for memory, and the operations of
+    this dialect for what only such a machine has. Block arguments are the words of its launches: addresses are
+    `!llvm.ptr<1>`, the others numbers of up to 64 bits.
+
+    ```mlir
+    tessera_target.kernel @k config #tessera_target.kernel_config<grid = [?], block = [128]> {
+    ^bb0(%x: !llvm.ptr<1>, %n: i64):
+      tessera_target.return
+    }
+    ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Target_KernelConfigAttr:$config);
+  let arguments = (ins SymbolNameAttr:$sym_name, AnyAttrOf<[Target_RangeConfigAttr, Target_KernelConfigAttr]>:$config);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `config` $config attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// One of the two is null.
+    RangeConfigAttr getRangeConfig() { return ::llvm::dyn_cast<RangeConfigAttr>(getConfig()); }
+    KernelConfigAttr getKernelConfig() { return ::llvm::dyn_cast<KernelConfigAttr>(getConfig()); }
+    /// Where each `allocate` of shared memory begins; returns the bytes of all.
+    int64_t placeShared(::llvm::function_ref<void(AllocateOp, int64_t)> place);
+  }];
 }
 
 def Target_ImageOp : Target_Op<"image", [Symbol]> {
@@ -107,23 +139,23 @@ def Target_ImageOp : Target_Op<"image", [Symbol]> {
   let description = [{
     Stands where a machine's kernels are one module in a format of their own: `tileir` is CUDA Tile IR's bytecode, `ptx` is
     PTX as text; assemblers turn both into a cubin. `kernels` names the entries; a kernel's parameters are the words of
-    its launches. `shapes` has how each is launched.
+    its launches. `configs` has how each is launched.
 
     ```mlir
     tessera_target.image @kernels format "tileir" kernels ["double_0"] code dense_resource<kernels> : tensor<812xui8>
-    tessera_target.image @more format "ptx" kernels ["half_0"] shapes [#tessera_target.kernel_shape<block = 128>]
+    tessera_target.image @more format "ptx" kernels ["half_0"] configs [#tessera_target.kernel_config<block = [128]>]
       code dense_resource<more> : tensor<2034xui8>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels,
-                       OptionalAttr<TypedArrayAttrBase<Target_KernelShapeAttr, "shapes of kernels">>:$shapes,
+                       OptionalAttr<TypedArrayAttrBase<Target_KernelConfigAttr, "configurations of kernels">>:$configs,
                        ElementsAttr:$code);
-  let assemblyFormat = "$sym_name `format` $format `kernels` $kernels (`shapes` $shapes^)? `code` $code attr-dict";
+  let assemblyFormat = "$sym_name `format` $format `kernels` $kernels (`configs` $configs^)? `code` $code attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// How a kernel is launched, by its number or its name.
-    KernelShapeAttr getShape(size_t kernel);
-    KernelShapeAttr getShape(::llvm::StringRef kernel);
+    KernelConfigAttr getConfig(size_t kernel);
+    KernelConfigAttr getConfig(::llvm::StringRef kernel);
     /// The code; empty where its resource is not there.
     ::llvm::ArrayRef<uint8_t> getBytes();
   }];
@@ -168,10 +200,32 @@ def Target_ArgumentOp : Target_Op<"argument", [HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
-def Target_AllocateOp : Target_Op<"allocate", [HasParent<"ProgramOp">, MemoryEffects<[MemAlloc]>]> {
-  let summary = "row-major memory: a result of the function, or a temporary";
-  let results = (outs Graph_TensorType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+def Target_AllocateOp : Target_Op<"allocate", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "memory of a function, of a block or of a thread";
+  let description = [{
+    In a program: row-major memory of the device, a result of the function or a temporary.
+
+    In a GPU's kernel: `bytes` of the pool `shared`, which all threads of a block see, or `local`, which is a thread's own.
+    The shared memory of a kernel's `allocate`s lies one after the other in what `shared` of its configuration has. With
+    `zero` it begins with zeros; of shared memory they are stored by all threads of the block together, which then wait for each other.
+
+    ```mlir
+    %y = tessera_target.allocate : !gir.tensor<S, f32>
+    %s = tessera_target.allocate pool "shared" bytes 4096 align 128 zero : !llvm.ptr<3>
+    %l = tessera_target.allocate pool "local" bytes 64 : !llvm.ptr<5>
+    ```
+  }];
+  let arguments = (ins DefaultValuedStrAttr<StrAttr, "device">:$pool, DefaultValuedAttr<I64Attr, "0">:$bytes,
+                       DefaultValuedAttr<I64Attr, "16">:$alignment, UnitAttr:$zero);
+  let results = (outs AnyTypeOf<[Graph_TensorType, LLVM_AnyPointer]>:$result);
+  let assemblyFormat = [{
+    (`pool` $pool^)? (`bytes` $bytes^)? (`align` $alignment^)? (`zero` $zero^)? attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::tessera::gir::TensorType":$type), [{
+    build($_builder, $_state, ::mlir::Type(type), $_builder.getStringAttr("device"), $_builder.getI64IntegerAttr(0),
+          $_builder.getI64IntegerAttr(16), ::mlir::UnitAttr());
+  }]>];
 }
 
 def Target_GuardOp : Target_Op<"guard", [HasParent<"ProgramOp">]> {
@@ -211,5 +265,7 @@ def Target_ResultOp : Target_Op<"result", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "$value attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
+
+include "tessera/Dialect/Target/IR/TargetKernelOps.td"
 
 #endif
