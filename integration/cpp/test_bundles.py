@@ -58,7 +58,8 @@ def build(folder: Path, arch: str, arguments: list[str], name: str = "functions"
     options = [word for argument in arguments for word in ("--arg", argument)]
     bundle = folder / f"{name}.tsb"
     header = ["--header", folder / f"{name}.h"]
-    run(TESSERA, "build", HERE / "functions.py", "--arch", arch, *options, "-o", bundle, *header)
+    command = [TESSERA, "build", HERE / "functions.py", "--arch", arch, "--via", "tileir"]
+    run(*command, *options, "-o", bundle, *header)
     return bundle
 
 

@@ -46,7 +46,7 @@ private:
 
   /// So many warps that a thread has about `each` elements of a tile.
   void spreadOverThreads(int64_t elements, int64_t each) {
-    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), 2, 32));
+    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), 1, 32));
   }
 
   void product(const KernelShape::Contraction &c) override {
@@ -170,14 +170,16 @@ private:
       }
       // Rows that take long to work on come ahead of that, by copies past the registers.
       bool takesLong = shape.waits >= 5 || (shape.rowOperands && last.tile >= machine.wholeRow);
-      if (isNarrow && isAligned && takesLong && last.tile >= 2048 && programs() > 32 * machine.cores) {
+      if (isNarrow && isAligned && takesLong && !shape.batchInvariant && last.tile >= 2048 &&
+          programs() > 32 * machine.cores) {
         hint("walk", 4);
         each = shape.rowOperands ? 64 : each;
       }
     } else if (isRow) {
-      // Few rows have to be read by many threads each.
-      wanted = last.tile = bounded(last, programs() < 8 * machine.cores ? 32 * manyThreads : 2048);
-      each = isAligned && wanted == 2048 ? 16 : 32;
+      // Few rows have to be read by many threads each; of many, each has a warp, which waits for no other.
+      bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 512);
+      each = isFew ? 32 : 16;
     } else if (streams) {
       last.tile = bounded(last, 1024);
       wanted = 16 << 10;
@@ -189,7 +191,7 @@ private:
     int64_t filled = last.tile;
     for (size_t i = shape.dims.size() - 1; i-- > 0 && wanted > filled;) {
       Dim &dim = shape.dims[i];
-      dim.tile = bounded(dim, wanted / filled);
+      dim.tile = rowsOf(dim, wanted / filled);
       filled *= dim.tile;
       if (streams)
         break;

@@ -83,11 +83,12 @@ TEST_F(PtxasTest, KnowsWhatReleasesHave) {
 TEST_F(PtxasTest, TakesTheFirstThatServes) {
   ::unsetenv("TESSERA_PTXAS");
   install("13.1.1", "exit 0", "later/bin");
-  fs::path wheel = install("12.9.86", "exit 0",
+  fs::path wheel = install("12.7.86", "exit 0",
                            "environment/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin");
   ::setenv("VIRTUAL_ENV", (folder / "environment").c_str(), 1);
   ::setenv("PATH", (folder / "later/bin").c_str(), 1);
-  auto found = findPtxas({.chip = "sm_70", .lastCuda = 1209}, error);
+  // The tree's own .venv, which comes first, has later and earlier ones.
+  auto found = findPtxas({.chip = "sm_70", .firstCuda = 1207, .lastCuda = 1207}, error);
   ASSERT_TRUE(found) << error;
   EXPECT_EQ(found->path, fs::canonical(wheel));
 }
