@@ -2,7 +2,7 @@
 //
 // As much of the format as is needed to know the kernels, their visible parameters and their blocks:
 // for each kernel a section ".nv.info.NAME" of records, of which those with the number 0x17 or 0x45
-// describe one parameter each, 0x10 has the threads of a block, and 0x66 stands in tile kernels only.
+// describe one parameter each, 0x10 has the threads of a block, and a bit of 0x66 is set in tile kernels only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +23,7 @@ template <typename T> static T read(const char *from) {
 static void readRecords(const char *records, size_t bytes, FakeKernel &kernel) {
   constexpr uint8_t withData = 4, isParameter = 0x17, isLaterParameter = 0x45;
   constexpr uint8_t isBlock = 0x10, isTile = 0x66;
+  constexpr uint32_t tileBit = 4;
   std::vector<size_t> &sizes = kernel.parameterBytes;
   uint64_t threads = 1;
   for (size_t at = 0; at + 4 <= bytes;) {
@@ -40,7 +41,7 @@ static void readRecords(const char *records, size_t bytes, FakeKernel &kernel) {
     if (number == isBlock && length >= 12 && threads)
       threads = uint64_t(read<uint32_t>(records + at)) * read<uint32_t>(records + at + 4) *
                 read<uint32_t>(records + at + 8);
-    if (number == isTile)
+    if (number == isTile && length >= 4 && read<uint32_t>(records + at) & tileBit)
       threads = 0;
     at += length;
   }
