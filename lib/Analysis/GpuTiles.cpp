@@ -46,7 +46,7 @@ private:
 
   /// So many warps that a thread has about `each` elements of a tile.
   void spreadOverThreads(int64_t elements, int64_t each) {
-    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), 1, 32));
+    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), 2, 32));
   }
 
   void product(const KernelShape::Contraction &c) override {
@@ -176,10 +176,10 @@ private:
         each = shape.rowOperands ? 64 : each;
       }
     } else if (isRow) {
-      // Few rows have to be read by many threads each; of many, each has a warp, which waits for no other.
+      // Few rows have to be read by many threads each.
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
-      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 512);
-      each = isFew ? 32 : 16;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 2048);
+      each = isAligned && !isFew ? 16 : 32;
     } else if (streams) {
       last.tile = bounded(last, 1024);
       wanted = 16 << 10;
