@@ -189,6 +189,15 @@ bool Program::readFile() {
   return good;
 }
 
+bool Program::hasAllSizes() const {
+  for (const ArgumentSpec &argument : arguments())
+    if (argument.hasAnySize()) {
+      usageError("--arg: expected numbers as the sizes of '" + argument.name + "', since it is made up");
+      return false;
+    }
+  return true;
+}
+
 bool Program::read(const std::string &name, const Options &given) {
   size_t separator = name.rfind("::");
   program.file = name.substr(0, separator);

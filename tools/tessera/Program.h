@@ -27,6 +27,9 @@ public:
   /// Reads the file and the `--arg`s; false after a message when the usage is wrong.
   bool read(const std::string &program, const Options &options);
 
+  /// Whether arguments can be made up; false after a message when a size is no number.
+  bool hasAllSizes() const;
+
   /// Asks for the text of a stage.
   void want(const std::string &stage) { stages.push_back(stage); }
 

@@ -185,12 +185,8 @@ bool timeCalls(Call &call, const Inputs &inputs) {
 
 int run(const Options &options) {
   Program program;
-  if (!program.read(options.program, options))
+  if (!program.read(options.program, options) || !program.hasAllSizes())
     return Usage;
-  for (const ArgumentSpec &argument : program.arguments())
-    if (argument.hasAnySize())
-      return usageError("--arg: expected numbers as the sizes of '" + argument.name +
-                        "', since it is made up");
   Result compiled = program.compile(/*code=*/true);
   showDiagnostics(compiled.get(), options);
   tessera_status status = tessera_result_status(compiled.get());

@@ -8,12 +8,8 @@ namespace tessera::cli {
 
 int simulate(const Options &options) {
   Program program;
-  if (!program.read(options.program, options))
+  if (!program.read(options.program, options) || !program.hasAllSizes())
     return Usage;
-  for (const ArgumentSpec &argument : program.arguments())
-    if (argument.hasAnySize())
-      return usageError("--arg: expected numbers as the sizes of '" + argument.name +
-                        "', since it is made up");
   Inputs inputs;
   if (!inputs.make(program.arguments(), options.seed))
     return Usage;

@@ -2,6 +2,7 @@
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Monoids.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -22,19 +23,6 @@ struct Candidate {
 };
 } // namespace
 
-/// What joined with x is x; none: it has no such constant.
-static TypedAttr neutral(tessera::ReduceOp kind, Type element) {
-  auto real = dyn_cast<FloatType>(element);
-  if (!real)
-    return kind == tessera::ReduceOp::Sum ? TypedAttr(IntegerAttr::get(element, 0)) : TypedAttr();
-  if (kind == tessera::ReduceOp::Sum)
-    return FloatAttr::get(element, 0.0);
-  bool isMax = kind == tessera::ReduceOp::Max;
-  if (!isMax && kind != tessera::ReduceOp::Min)
-    return TypedAttr();
-  return FloatAttr::get(element, APFloat::getInf(real.getFloatSemantics(), /*Negative=*/isMax));
-}
-
 static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   Value argument = loop.getRegionIterArg(number);
   auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
@@ -44,8 +32,7 @@ static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   Value other = join.getInputs()[join.getInputs()[0] == argument];
   auto reduce = other.getDefiningOp<tile::ReduceOp>();
   if (!reduce || reduce->getBlock() != loop.getBody() || !reduce->hasOneUse() || reduce.getSkipNan() ||
-      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()) ||
-      !neutral(reduce.getReduceOp(), reduce.getInput().getType().getElementType()))
+      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
     return std::nullopt;
   return Candidate{number, reduce, join};
 }
@@ -56,7 +43,7 @@ static void defer(scf::ForOp loop, MutableArrayRef<Candidate> candidates) {
   for (Candidate &each : candidates) {
     RankedTensorType type = each.reduce.getInput().getType();
     tiles.push_back(ConstantOp::create(rewriter, loop.getLoc(), type,
-                                       neutral(each.reduce.getReduceOp(), type.getElementType())));
+                                       unitOf(each.reduce.getReduceOp(), type.getElementType())));
   }
   auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, tiles, /*replaceInitOperandUsesInLoop=*/false,
