@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes build/gpu: all that a machine with a GPU needs to check and measure, without a compiler.
 
-    build.py [--arch sm_90] [--via tileir|ptx] [--host x86_64] [--only PART,…] [--seeds 0:100] [NAME…]
+    build.py [--arch sm_90] [--via auto|tileir|ptx] [--host x86_64] [--only PART,…] [--seeds 0:100] [NAME…]
 
 It holds the Python package with the runtime and without the compiler, check.py with its steps, and parts: the
 benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls with what their results
@@ -107,17 +107,18 @@ def build_memory(out: Path, options: argparse.Namespace) -> list[str]:
 def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict:
     """What a table of measurements calls the row's kernel, and bundles of its candidates by their choice, the
     cost model's first."""
-    program = [f"{BENCH / 'programs.py'}::{row.function}", *row.flags(), "--target", options.target]
+    target = options.by("tileir" if options.via == "auto" else options.via)
+    program = [f"{BENCH / 'programs.py'}::{row.function}", *row.flags(), "--target", target]
     program += ["--option", "tuning=false"]
-    done = run([TESSERA, "compile", *program, "--emit", "sched", "-o", "-"], options.target)
-    told = run([TESSERA, "explain", *program], options.target).stdout
+    done = run([TESSERA, "compile", *program, "--emit", "sched", "-o", "-"], target)
+    told = run([TESSERA, "explain", *program], target).stdout
     signature = re.search(r"^  tuning  (\w+)", told, re.MULTILINE)
     files: dict[str, str] = {}
     for choice in candidates.variants(done.stdout, row.group, options.candidates):
         text = candidates.write(done.stdout, choice)
         file = f"{row.name}@{re.sub(r'[^0-9a-z]+', '_', str(choice))}.tsb"
-        command = [TESSERA, "compile", "-", "--target", options.target, "-o", out / file]
-        if run(command, options.target, text).returncode == 0:
+        command = [TESSERA, "compile", "-", "--target", target, "-o", out / file]
+        if run(command, target, text).returncode == 0:
             files[str(choice)] = file
     print(f"{row.name:44} {len(files):3} candidates", flush=True)
     return {"signature": signature[1] if signature else "", "files": files}
@@ -244,7 +245,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of names of what is compiled; default: all")
     parser.add_argument("--only", default=",".join(PARTS), help="parts; default: %(default)s")
     parser.add_argument("--arch", default="sm_90")
-    parser.add_argument("--via", default="tileir", choices=("tileir", "ptx"), help="the road to it")
+    parser.add_argument("--via", default="auto", choices=("auto", "tileir", "ptx"), help="the road")
     parser.add_argument("--host", default="x86_64", help="the machine that has the GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seeds", default="0:100", help="random programs, default %(default)s")
@@ -255,7 +256,8 @@ def main() -> int:
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
     gpu = options.arch.startswith("sm_")
-    options.by = lambda via: f"{options.arch}:{via},{options.host}" if gpu else options.arch
+    road = {"auto": "", "tileir": "tileir,", "ptx": "ptx,"}
+    options.by = lambda via: f"{options.arch}:{road[via]}{options.host}" if gpu else options.arch
     options.target = options.by(options.via)
     copy_scripts(options.out)
     failures = []
