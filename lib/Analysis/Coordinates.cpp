@@ -110,7 +110,7 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
     return 1;
   unsigned width = 1;
   for (uint64_t column : layout.columns(Dim::Register)) {
-    bool isNext = column == layout.out().pack(Point({{*inner, width}}));
+    bool isNext = width < layout.out().size(*inner) && column == layout.out().pack(Point({{*inner, width}}));
     if (!isNext || 2 * width * bytes > aligned || whole % (2 * width))
       break;
     width *= 2;

@@ -44,9 +44,9 @@ private:
 
   void hint(const char *name, int64_t value) { shape.hints.push_back({name, value}); }
 
-  /// So many warps that a thread has about `each` elements of a tile.
-  void spreadOverThreads(int64_t elements, int64_t each) {
-    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), 2, 32));
+  /// So many warps, at least `fewest`, that a thread has about `each` elements of a tile.
+  void spreadOverThreads(int64_t elements, int64_t each, int64_t fewest = 2) {
+    hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), fewest, 32));
   }
 
   void product(const KernelShape::Contraction &c) override {
@@ -157,7 +157,7 @@ private:
           area *= dim->tile = bounded(*dim, side);
       return spreadOverThreads(area, 32);
     }
-    int64_t each = 32, wanted = 8192;
+    int64_t each = 32, wanted = 8192, fewest = 2;
     if (isRow && facts.max(last.size) <= machine.wholeRow) {
       last.tile = bounded(last, machine.wholeRow);
       // A warp has a short row for itself; a long one is shared by all.
@@ -176,10 +176,11 @@ private:
         each = shape.rowOperands ? 64 : each;
       }
     } else if (isRow) {
-      // Few rows have to be read by many threads each.
+      // Few rows have to be read by many threads each; of many, each has a warp, which waits for no other.
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
-      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 2048);
-      each = isAligned && !isFew ? 16 : 32;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 512);
+      each = isFew ? 32 : 16;
+      fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 1024);
       wanted = 16 << 10;
@@ -198,7 +199,7 @@ private:
     }
     if (!isRow && !streams)
       spread(&last, 64);
-    spreadOverThreads(filled, each);
+    spreadOverThreads(filled, each, fewest);
   }
 
   void memoryBound() override {

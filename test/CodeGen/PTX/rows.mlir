@@ -80,3 +80,15 @@ tile.kernel @running(%x: !r, %y: !r) grid 1 {
   tile.store %b, %y[%c0] dims [0] : tensor<1024xf32>, !r
   tile.return
 }
+
+// Tiles as narrow as an access: a thread has all of a row.
+// CHECK-LABEL: .entry pairs(
+// CHECK: ld.global.v2.b32
+!p = !tile.view<?x2xf32, strides = [2, 1], divisors = [1, 2]>
+tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {warps = 1} {
+  %i = tile.program_id 0
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] dims [0, 1] pad 0.0 : f32 : !p -> tensor<64x2xf32>
+  tile.store %a, %y[%i, %c0] dims [0, 1] bounded : tensor<64x2xf32>, !p
+  tile.return
+}
