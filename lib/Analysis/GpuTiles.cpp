@@ -42,6 +42,29 @@ private:
       dim->tile /= 2;
   }
 
+  /// Takes further dimensions of a contraction's side into the tile while those behind them are too short to fill it.
+  void extend(const std::vector<std::string> &side, int64_t wanted) {
+    const Dim *last = find(side.back());
+    int64_t filled = last->tile;
+    for (size_t i = side.size() - 1; i-- > 0 && 2 * filled <= wanted && facts.max(last->size) <= last->tile;) {
+      Dim *dim = find(side[i]);
+      if (!dim || dim->role != Dim::Parallel || shape.batchInvariant)
+        return;
+      dim->tile = bounded(*dim, wanted / filled);
+      filled *= dim->tile;
+      last = dim;
+    }
+  }
+
+  /// Elements of a contraction's side in a tile.
+  int64_t extentOf(const std::vector<std::string> &side) {
+    int64_t extent = 1;
+    for (const std::string &name : side)
+      if (Dim *dim = find(name))
+        extent *= dim->tile;
+    return extent;
+  }
+
   void hint(const char *name, int64_t value) { shape.hints.push_back({name, value}); }
 
   /// So many warps, at least `fewest`, that a thread has about `each` elements of a tile.
@@ -57,33 +80,48 @@ private:
     // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
     bool bytes = narrow && shape.storageBytes == 1;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
-    rows->tile = std::max<int64_t>(16, rowsOf(*rows, room));
-    columns->tile = std::max<int64_t>(16, bounded(*columns, narrow && !bytes ? 256 : room));
+    rows->tile = rowsOf(*rows, room);
     // Two blocks on a multiprocessor compute while the other one waits for its copies.
-    if (machine.tilesInRegisters && narrow && !bytes)
-      columns->tile = std::min<int64_t>(columns->tile, 128);
+    int64_t wide = !narrow || bytes ? room : machine.tilesInRegisters ? 128 : 256;
     // The accumulators of all products share the registers.
     size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
-    for (size_t beside = 1; beside < products && columns->tile > 64; beside *= 2)
-      columns->tile /= 2;
+    for (size_t beside = 1; beside < products && wide > 64; beside *= 2)
+      wide /= 2;
+    columns->tile = bounded(*columns, wide);
+    // Short sides leave tensor cores waiting; from 64 on a tile of one piece of memory comes quicker than one of several.
+    if (narrow && columns->tile < 64)
+      extend(c.columns, wide);
+    if (narrow && rows->tile < 64)
+      extend(c.rows, room);
+    columns->tile *= llvm::divideCeil(16, std::min<int64_t>(16, extentOf(c.columns)));
+    rows->tile *= llvm::divideCeil(16, std::min<int64_t>(16, extentOf(c.rows)));
+    for (const std::string &name : llvm::ArrayRef(c.columns).drop_back())
+      spread(find(name), 1);
     spread(columns, 64);
+    for (const std::string &name : llvm::ArrayRef(c.rows).drop_back())
+      spread(find(name), 1);
     spread(rows, 64);
     spread(columns, 32);
+    int64_t area = extentOf(c.rows) * extentOf(c.columns);
     // Products of f32 are split in registers, where the copy engine does not bring them.
     if (!narrow && shape.onTensorCores)
       hint("bulk", 0);
     if (!narrow || bytes)
-      return hint("warps", rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
+      return hint("warps", area >= 128 * 128 ? 8 : 4);
     // Few rows are bound by memory: longer steps have more of it under way.
-    if (rows->tile <= 32)
+    if (extentOf(c.rows) <= 32)
       over->tile = std::max<int64_t>(16, bounded(*over, 128));
-    bool large = rows->tile * columns->tile * products >= 128 * 256;
+    bool large = area * products >= 128 * 256;
     hint("warps", large ? 8 : 4);
-    if (machine.tilesInRegisters && rows->tile * columns->tile >= 128 * 128) {
+    if (machine.tilesInRegisters && area >= 128 * 128) {
       over->tile = std::min<int64_t>(over->tile, 32);
       hint("group", 16);
     }
-    if (!large || machine.tilesInRegisters)
+    if (machine.tilesInRegisters)
+      return;
+    if (!large && products > 1 && programs() > 2 * machine.cores)
+      return hint("group", 8);
+    if (!large)
       return;
     // Neighbours of a wave share rows and columns in the cache. Programs that walk the grid have no gaps between them;
     // several accumulators leave no registers for that.

@@ -51,6 +51,7 @@ void addPasses(OpPassManager &manager, Stage next, const Backend &backend) {
     return;
   case Stage::Tile:
     manager.addPass(createConvertScheduleToTile());
+    manager.addPass(tile::createTileCarryShapes());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     manager.addPass(tile::createTileHoist());

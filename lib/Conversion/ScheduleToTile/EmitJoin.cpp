@@ -132,8 +132,8 @@ Emitter::asMatrixProduct(ValueRange values, ArrayRef<StringAttr> reduced, const 
   }
   if (product.rows.empty() || product.columns.empty() || product.depth.empty())
     return std::nullopt;
-  // The factor whose axis comes first gives the rows.
-  if (llvm::is_contained(product.columns, order.front())) {
+  // The factor whose axis comes last gives the columns: what lies side by side in a result does so in the product.
+  if (llvm::is_contained(product.rows, order.back())) {
     std::swap(product.lhs, product.rhs);
     std::swap(product.rows, product.columns);
   }
@@ -170,8 +170,8 @@ Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> r
     auto &[lhs, rhs, rows, columns, depth] = *product;
     int64_t m = count(rows), n = count(columns), k = count(depth);
     Order natural = concat(rows, columns);
-    Value a = reshape(emitOperand(kind, lhs, concat(rows, depth), reduced), {m, k});
-    Value b = reshape(emitOperand(kind, rhs, concat(depth, columns), reduced), {k, n});
+    Value a = emitOperand(kind, lhs, concat(rows, depth), reduced);
+    Value b = emitOperand(kind, rhs, concat(depth, columns), reduced);
     // Products of narrow floats are exact in the accumulator: they need no widening before.
     if (Value narrowA = unwidened(a), narrowB = unwidened(b);
         narrowA && narrowB && getElementTypeOrSelf(narrowA) == getElementTypeOrSelf(narrowB)) {
@@ -179,7 +179,7 @@ Value Emitter::emitJoin(ReduceOp kind, ValueRange values, ArrayRef<StringAttr> r
       b = narrowB;
     }
     Value c = state ? permute(state, order, natural) : constant(natural, accumulator, 0);
-    Value sum = create<tile::MmaOp>(a, b, reshape(c, {m, n}));
+    Value sum = create<tile::MmaOp>(reshape(a, {m, k}), reshape(b, {k, n}), reshape(c, {m, n}));
     return permute(reshape(sum, tileType(natural, accumulator).getShape()), natural, order);
   }
 

@@ -88,6 +88,34 @@ def TileHoist : Pass<"tile-hoist"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileCarryShapes : Pass<"tile-carry-shapes"> {
+  let summary = "let loops carry tiles in the shape that they use";
+  let description = [{
+    Where a loop reshapes or transposes a carried tile before its only use and turns it back at its end, the loop carries
+    the turned tile: it is turned once before the loop and back once behind it.
+
+    Before:
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init) -> (tensor<4x16x32xf32>) {
+      %c = tile.reshape %acc : tensor<4x16x32xf32> -> tensor<64x32xf32>
+      %sum = tile.mma %a, %b, %c : (tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+      %next = tile.reshape %sum : tensor<64x32xf32> -> tensor<4x16x32xf32>
+      scf.yield %next : tensor<4x16x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %c = tile.reshape %init : tensor<4x16x32xf32> -> tensor<64x32xf32>
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c) -> (tensor<64x32xf32>) {
+      %sum = tile.mma %a, %b, %acc : (tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+      scf.yield %sum : tensor<64x32xf32>
+    }
+    %r = tile.reshape %s : tensor<64x32xf32> -> tensor<4x16x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
   let summary = "let functions of bf16, or whose policy allows it, take quick forms";
   let description = [{
