@@ -82,11 +82,110 @@ def test_layouts(layout):
     assert (second == ordered(x, 1, True)).all()
 
 
-@pytest.mark.parametrize("shape", [(1, 2048), (3, 1000), (1000, 3)])
-def test_long(shape):
-    f = define("def f(x):\n    return tsr.sort(x, dim=1)\n")
-    x = random(shape)
-    check_sorted(x, 1, False, *f(x))
+#: Rows from this length on are sorted by their digits; see lib/Frontend/Sema/BuiltinsSort.cpp.
+LONG = 1025
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_long(dtype, descending):
+    """Both ways for every type; integers have ties, floats nan and infinities."""
+    skip_without_bf16(dtype)
+    f = define(f"def f(x):\n    return tsr.sort(x, dim=1, descending={descending})\n")
+    for shape in [(3, LONG - 1), (2, LONG), (1, 2048), (3, 5003)]:
+        x = random(shape, dtype)
+        if dtype in FLOATS:
+            x.reshape(-1)[5 :: x.size // 7] = np.nan
+            x.reshape(-1)[6 :: x.size // 5] = -np.inf
+            x.reshape(-1)[7 :: x.size // 90] = -0.0
+            x.reshape(-1)[8 :: x.size // 99] = 0.0
+        check_sorted(x, 1, descending, *f(x))
+
+
+@pytest.mark.parametrize("dtype", ["fp64", "int64", "int32", "int16"])
+def test_long_bits(dtype):
+    """Every digit of the keys counts."""
+    rng = np.random.default_rng(3)
+    bits = rng.integers(-(2**63), 2**63 - 1, (2, 3000), dtype=np.int64, endpoint=True)
+    x = bits.view(np.float64) if dtype == "fp64" else bits.astype(dtype)
+    x[0, :100] = x[1, 0]
+    for descending in (False, True):
+        f = define(f"def f(x):\n    return tsr.sort(x, descending={descending})\n")
+        check_sorted(x, 1, descending, *f(x))
+
+
+def test_long_sizes():
+    """The program is the same for all lengths of a class."""
+    f = define("def f(x):\n    return tsr.sort(x, dim=0)\n")
+    for shape in [(LONG, 3), (1280, 2), (4099, 5), (70001, 2), (9001, 3)]:
+        x = random(shape)
+        check_sorted(x, 0, False, *f(x))
+    before = len(f.specializations())
+    for shape in [(LONG + 10, 3), (20011, 3), (5, 3)]:
+        x = random(shape)
+        check_sorted(x, 0, False, *f(x))
+    assert len(f.specializations()) == before + 1
+    for shape in [(5000,), (5000, 0), (5000, 1), (2, 2000, 3)]:
+        x = random(shape)
+        dim = int(np.argmax(shape))
+        g = define(f"def f(x):\n    return tsr.argsort(x, dim={dim}, descending=True)\n")
+        assert (g(x) == ordered(x, dim, True)).all()
+    x = np.zeros((2, 1500), np.float32)
+    assert (define("def f(x):\n    return tsr.argsort(x)\n")(x) == np.arange(1500)).all()
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "uint8"])
+def test_long_topk(dtype):
+    x = random((4, 3001), dtype)
+    for count, largest in [(1, True), (16, True), (16, False), (2999, True)]:
+        f = define(f"def f(x):\n    return tsr.topk(x, {count}, largest={largest})\n")
+        check_sorted(x, 1, largest, *f(x), count=count)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_few_of_many(dtype, largest):
+    """A few elements of a long row come from a few of its blocks; many are equal, and the last block is short."""
+    skip_without_bf16(dtype)
+    f = define(f"def f(x):\n    return tsr.topk(x, 5, dim=-1, largest={largest})\n")
+    for shape in [(3, 1280), (2, 5003), (2, 2, 20000), (4099,)]:
+        x = random(shape, dtype)
+        if dtype in FLOATS:
+            x.reshape(-1)[5 :: x.size // 3] = np.nan
+            x.reshape(-1)[7 :: x.size // 90] = -0.0
+            x.reshape(-1)[8 :: x.size // 99] = 0.0
+        check_sorted(x, len(shape) - 1, largest, *f(x), count=5)
+    for x in (np.zeros((2, 3001)), np.arange(3001.0), -np.arange(3001.0), np.full(2999, -np.inf)):
+        x = x.astype(numpy_dtype(dtype)) if dtype in FLOATS else np.clip(x, 0, 100).astype(numpy_dtype(dtype))
+        check_sorted(x, x.ndim - 1, largest, *f(x), count=5)
+
+
+def test_few_along_dims():
+    x = random((3, 3000, 4), "fp32")
+    f = define("def f(x):\n    return tsr.topk(x, 7, dim=1)\n")
+    check_sorted(x, 1, True, *check(f, x), count=7)
+    g = define("def f(x):\n    return tsr.sum(tsr.topk(tsr.softmax(x, dim=1), 2, dim=1)[0], dim=1)\n")
+    check(g, random((3, 2000)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_long_layouts(layout):
+    f = define("def f(x):\n    return tsr.sort(x, 0)\n")
+    x = random((1100, 3), "fp32", layout)
+    check_sorted(x, 0, False, *check(f, x))
+
+
+@pytest.mark.parametrize("text", [
+    "tsr.sort(tsr.exp(x) + 1.0, dim=1)[0] * 2.0",
+    "tsr.sort(tsr.softmax(x, dim=1), dim=1, descending=True)[0]",
+    "tsr.sort(tsr.sum(x, dim=0))[0]",
+    "tsr.cumsum(tsr.sort(x, dim=1)[0], 1)",
+    "tsr.gather(tsr.sort(x, dim=1)[0], 1, tsr.argsort(tsr.argsort(x, 1), 1))",
+])
+def test_long_fused(text):
+    f = define(f"def f(x):\n    return {text}\n")
+    check(f, random((3, 1500)), least=0.3)
+    check(f, random((3, 1500), "fp16"), least=0.1)
 
 
 def test_scalar():

@@ -102,6 +102,12 @@ def test_sorts(dtype: str, tmp_path: Path) -> None:
     assemble(tmp_path, texts, {"x": f"{dtype}[8,50]"}, "sm_90")
 
 
+@pytest.mark.parametrize("dtype", ["fp64", "fp32", "fp16", "int16", "bool"])
+def test_long_sorts(dtype: str, tmp_path: Path) -> None:
+    texts = ["tsr.sort(x, 1)[0]", "tsr.topk(x, 5)[1]"]
+    assemble(tmp_path, texts, {"x": f"{dtype}[8,5000]"}, "sm_90")
+
+
 @pytest.mark.parametrize("dtype", TYPES[:-1])
 def test_products(dtype: str, tmp_path: Path) -> None:
     assemble(tmp_path, ["x @ y"], {"x": f"{dtype}[16,32]", "y": f"{dtype}[32,16]"}, "sm_90")

@@ -39,9 +39,13 @@ int64_t tessera::addressAlignment(ModuleOp module) {
 
 Coordinates::Coordinates(tile::KernelOp kernel)
     : kernel(kernel), alignment(addressAlignment(kernel->getParentOfType<ModuleOp>())) {
-  // Facts of several launches would have to be joined: they count as none.
+  // Facts of launches that differ would have to be joined: they count as none.
   SmallVector<tile::LaunchOp> launches = launchesOf(kernel);
-  tile::LaunchOp launch = launches.size() == 1 ? launches.front() : tile::LaunchOp();
+  bool agree = llvm::all_of(launches, [&](tile::LaunchOp other) {
+    return other.getGrid() == launches[0].getGrid() && other.getViews() == launches[0].getViews() &&
+           other.getSizes() == launches[0].getSizes();
+  });
+  tile::LaunchOp launch = agree && !launches.empty() ? launches.front() : tile::LaunchOp();
   SizeFacts facts;
   if (launch)
     facts = SizeFacts(launch->getParentOfType<func::FuncOp>());

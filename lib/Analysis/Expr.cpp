@@ -326,13 +326,18 @@ Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body,
 }
 
 Expr ExprPool::scan(ReduceOp monoid, const std::string &along, Expr body, mlir::Location loc,
-                    mlir::Value origin) {
+                    mlir::Value origin, Expr key, int64_t keys) {
   ExprNode node(loc);
   node.kind = ExprNode::Scan;
   node.type = body->type;
   node.monoid = monoid;
   node.args = {body};
   node.dims = body->dims;
+  if (key) {
+    node.args.push_back(key);
+    node.number = double(keys);
+    node.dims.insert(key->dims.begin(), key->dims.end());
+  }
   node.dims.insert(along);
   node.over = {along};
   Expr result = intern(std::move(node));
@@ -373,7 +378,8 @@ Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
     return load(e->tensor, std::move(indices), e->type, e->loc);
   }
   case ExprNode::Scan:
-    return scan(e->monoid, e->over[0], args[0], e->loc, e->origin);
+    return scan(e->monoid, e->over[0], args[0], e->loc, e->origin,
+                args.size() > 1 ? args[1] : nullptr, int64_t(e->number));
   default:
     return e;
   }
@@ -435,7 +441,8 @@ Expr ExprPool::substitute(Expr root, const std::map<std::string, SymExpr> &map) 
       // Only renamings reach a scan: what asks for other places has had it stored.
       auto it = map.find(e->over[0]);
       result = scan(e->monoid, it == map.end() ? e->over[0] : it->second.symbolName(),
-                    go(e->args[0]), e->loc, e->origin);
+                    go(e->args[0]), e->loc, e->origin,
+                    e->args.size() > 1 ? go(e->args[1]) : nullptr, int64_t(e->number));
     } else {
       llvm::SmallVector<Expr, 3> args;
       for (Expr arg : e->args)

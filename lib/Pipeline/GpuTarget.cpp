@@ -54,6 +54,7 @@ MachineModel machineOf(const GpuDescription &gpu) {
   machine.wholeRow = 16384;
   machine.rowAlignment = 16;
   machine.operandsInRegisters = gpu.operandsInRegisters;
+  machine.addsInMemory = true;
   return machine;
 }
 

@@ -38,6 +38,7 @@ void addPasses(OpPassManager &manager, Stage next, const Backend &backend) {
     manager.addPass(createCSEPass());
     return;
   case Stage::Sched:
+    manager.addPass(gir::createGraphExpandSorts({.walks = !backend.machine().isGpu}));
     manager.addPass(gir::createGraphDecompose());
     manager.addPass(gir::createGraphAccumulate());
     manager.addPass(createCanonicalizerPass());
@@ -54,6 +55,7 @@ void addPasses(OpPassManager &manager, Stage next, const Backend &backend) {
     manager.addPass(tile::createTileCarryShapes());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    manager.addPass(tile::createTileShareKernels());
     manager.addPass(tile::createTileHoist());
     return;
   default:

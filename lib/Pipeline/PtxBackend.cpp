@@ -42,6 +42,7 @@ public:
     MachineModel machine = machineOf(gpu);
     machine.operandsInRegisters = true; // mma.sync
     machine.tilesInRegisters = true;
+    machine.addsInMemory = false; // sums at computed places are not written in PTX
     return machine;
   }
 

@@ -321,6 +321,9 @@ TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorR
     }
     if (result->isFloat()) {
       result->set(i, mapFloat(op, x, arity, dtype));
+    } else if (op == ScalarOp::OrderKey) {
+      result->integers[i] = orderKey(values[0], inputs[0]->dtype == DType::FP64);
+      result->uncertain[i] = x[0].bound != 0;
     } else {
       result->integers[i] = evaluateFloat(op, values) != 0;
       result->uncertain[i] = !isCertainTest(x, arity);

@@ -320,6 +320,18 @@ FailureOr<TensorRef> Interpreter::evaluate(Operation *op) {
   if (auto sum = dyn_cast<gir::ScatterAddOp>(op))
     return addAtPlaces(*values[sum.getInput()], *values[sum.getSources()],
                        *values[sum.getIndices()], sum.getDim());
+  if (auto sort = dyn_cast<gir::ArgSortOp>(op))
+    return sortRows(*values[sort.getInput()], sort.getDescending(), sort.getFirst());
+  if (auto scatter = dyn_cast<gir::ScatterOp>(op)) {
+    FailureOr<Sizes> sizes =
+        sizesOf(op, cast<gir::TensorType>(scatter.getResult().getType()).getShape());
+    if (failed(sizes))
+      return failure();
+    return putAtPlaces(*values[scatter.getSources()], *values[scatter.getIndices()], *sizes);
+  }
+  if (auto scan = dyn_cast<gir::ScanOp>(op); scan && scan.getKey())
+    return scanByKey(scan.getReduceOp(), *values[scan.getInput()], *values[scan.getKey()],
+                     scan.getDim(), *scan.getBelow());
   if (auto graphOp = dyn_cast<gir::GraphOpInterface>(op))
     return evaluateGraphOp(graphOp);
   return op->emitError("expected a graph operation"), failure();

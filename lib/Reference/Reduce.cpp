@@ -240,6 +240,47 @@ TensorRef reference::scanTensor(ReduceOp op, DType dtype, const Tensor &input, u
   return result;
 }
 
+/// Elements as a tensor of their own.
+static Tensor pick(const Tensor &from, llvm::ArrayRef<int64_t> places) {
+  Tensor result(from.dtype, int64_t(places.size()));
+  for (auto [i, at] : llvm::enumerate(places)) {
+    if (from.isFloat()) {
+      result.set(i, from.get(at));
+    } else {
+      result.integers[i] = from.integers[at];
+      result.uncertain[i] = from.uncertain[at];
+    }
+  }
+  return result;
+}
+
+TensorRef reference::scanByKey(ReduceOp op, const Tensor &input, const Tensor &keys, unsigned dim,
+                               int64_t below) {
+  auto result = std::make_shared<Tensor>(input.dtype, input.sizes);
+  int64_t length = input.sizes[dim];
+  int64_t inner = product(llvm::ArrayRef(input.sizes).drop_front(dim + 1));
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> same; // by row and key
+  bool isUncertain = false;
+  for (int64_t i = 0; i < input.size(); ++i) {
+    int64_t row = i / (inner * length) * inner + i % inner, key = keys.integers[i];
+    same[{row, key < 0 || key >= below ? below - 1 : key}].push_back(i);
+    isUncertain |= keys.uncertain[i];
+  }
+  for (auto &[key, places] : same) {
+    Tensor terms = pick(input, places);
+    walkRows(
+        op, input.dtype, terms, 1, terms.size(), 1, [](int64_t) { return 0; },
+        [&, &places = places](int64_t, int64_t i, int64_t, const auto &running) {
+          storeRunning(running, *result, places[i]);
+        });
+  }
+  if (isUncertain) {
+    std::fill(result->bounds.begin(), result->bounds.end(), kInfinity);
+    std::fill(result->uncertain.begin(), result->uncertain.end(), true);
+  }
+  return result;
+}
+
 TensorRef reference::addAtPlaces(const Tensor &input, const Tensor &sources,
                                  const Tensor &indices, int64_t dim) {
   auto result = std::make_shared<Tensor>(input);
@@ -285,6 +326,27 @@ TensorRef reference::addAtPlaces(const Tensor &input, const Tensor &sources,
         result->bounds[row + i * stride] = kInfinity;
       else
         result->uncertain[row + i * stride] = true;
+    }
+  return result;
+}
+
+TensorRef reference::putAtPlaces(const Tensor &sources, const Tensor &indices,
+                                 llvm::ArrayRef<int64_t> sizes) {
+  auto result = std::make_shared<Tensor>(sources.dtype, sizes);
+  std::fill(result->bounds.begin(), result->bounds.end(), kInfinity);
+  std::fill(result->uncertain.begin(), result->uncertain.end(), true);
+  int64_t rows = product(sizes.drop_back()), length = sizes.back();
+  for (int64_t row = 0, i = 0; row < rows; ++row)
+    for (int64_t end = (row + 1) * (sources.size() / rows); i < end; ++i) {
+      int64_t place = indices.integers[i], at = row * length + place;
+      if (indices.uncertain[i] || place < 0 || place >= length)
+        continue;
+      if (sources.isFloat()) {
+        result->set(at, sources.get(i));
+      } else {
+        result->integers[at] = sources.integers[i];
+        result->uncertain[at] = sources.uncertain[i];
+      }
     }
   return result;
 }

@@ -84,8 +84,16 @@ TensorRef reduceRows(ReduceOp op, DType dtype, const Tensor &input, llvm::ArrayR
 /// The tensor with sources added at indices along `dim`; those outside are left out.
 TensorRef addAtPlaces(const Tensor &input, const Tensor &sources, const Tensor &indices,
                       int64_t dim);
+/// The tensor of these sizes whose rows have the sources at indices along the last dimension; those
+/// outside are left out, and what no source reaches is uncertain.
+TensorRef putAtPlaces(const Tensor &sources, const Tensor &indices, llvm::ArrayRef<int64_t> sizes);
+/// The indices that sort the rows, or the first of them; uncertain where elements that may be equal change places.
+TensorRef sortRows(const Tensor &input, bool descending, std::optional<int64_t> first);
 /// Joins the elements along a dimension with all before them.
 TensorRef scanTensor(ReduceOp op, DType dtype, const Tensor &input, unsigned dim);
+/// The same over elements of one key each; keys outside of [0, below) count as the last.
+TensorRef scanByKey(ReduceOp op, const Tensor &input, const Tensor &keys, unsigned dim,
+                    int64_t below);
 /// Sums over k of lhs[b, m, k] * rhs[b, n, k].
 TensorRef contractTensors(DType dtype, const Tensor &lhs, const Tensor &rhs,
                           llvm::ArrayRef<int64_t> sizes, int64_t batch, int64_t m, int64_t n,

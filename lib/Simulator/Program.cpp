@@ -315,7 +315,8 @@ LogicalResult Compiler::compileGlobal(Operation *op) {
   }
   if (!access)
     return failure();
-  access->isAtomic = isa<tile::ScatterOp>(op);
+  auto scatter = dyn_cast<tile::ScatterOp>(op);
+  access->isAtomic = scatter && scatter.getSum();
   access->isWrite = isa<tile::StoreOp, tile::ScatterOp>(op);
   if (Attribute pad = op->getAttr("pad"))
     access->pad = numberOf(pad);

@@ -2,6 +2,7 @@
 #include "tessera/Support/ScalarEval.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -161,8 +162,23 @@ double tessera::evaluateFloat(ScalarOp op, const double *x) {
   case ScalarOp::Shr:
   case ScalarOp::Philox:
     break; // integers only
+  case ScalarOp::OrderKey:
+    break; // orderKey: it depends on the type
   }
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The bits of a number as an integer grow with its magnitude.
+template <typename Integer, typename Float> static int64_t keyOf(Float x) {
+  constexpr Integer most = std::numeric_limits<Integer>::max();
+  if (std::isnan(x))
+    return most;
+  Integer magnitude = std::bit_cast<Integer>(x) & most;
+  return std::signbit(x) && x != 0 ? ~magnitude : magnitude;
+}
+
+int64_t tessera::orderKey(double x, bool isDouble) {
+  return isDouble ? keyOf<int64_t>(x) : keyOf<int32_t>(float(x));
 }
 
 double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {

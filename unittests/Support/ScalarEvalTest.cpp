@@ -38,7 +38,8 @@ TEST(ScalarOps, TableIsConsistent) {
 
 TEST(ScalarEval, EveryFloatOperationIsDefined) {
   forEachScalarOp([](const ScalarOpInfo &info) {
-    if (info.rule == TypeRule::Integer || info.rule == TypeRule::Int64)
+    if (info.rule == TypeRule::Integer || info.rule == TypeRule::Int64 ||
+        info.rule == TypeRule::Order)
       return;
     EXPECT_FALSE(std::isnan(f(info.op, 0.5, 0.25, 2))) << info.name;
     double operands[] = {0.5, 0.25, 2};
@@ -123,6 +124,17 @@ TEST(ScalarEval, PhiloxKnownAnswers) {
   EXPECT_EQ(i(ScalarOp::Philox, i64, int64_t(0x85a308d3243f6a88), 0x0370734413198a2e,
               0x299f31d0a4093822),
             int64_t(0x94fdccebd16cfe09));
+}
+
+TEST(ScalarEval, OrderKeys) {
+  const double sorted[] = {-inf, -1e300, -2, -1, -1e-40, 0, 1e-40, 1, 1.5, 1e30, inf, nan};
+  for (bool isDouble : {true, false})
+    for (size_t i = 1; i < std::size(sorted); ++i)
+      EXPECT_LE(orderKey(sorted[i - 1], isDouble), orderKey(sorted[i], isDouble)) << sorted[i];
+  EXPECT_LT(orderKey(-1, false), orderKey(std::nextafter(-1.0f, 0.0f), false));
+  EXPECT_LT(orderKey(inf, false), orderKey(-nan, false));
+  EXPECT_EQ(orderKey(-0.0, true), orderKey(0.0, true));
+  EXPECT_EQ(orderKey(-0.0, false), 0);
 }
 
 TEST(ScalarEval, Bools) {

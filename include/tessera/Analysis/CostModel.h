@@ -29,6 +29,8 @@ struct MachineModel {
   bool operandsInRegisters = false;
   /// Of a GPU: all tiles are in registers, and a program has as many threads as that takes.
   bool tilesInRegisters = false;
+  /// Of a GPU: its programs can add to one number of 32 or 64 bits in memory at the same time.
+  bool addsInMemory = false;
 };
 
 /// What the choice of tiles depends on.

@@ -43,7 +43,8 @@ struct ExprNode {
     Map,      ///< `op` of `args`
     Cast,     ///< `args[0]` in type `type`; `isExplicit` casts always round
     Reduce,   ///< `args[0]` joined with `monoid` over the dimensions `over`
-    Scan,     ///< `args[0]` joined with `monoid` up to this index along the dimension `over`, which stays free
+    Scan,     ///< `args[0]` joined with `monoid` up to this index along the dimension `over`, which stays free;
+              ///< with `args[1]` only where this key, one of `number`, is the same
     State,    ///< a carried value of a stream, number `state` (made by planning)
   };
   Kind kind;
@@ -106,7 +107,7 @@ public:
   Expr reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
               mlir::Value origin);
   Expr scan(ReduceOp monoid, const std::string &along, Expr body, mlir::Location loc,
-            mlir::Value origin);
+            mlir::Value origin, Expr key = nullptr, int64_t keys = 0);
   Expr state(unsigned number, mlir::Type type, DimSet dims);
 
   // Shorthands that take the operands' location and type.

@@ -33,6 +33,9 @@ double evaluateFloat(ScalarOp op, const double *x);
 /// wrapped to the format, or 0 or 1 for comparisons.
 int64_t evaluateInteger(ScalarOp op, const int64_t *x, IntegerFormat format);
 
+/// `order_key` of a number in fp64, or in fp32 as for all other types.
+int64_t orderKey(double x, bool isDouble);
+
 /// How far a conforming floating point implementation may be from the exact result, in units of the
 /// unit roundoff u of its type (2^-24 for f32): |computed - exact| <= u * scalarErrorUnits(op, x,
 /// exact), underflow apart. Basic arithmetic is rounded once; the elementary functions promise 4

@@ -19,7 +19,7 @@ enum class ScalarOp : uint32_t {
 #include "tessera/Support/ScalarOps.def"
 };
 
-enum class TypeRule { Same, Number, Float, Integer, Int64, Compare, Test, Select };
+enum class TypeRule { Same, Number, Float, Integer, Int64, Compare, Test, Order, Select };
 enum class Visibility { User, Operator, Internal };
 
 struct ScalarOpInfo {

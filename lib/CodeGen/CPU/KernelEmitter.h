@@ -91,7 +91,15 @@ private:
 
   // Scatter.cpp
   void emitScatter(tile::ScatterOp op);
-  void addAt(tile::ScatterOp op, const Position &at);
+  struct Destination {
+    Ix moved = 0;   // bytes from where the access begins
+    Value isInside; // null if always
+  };
+  Destination destinationOf(tile::ScatterOp op, const Position &at);
+  void addAt(tile::ScatterOp op, const Position &at, Ix moved);
+  void addRow(tile::ScatterOp op, Position at, Ix moved);
+  void putAt(tile::ScatterOp op, const Position &at);
+  void putRow(tile::ScatterOp op, Position at);
 
   // Groups.cpp
   void emitGroup(const Item &item);
@@ -123,6 +131,7 @@ private:
   Value runningJoin(tile::ScanOp op, Value vector);
   void scanAlongRow(tile::ScanOp op, llvm::SmallVector<Ix, 4> index);
   void scanAcrossRows(tile::ScanOp op, llvm::SmallVector<Ix, 4> index);
+  void scanByKey(tile::ScanOp op, llvm::SmallVector<Ix, 4> index);
 
   // Mma.cpp
   void emitMma(tile::MmaOp op);

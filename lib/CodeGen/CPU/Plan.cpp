@@ -306,8 +306,9 @@ void Plan::chooseForced() {
         if (isTile(result))
           materialize(result);
     } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
-      for (Value value : {scan.getInput(), scan.getResult(), scan.getTotal()})
-        materialize(value);
+      for (Value value : {scan.getInput(), scan.getKey(), scan.getResult(), scan.getTotal()})
+        if (value && !(scan.getKey() && value.getDefiningOp<tile::ConstantOp>()))
+          materialize(value);
     } else if (isa<tile::ReduceOp, MmaOp>(op)) {
       materialize(op->getResult(0));
     }

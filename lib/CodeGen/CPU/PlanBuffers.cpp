@@ -33,8 +33,11 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
         visitReads(operand, true, {}, read);
   } else if (item.kind == Item::Scan) {
     auto op = cast<tile::ScanOp>(item.op);
-    read(op.getInput(), false);
-    visitReads(op.getInit(), false, {}, read);
+    visitReads(op.getInput(), false, {}, read);
+    if (op.getKey())
+      visitReads(op.getKey(), false, {}, read);
+    // Joins of keys grow where they lie.
+    visitReads(op.getInit(), bool(op.getKey()), {}, read);
   } else if (auto extract = dyn_cast_or_null<tile::ExtractOp>(item.op)) {
     visitReads(extract.getTile(), false, {}, read);
   }
@@ -104,6 +107,9 @@ void Plan::shareCarried(Block *block, Item &item) {
       Item *maker = nullptr;
       for (Item &candidate : blocks[body]) {
         if (candidate.kind == Item::Mma && candidate.op->getResult(0) == yielded)
+          maker = &candidate;
+        if (candidate.kind == Item::Scan && cast<tile::ScanOp>(candidate.op).getKey() &&
+            cast<tile::ScanOp>(candidate.op).getTotal() == yielded)
           maker = &candidate;
         if (candidate.kind == Item::For && llvm::is_contained(candidate.op->getResults(), yielded))
           maker = &candidate;

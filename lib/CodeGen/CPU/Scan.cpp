@@ -5,6 +5,8 @@
 // 1, 2, 4, … lanes before it, and the last element so far is joined to all of them. Input and result
 // are buffers.
 //
+// By a key, elements are joined one after the other to what a small table has for theirs.
+//
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
@@ -113,13 +115,49 @@ void KernelEmitter::scanAcrossRows(tile::ScanOp op, SmallVector<Ix, 4> index) {
     strip(Ix(whole * lanes), 1, columns - whole * lanes);
 }
 
+/// `index` has zero in the place of the scanned dimension.
+void KernelEmitter::scanByKey(tile::ScanOp op, SmallVector<Ix, 4> index) {
+  const Buffer &to = *plan.bufferOf(op.getResult()), &table = *plan.bufferOf(op.getTotal());
+  Type element = Plan::elementOf(op.getInput());
+  int64_t dim = op.getDim(), keys = table.shape.back();
+  auto entry = [&](Ix key) {
+    Position at;
+    at.index = index;
+    at.index.erase(at.index.begin() + dim);
+    at.index.push_back(key);
+    return at;
+  };
+  if (plan.bufferOf(op.getInit()) != &table)
+    e.loop(e.integer(0), e.integer(keys), 1, [&](Value key) {
+      MemoScope scope(*this);
+      storeBuffer(table, evaluate(op.getInit(), entry(Ix(key))), entry(Ix(key)));
+    });
+  e.loop(e.integer(0), e.integer(to.shape[dim]), 1, [&](Value i) {
+    MemoScope scope(*this);
+    Position at;
+    at.index = index;
+    at.index[dim] = Ix(i);
+    Value key = e.cast(evaluate(op.getKey(), at), Plan::elementOf(op.getKey()), e.i64);
+    Value last = e.integer(keys - 1);
+    // As an unsigned number a negative key is beyond the last.
+    Value isInside = e.cmp(LLVM::ICmpPredicate::ule, key, last);
+    Position own = entry(Ix(e.select(isInside, key, last)));
+    Value joined =
+        e.join(op.getReduceOp(), loadBuffer(table, own), evaluate(op.getInput(), at), element);
+    storeBuffer(table, joined, own);
+    storeBuffer(to, joined, at);
+  });
+}
+
 void KernelEmitter::emitScan(tile::ScanOp op) {
   ArrayRef<int64_t> shape = Plan::shapeOf(op.getInput());
   int64_t last = int64_t(shape.size()) - 1, dim = op.getDim();
   SmallVector<Ix, 4> index;
   std::function<void(int64_t)> nest = [&](int64_t d) {
     MemoScope scope(*this);
-    if (d == last)
+    if (op.getKey() && d > last)
+      return scanByKey(op, index);
+    if (!op.getKey() && d == last)
       return dim == last ? scanAlongRow(op, index) : scanAcrossRows(op, index);
     auto inner = [&](Ix i) {
       index.push_back(i);

@@ -248,6 +248,7 @@ LogicalResult KernelLowering::lower(mlir::Operation &op) {
   return llvm::TypeSwitch<mlir::Operation *, LogicalResult>(&op)
       .Case([&](tile::LoadOp load) { return lowerLoad(load); })
       .Case([&](tile::GatherOp gather) { return lowerGather(gather); })
+      .Case([&](tile::ScatterOp scatter) { return lowerScatter(scatter); })
       .Case([&](tile::StoreOp store) { return lowerStore(store); })
       .Case([&](tile::MapOp map) { return lowerMap(map); })
       .Case([&](tile::CastOp cast) { return lowerCast(cast); })

@@ -66,6 +66,7 @@ private:
   Value tensorViewFor(mlir::Value argument);
   mlir::LogicalResult lowerLoad(tile::LoadOp load);
   mlir::LogicalResult lowerGather(tile::GatherOp gather);
+  mlir::LogicalResult lowerScatter(tile::ScatterOp scatter);
   mlir::LogicalResult lowerStore(tile::StoreOp store);
   struct Access;
   std::optional<int64_t> alignedDim(const Access &access) const;

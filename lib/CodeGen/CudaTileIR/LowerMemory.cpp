@@ -10,7 +10,7 @@ using mlir::success;
 
 namespace tessera::cudatile {
 
-/// A load, gather or store of a tile.
+/// A load, gather, store or scatter of a tile.
 struct KernelLowering::Access {
   mlir::Value view;
   mlir::OperandRange coords;
@@ -30,6 +30,9 @@ struct KernelLowering::Access {
   explicit Access(tile::StoreOp store)
       : view(store.getView()), coords(store.getCoords()), dims(store.getDims()),
         shape(shapeOf(store.getValue().getType())), isChecked(store.getBounded()), isStore(true) {}
+  explicit Access(tile::ScatterOp scatter)
+      : view(scatter.getView()), coords(scatter.getCoords()), dims(scatter.getDims()),
+        shape(shapeOf(scatter.getValue().getType())), isChecked(scatter.getBounded()), isStore(true) {}
 
   tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
 
@@ -152,6 +155,8 @@ void KernelLowering::declareAccesses() {
     auto store = dyn_cast<tile::StoreOp>(op);
     if (auto gather = dyn_cast<tile::GatherOp>(op))
       ++reads[gather.getView()];
+    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+      ++writes[scatter.getView()];
     if (!load && !store)
       return;
     Access access = load ? Access(load) : Access(store);
@@ -404,6 +409,40 @@ LogicalResult KernelLowering::lowerStore(tile::StoreOp store) {
   } else {
     done = b.storePointers(pointersFor(access), tile, access.isChecked ? maskFor(access) : Value(), after);
   }
+  if (ordered != tokens.end())
+    ordered->second = done;
+  return success();
+}
+
+/// Elements go to places of their own, or are added in order of arrival; sums in another order were
+/// taken apart by the scheduler.
+LogicalResult KernelLowering::lowerScatter(tile::ScatterOp scatter) {
+  Access access(scatter);
+  int64_t bits = access.type().getElementType().getIntOrFloatBitWidth();
+  if (scatter.getSum() && (!scatter.getUnordered() || bits < 32))
+    return scatter.emitOpError("expected an unordered sum of 32 or 64 bits for CUDA Tile IR");
+  const Tensor &tensor = tensors[access.view];
+  auto ordered = tokens.find(access.view);
+  Value after = ordered == tokens.end() ? Value() : ordered->second;
+  Value tile = get(scatter.getValue());
+  if (b.elementKindOf(tile) == TypeKind::I1)
+    tile = b.convert(tile, TypeKind::I8);
+  Value pointers = pointersFor(access), mask = access.isChecked ? maskFor(access) : Value();
+  for (auto [i, places] : llvm::enumerate(scatter.getPlaces())) {
+    unsigned dim = access.coords.size() + i;
+    Value place = b.convert(get(places), TypeKind::I64);
+    Value end = splat(b.convert(tensor.sizes[dim], TypeKind::I64), access.shape);
+    // As an unsigned number a negative place is beyond every size.
+    Value inside = b.compare(Predicate::Less, place, end, Ordering::Ordered, Signedness::Unsigned);
+    mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
+    if (access.type().getStrides()[dim] != 1) {
+      Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
+      place = b.mul(place, splat(stride, access.shape));
+    }
+    pointers = b.offset(pointers, place);
+  }
+  Value done = scatter.getSum() ? b.atomicAdd(pointers, tile, mask, after)
+                                : b.storePointers(pointers, tile, mask, after);
   if (ordered != tokens.end())
     ordered->second = done;
   return success();

@@ -110,6 +110,8 @@ LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
 
 /// The tile's own running join behind what came before it.
 LogicalResult KernelLowering::lowerScan(tile::ScanOp scan) {
+  if (scan.getKey())
+    return scan.emitOpError("expected no keys for CUDA Tile IR");
   mlir::Type element = scan.getInput().getType().getElementType();
   ReduceOp kind = scan.getReduceOp();
   bool isBool = element.isInteger(1);

@@ -341,6 +341,13 @@ Value Emitter::maskedGather(Type type, Value address, Value bytes, Value mask, V
                                      b.getI32IntegerAttr(byteWidth(elementOf(type))));
 }
 
+void Emitter::maskedScatter(Value value, Value address, Value bytes, Value mask) {
+  Value addresses = LLVM::GEPOp::create(b, withLanes(ptr, lanesOf(value.getType())), i8, address,
+                                        ArrayRef<LLVM::GEPArg>{bytes});
+  LLVM::masked_scatter::create(b, value, addresses, mask,
+                               b.getI32IntegerAttr(byteWidth(elementOf(value.getType()))));
+}
+
 void Emitter::maskedStore(Value value, Value address, Value mask) {
   LLVM::MaskedStoreOp::create(b, value, address, mask,
                               uint32_t(byteWidth(elementOf(value.getType()))));

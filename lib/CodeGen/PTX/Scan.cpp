@@ -49,6 +49,8 @@ static std::optional<SmallVector<PositionBit>> positionBits(const Layout &layout
 }
 
 LogicalResult KernelEmitter::emitScan(tile::ScanOp scan) {
+  if (scan.getKey())
+    return scan.emitOpError("expected no keys for PTX");
   Layout layout = layoutOf(scan.getInput());
   Type element = elementOf(scan.getInput());
   Dim dim = tensorDim(scan.getDim());

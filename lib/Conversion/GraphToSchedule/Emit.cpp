@@ -380,10 +380,13 @@ private:
                                      builder.getStringAttr(reduceOpName(e->monoid)), values,
                                      builder.getStrArrayAttr(names));
     }
-    case ExprNode::Scan:
-      return sched::ScanOp::create(builder, e->loc, type,
-                                   builder.getStringAttr(reduceOpName(e->monoid)),
-                                   emit(e->args[0]));
+    case ExprNode::Scan: {
+      bool hasKey = e->args.size() > 1;
+      return sched::ScanOp::create(
+          builder, e->loc, type, builder.getStringAttr(reduceOpName(e->monoid)), emit(e->args[0]),
+          hasKey ? emit(e->args[1]) : mlir::Value(),
+          hasKey ? builder.getI64IntegerAttr(int64_t(e->number)) : mlir::IntegerAttr());
+    }
     case ExprNode::State:
       break;
     }
@@ -417,7 +420,7 @@ private:
     mlir::Value tensor = kernel.getOutputArgument(resultOf.at(output.value.getAsOpaquePointer()));
     PlacedIndex at = placedIndex(output.index);
     sched::StoreOp::create(builder, output.expr->loc, value, tensor, at.index, at.places, at.below,
-                           output.isSum);
+                           output.isSum, output.isUnordered);
   }
 
   /// A part of the stream: whole blocks, as many for each part.

@@ -27,13 +27,14 @@ gir::TensorType tensorType(mlir::Value value) {
 }
 
 /// A part of a stored tensor that one kernel writes: all of it, one input of a concatenation, or
-/// what is added at computed places. Or a check, which writes nothing.
+/// what is added or put at computed places. Or a check, which writes nothing.
 struct Root {
   mlir::Value stored;
   mlir::Value source;
   int64_t dim = -1; ///< concatenation: the dimension and where the part begins
   SymExpr offset = SymExpr(0);
-  mlir::Value indices = {}; ///< sources that are added at these indices along the dimension
+  mlir::Value indices = {}; ///< sources that go to these indices along the dimension
+  bool isSum = false;       ///< they are added there; else they and only they are the tensor
   gir::CheckOp check = {};
 };
 
@@ -53,7 +54,7 @@ public:
   mlir::LogicalResult run() {
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
     if (machine.isGpu) {
-      decomposeSums();
+      prepareSums();
       dropChecks();
     }
     copies = copyOddRows(function, facts, machine);
@@ -66,6 +67,7 @@ public:
     separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
+    function.walk([&](gir::ScatterOp op) { stored.insert(op.getResult()); });
     for (;;) {
       std::optional<Cut> cut = plan();
       if (!cut)
@@ -96,15 +98,32 @@ private:
     }
   }
 
-  /// Many programs at a time each collect what is sent to their elements.
-  void decomposeSums() {
-    llvm::SmallVector<gir::ScatterAddOp> sums;
-    function.walk([&](gir::ScatterAddOp op) { sums.push_back(op); });
-    for (gir::ScatterAddOp op : sums) {
+  /// Many programs at a time add integers in order of arrival, which cannot be seen in the sum; of
+  /// floats each program collects what is sent to its elements.
+  void prepareSums() {
+    for (gir::ScatterAddOp op : llvm::to_vector(function.getOps<gir::ScatterAddOp>())) {
+      mlir::Type type = tensorType(op.getResult()).getElementType();
+      bool anyOrder = machine.addsInMemory && type.isInteger();
+      if (anyOrder && type.getIntOrFloatBitWidth() >= 32)
+        continue;
       mlir::OpBuilder builder(op);
-      op.getResult().replaceAllUsesWith(op.decompose(builder));
+      op.getResult().replaceAllUsesWith(anyOrder ? addWide(builder, op) : op.decompose(builder));
       op.erase();
     }
+  }
+
+  /// The same sum in i32, the narrowest that machines add to in memory: it is right modulo any
+  /// narrower type's size.
+  static mlir::Value addWide(mlir::OpBuilder &builder, gir::ScatterAddOp op) {
+    mlir::Type narrow = tensorType(op.getResult()).getElementType();
+    auto cast = [&](mlir::Value x, mlir::Type type) -> mlir::Value {
+      return gir::CastOp::create(builder, op.getLoc(), x, type);
+    };
+    mlir::Value into = cast(op.getInput(), builder.getI32Type());
+    mlir::Value sources = cast(op.getSources(), builder.getI32Type());
+    mlir::Value sum = gir::ScatterAddOp::create(builder, op.getLoc(), into.getType(), into, sources,
+                                                op.getIndices(), op.getDim());
+    return cast(sum, narrow);
   }
 
   /// Nothing waits for a GPU, so there is nobody to tell.
@@ -144,7 +163,13 @@ private:
     if (auto sum = value.getDefiningOp<gir::ScatterAddOp>()) {
       Root sources{value, sum.getSources(), static_cast<int64_t>(sum.getDim())};
       sources.indices = sum.getIndices();
+      sources.isSum = true;
       return {{value, sum.getInput(), 0}, sources};
+    }
+    if (auto scatter = value.getDefiningOp<gir::ScatterOp>()) {
+      Root sources{value, scatter.getSources(), static_cast<int64_t>(scatter.getBatch())};
+      sources.indices = scatter.getIndices();
+      return {sources};
     }
     auto concat = value.getDefiningOp<gir::ConcatOp>();
     if (!concat)
@@ -279,29 +304,37 @@ private:
     return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
   }
 
-  /// Sources are added one after the other along their dimension, which is walked in order;
-  /// programs share the others.
-  static std::optional<Cut> sendTo(Kernel &kernel, Puller &puller, const Root &root,
-                                   llvm::ArrayRef<SymExpr> index, KernelOutput &output) {
+  /// Sources that are put somewhere are computed in any order. Those that are added go one after the
+  /// other along their dimension, which is walked in order, while programs share the others; on GPUs
+  /// programs share them all.
+  std::optional<Cut> sendTo(Kernel &kernel, Puller &puller, const Root &root,
+                            llvm::ArrayRef<SymExpr> index, KernelOutput &output) {
     Expr place = puller.pull(root.indices, std::vector<SymExpr>(index.begin(), index.end()));
     if (puller.cut)
       return puller.cut;
     for (auto [value, e] : {std::pair(root.source, output.expr), std::pair(root.indices, place)}) {
-      bool streams = false; // the sources' own walk is the kernel's only stream
+      // The sources' own walk is the only stream of a kernel that adds them.
+      bool streams = false;
       visitExprs({e}, [&](Expr part) {
-        streams |= part->kind == ExprNode::Reduce || part->kind == ExprNode::Scan;
+        streams |= part->kind == ExprNode::Reduce || (root.isSum && part->kind == ExprNode::Scan);
       });
       if (streams)
         return Cut{value, "it is sent to computed places", true};
+    }
+    SymExpr size = tensorType(root.stored).getDim(root.dim);
+    if (!root.isSum) {
+      output.index.resize(root.dim);
+      output.index.push_back(kernel.pool->placeSymbol(place, size));
+      return std::nullopt;
     }
     // What is the same for all sources along the dimension would be sent once; from memory it is read for each.
     SymExpr along = index[root.dim];
     if (along.isSymbol() && !place->dims.count(along.symbolName()))
       return Cut{root.indices, "it says for each element where it is sent", true};
-    SymExpr size = tensorType(root.stored).getDim(root.dim);
     output.isSum = true;
     output.index[root.dim] = kernel.pool->placeSymbol(place, size);
-    if (along.isSymbol())
+    output.isUnordered = machine.isGpu;
+    if (along.isSymbol() && !machine.isGpu)
       kernel.plan.stream = {along.symbolName()};
     return std::nullopt;
   }

@@ -38,6 +38,7 @@ struct KernelOutput {
   int pass = -1;              ///< the pass that stores it, -1 behind the last
   Expr resolved = nullptr;    ///< the element in terms of states
   bool isSum = false;         ///< it is added to what is there, in the order of the stream
+  bool isUnordered = false;   ///< a sum in order of arrival, which no stream walks
   mlir::Operation *check = nullptr; ///< what is not stored: the condition of a check, and behind it its value
 };
 

@@ -34,6 +34,19 @@ static std::vector<Expr> outputExprs(const KernelPlan &plan) {
   return result;
 }
 
+/// Running joins of the outputs, and of the places that they are put at.
+static std::vector<Expr> allScans(const ExprPool &pool, const KernelPlan &plan) {
+  std::vector<Expr> roots = outputExprs(plan), result;
+  for (const KernelOutput &output : plan.outputs)
+    for (const ExprPool::Place &place : pool.placesIn(output.index))
+      roots.push_back(place.value);
+  visitExprs(roots, [&](Expr e) {
+    if (e->kind == ExprNode::Scan)
+      result.push_back(e);
+  });
+  return result;
+}
+
 static std::vector<Expr> allReductions(const KernelPlan &plan) {
   std::vector<Expr> result;
   visitExprs(outputExprs(plan), [&](Expr e) {
@@ -97,31 +110,23 @@ void replaceEverywhere(ExprPool &pool, KernelPlan &plan, Expr from, Expr to) {
 }
 
 /// Scans run along one dimension of the outputs, and no reduction waits for them.
-std::optional<Cut> checkScans(const KernelPlan &plan) {
-  Expr first = nullptr;
+std::optional<Cut> checkScans(const KernelPlan &plan, llvm::ArrayRef<Expr> scans) {
+  for (Expr scan : scans)
+    if (scan->over != scans.front()->over)
+      return Cut{scans.front()->origin, "running joins go along several dimensions", true};
   std::optional<Cut> cut;
-  visitExprs(outputExprs(plan), [&](Expr e) {
-    if (cut)
-      return;
-    if (e->kind == ExprNode::Reduce)
-      visitExprs({e->args[0]}, [&](Expr inner) {
-        if (inner->kind == ExprNode::Scan)
-          cut = Cut{inner->origin, "a reduction reads a running join"};
-      });
-    if (e->kind != ExprNode::Scan)
-      return;
-    if (first && first->over != e->over)
-      cut = Cut{first->origin, "running joins go along several dimensions", true};
-    first = e;
-  });
+  for (Expr r : allReductions(plan))
+    visitExprs({r->args[0]}, [&](Expr inner) {
+      if (inner->kind == ExprNode::Scan && !cut)
+        cut = Cut{inner->origin, "a reduction reads a running join"};
+    });
   return cut;
 }
 
-void chooseStream(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
-  visitExprs(outputExprs(plan), [&](Expr e) {
-    if (e->kind == ExprNode::Scan)
-      plan.stream = e->over;
-  });
+void chooseStream(ExprPool &pool, const SizeFacts &facts, llvm::ArrayRef<Expr> scans,
+                  KernelPlan &plan) {
+  if (!scans.empty())
+    plan.stream = scans.front()->over;
   if (!plan.stream.empty())
     return;
   Expr primary = nullptr;
@@ -205,10 +210,8 @@ void unifyLevels(ExprPool &pool, KernelPlan &plan) {
 
 /// Beside a scan there are statistics of its rows, and no other reductions.
 std::optional<Cut> checkBesideScans(const KernelPlan &plan) {
-  bool scans = false;
-  visitExprs(outputExprs(plan), [&](Expr e) { scans |= e->kind == ExprNode::Scan; });
   for (Expr r : allReductions(plan))
-    if (scans && !isLevel(plan, r))
+    if (!isLevel(plan, r))
       return Cut{r->origin, "a running join is computed from it"};
   return std::nullopt;
 }
@@ -324,13 +327,15 @@ bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const K
 } // namespace
 
 std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan) {
-  if (auto cut = checkScans(plan))
+  std::vector<Expr> scans = allScans(pool, plan);
+  if (auto cut = checkScans(plan, scans))
     return cut;
-  chooseStream(pool, facts, plan);
+  chooseStream(pool, facts, scans, plan);
   if (!plan.stream.empty())
     unifyLevels(pool, plan);
-  if (auto cut = checkBesideScans(plan))
-    return cut;
+  if (!scans.empty())
+    if (auto cut = checkBesideScans(plan))
+      return cut;
   if (auto cut = checkInner(pool, facts, plan))
     return cut;
   if (auto cut = planLevels(pool, plan, keepsRows(pool, facts, wholeRow, plan)))

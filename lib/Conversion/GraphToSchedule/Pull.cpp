@@ -167,7 +167,7 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
       isWalked = i == *along || !names.count(at.symbolName());
     }
     if (!isWalked) {
-      cut = cut ? cut : Cut{value, "a running join is read in another order", true};
+      cut = cut ? cut : Cut{value, "a running join is read in another order"};
       return pool.constant(0, type);
     }
   }
@@ -261,8 +261,11 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   }
   if (std::optional<unsigned> along = indexed.getScannedDim()) {
     result = widened(result);
-    if (!sizes[*along].isConstant(1))
-      result = pool.scan(*monoid, index[*along].symbolName(), result, loc, value);
+    if (!sizes[*along].isConstant(1)) {
+      std::optional<uint64_t> keys = llvm::cast<gir::ScanOp>(op).getBelow();
+      result = pool.scan(*monoid, index[*along].symbolName(), result, loc, value,
+                         keys ? operand(1) : nullptr, keys.value_or(0));
+    }
   } else if (monoid) {
     result = widened(result);
     if (empty)

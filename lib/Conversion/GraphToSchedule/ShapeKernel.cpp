@@ -122,6 +122,18 @@ static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape 
     visitExprs(conditions, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
 }
 
+/// Elements that wait for each other, since they are added at computed places or joined by a key, are
+/// walked one by one. Along memory, more rows at a time would be of no use.
+static void walkSingleRows(llvm::ArrayRef<Expr> roots, const KernelPlan &plan, KernelShape &shape) {
+  bool walks = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.isSum; });
+  visitExprs(roots, [&](Expr e) { walks |= e->kind == ExprNode::Scan && e->args.size() > 1; });
+  if (!walks || shape.dims.empty() || shape.dims.back().role != KernelShape::Dim::Stream)
+    return;
+  for (KernelShape::Dim &dim : shape.dims)
+    if (dim.role == KernelShape::Dim::Parallel)
+      dim.tile = 1;
+}
+
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                           KernelPlan &plan) {
   std::vector<Expr> roots;
@@ -140,10 +152,14 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   };
   DimSet stream = plan.streamSet();
   std::vector<Access> accesses;
+  auto addOutputDim = [&](const std::string &name) {
+    addDim(name, stream.count(name) ? KernelShape::Dim::Stream : KernelShape::Dim::Parallel);
+  };
   for (const KernelOutput &output : plan.outputs) {
     accesses.push_back({output.index, 2});
-    for (const std::string &name : positions(pool, accesses.back()))
-      addDim(name, stream.count(name) ? KernelShape::Dim::Stream : KernelShape::Dim::Parallel);
+    llvm::for_each(positions(pool, accesses.back()), addOutputDim);
+    for (const ExprPool::Place &place : pool.placesIn(output.index))
+      llvm::for_each(place.value->dims, addOutputDim);
   }
   for (const std::string &name : plan.stream)
     addDim(name, KernelShape::Dim::Stream);
@@ -274,6 +290,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       if (e->kind == ExprNode::Scan)
         limitScannedRows(e->over[0], shape);
     });
+  else
+    walkSingleRows(roots, plan, shape);
   plan.dims.clear();
   for (const KernelShape::Dim &dim : shape.dims) {
     llvm::StringRef role = dim.role == KernelShape::Dim::Parallel ? sched::kParallel

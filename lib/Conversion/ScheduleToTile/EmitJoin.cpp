@@ -28,8 +28,12 @@ Type Emitter::accumulatorType(ReduceOp kind, ValueRange values, Type result) {
   return a.getIntOrFloatBitWidth() > b.getIntOrFloatBitWidth() ? a : b;
 }
 
-Value Emitter::identity(ReduceOp kind, const Order &order, Type element) {
-  return create<tile::ConstantOp>(tileType(order, element), unitOf(kind, element));
+Value Emitter::identity(ReduceOp kind, const Order &order, Type element,
+                        std::optional<int64_t> keys) {
+  SmallVector<int64_t> shape(tileType(order, element).getShape());
+  if (keys)
+    shape.push_back(*keys);
+  return create<tile::ConstantOp>(RankedTensorType::get(shape, element), unitOf(kind, element));
 }
 
 SmallVector<StringAttr> Emitter::raggedAmong(ArrayRef<StringAttr> dims) {

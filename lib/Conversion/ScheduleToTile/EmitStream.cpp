@@ -203,15 +203,28 @@ ScanStep Emitter::getScanStep(sched::ScanOp op) {
     Order order = getOrder(op.getResult());
     Value before = body->carried[op];
     if (!before)
-      before = identity(kind, carriedOrder(*op), valType(op.getResult()).getElementType());
+      before = identity(kind, carriedOrder(*op), valType(op.getResult()).getElementType(),
+                        op.getBelow());
     Value elements = emitTile(op.getValue(), order);
+    Value key = op.getKey() ? emitTile(op.getKey(), order) : Value();
     auto axis = llvm::find(order, along);
-    if (axis == order.end()) { // a block is one element long
+    int64_t dim = axis - order.begin();
+    bool isOne = axis == order.end(); // a block is one element long
+    if (isOne && !key) {
       step.elements = step.next = map(reduceOpCombiner(kind), {before, elements});
       return Value();
     }
-    auto scan = create<tile::ScanOp>(kind, elements, before, axis - order.begin());
+    auto shape = llvm::cast<RankedTensorType>(elements.getType()).getShape();
+    if (isOne) {
+      SmallVector<int64_t> longer(shape);
+      longer.push_back(1);
+      elements = fold<tile::ReshapeOp>(elements, longer);
+      key = fold<tile::ReshapeOp>(key, longer);
+    }
+    auto scan = create<tile::ScanOp>(kind, elements, before, dim, key);
     step = {scan.getResult(), scan.getTotal()};
+    if (isOne)
+      step.elements = fold<tile::ReshapeOp>(step.elements, shape);
     return Value();
   });
   loc = outerLoc;
@@ -398,7 +411,7 @@ void Emitter::emitStream(sched::StreamOp op) {
     Order order = carriedOrder(member);
     Type element = valType(result).getElementType();
     if (auto scan = dyn_cast<sched::ScanOp>(member)) {
-      inits.push_back(identity(scan.getReduceOp(), order, element));
+      inits.push_back(identity(scan.getReduceOp(), order, element, scan.getBelow()));
     } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       ReduceOp kind = accumulate.getReduceOp();
       inits.push_back(

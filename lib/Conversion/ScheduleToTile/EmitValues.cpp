@@ -220,11 +220,11 @@ void Emitter::emitScatter(sched::StoreOp op) {
     places.front() = map(ScalarOp::Where, {emitEdge(beyond, order), places.front(), outside});
   }
   create<tile::ScatterOp>(tile, getView(access, hostTensor(op.getTensor())), coords, places, dims,
-                          bounded);
+                          bounded, op.getSum(), op.getUnordered());
 }
 
 void Emitter::emitStore(sched::StoreOp op) {
-  if (op.getSum())
+  if (!op.getPlaces().empty())
     return emitScatter(op);
   const Access &access = accesses[op];
   SmallVector<StringAttr> looped;

@@ -164,7 +164,9 @@ private:
 
   // Reductions (EmitJoin.cpp).
   mlir::Type accumulatorType(ReduceOp kind, mlir::ValueRange values, mlir::Type result);
-  mlir::Value identity(ReduceOp kind, const Order &order, mlir::Type element);
+  /// With `keys` there is one for each of them, along a last dimension.
+  mlir::Value identity(ReduceOp kind, const Order &order, mlir::Type element,
+                       std::optional<int64_t> keys = std::nullopt);
   llvm::SmallVector<mlir::StringAttr> raggedAmong(llvm::ArrayRef<mlir::StringAttr> dims);
   bool isZeroAtEdge(mlir::Value value, mlir::StringAttr dim);
   mlir::Value emitOperand(ReduceOp kind, mlir::Value value, const Order &order,

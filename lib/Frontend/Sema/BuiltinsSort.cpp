@@ -1,10 +1,13 @@
 //===- BuiltinsSort.cpp - Sorting along a dimension -------------------------------------------===//
 //
-// An element's place is the number of elements that come before it: smaller ones, and equal ones with
-// a smaller index, so that sorting is stable. nan is larger than every number, as in PyTorch. Places
-// are a reduction over pairs of elements, and the element at a place is a reduction over all of them
-// with one that counts; both are scheduled and fused like any other, on every target. A row of n
-// elements takes n² comparisons.
+// Sorting is stable, and nan is larger than every number, as in PyTorch.
+//
+// Short rows are sorted by counting. An element's place is the number of elements that come before
+// it: smaller ones, and equal ones with a smaller index. Places are a reduction over pairs of
+// elements, and the element at a place is a reduction over all of them with one that counts; both
+// are scheduled and fused like any other, on every target. A row of n elements takes n² comparisons.
+//
+// Long rows are sorted by `gir.argsort`, and their elements read in its order.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -13,6 +16,9 @@
 
 using namespace tessera;
 using namespace tessera::sema;
+
+/// Rows of at most so many elements are sorted by counting.
+static constexpr int64_t mostCounted = 1024;
 
 namespace {
 
@@ -91,9 +97,10 @@ static Value lowest(DType dtype) {
   }
 }
 
-/// The first `count` elements of the sorted rows and their indices, the dimension back in its place.
-static std::pair<Value, Value> firstOf(Emitter &emit, const Rows &rows, const Value &places,
-                                       SymExpr count) {
+/// The first `count` elements of the sorted rows and their indices.
+static std::pair<Value, Value> byCounting(Emitter &emit, const Rows &rows, bool descending,
+                                        SymExpr count) {
+  Value places = placesOf(emit, rows, descending);
   int64_t rank = rows.x.rank();
   Shape pair{count, rows.length};
   Value slot = emit.iota(pair, 0, DType::Int32), index = emit.iota(pair, 1, DType::Int64);
@@ -106,10 +113,43 @@ static std::pair<Value, Value> firstOf(Emitter &emit, const Rows &rows, const Va
   Value indices =
       reduceLast(emit, tessera::ReduceOp::Sum,
                  emit.map(ScalarOp::Where, {isThere, index, Value::ofInt(SymExpr(0))}));
-  auto back = [&](const Value &x) {
-    return Value::ofTensor(emit.transpose(x.tensor, moved(rank, rows.dim, true)));
-  };
-  return {emit.cast(back(values), rows.dtype, false), back(indices)};
+  return {values, indices};
+}
+
+/// The same for long rows; `few` elements are wanted if that is known.
+static std::pair<Value, Value> byKeys(Emitter &emit, const Rows &rows, bool descending,
+                                      SymExpr count, std::optional<int64_t> few) {
+  int64_t last = int64_t(rows.x.rank()) - 1;
+  mlir::Value indices =
+      gir::ArgSortOp::create(emit.builder, emit.loc(), rows.x.tensor, descending, few);
+  Shape starts(last + 1, SymExpr(0)), sizes(rows.x.shape());
+  sizes.back() = count;
+  if (!few)
+    indices = emit.slice(indices, starts, llvm::SmallVector<int64_t>(last + 1, 1), sizes);
+  mlir::Value values =
+      gir::GatherOp::create(emit.builder, emit.loc(), rows.x.tensor, indices,
+                            llvm::ArrayRef<int64_t>{last}, allDims(last));
+  return {Value::ofTensor(values), Value::ofTensor(indices)};
+}
+
+static bool isAtLeast(Args &args, SymExpr size, SymExpr least) {
+  return args.in.sizes.nonNegative(size - least, args.range) == true;
+}
+
+/// Whether rows are long enough for `gir.argsort`, and not too long for its indices.
+static bool areLong(Args &args, SymExpr length) {
+  constexpr int64_t longest = std::numeric_limits<int32_t>::max();
+  return isAtLeast(args, length, SymExpr(mostCounted + 1)) &&
+         isAtLeast(args, SymExpr(longest), length);
+}
+
+/// A number of elements that is small beside that of their row, whose size is known to be large.
+static std::optional<int64_t> asFew(Args &args, SymExpr count, SymExpr length) {
+  constexpr int64_t most = 1024, share = 256;
+  if (!count.isConstant() || count.isConstant(0) || count.constantValue() > most ||
+      !isAtLeast(args, length, count * SymExpr(share)))
+    return std::nullopt;
+  return count.constantValue();
 }
 
 /// sort, argsort and topk: values and indices.
@@ -122,9 +162,16 @@ static Value sortBy(Args &args, const Value &x, int64_t dim, bool descending,
     return onlyIndices ? zero : Value::ofTuple({x, zero});
   }
   Rows rows = rowsOf(emit, x, dim);
-  Value places = placesOf(emit, rows, descending);
-  auto [values, indices] = firstOf(emit, rows, places, count.value_or(rows.length));
-  return onlyIndices ? indices : Value::ofTuple({values, indices});
+  SymExpr wanted = count.value_or(rows.length);
+  auto [values, indices] =
+      areLong(args, rows.length)
+          ? byKeys(emit, rows, descending, wanted, asFew(args, wanted, rows.length))
+          : byCounting(emit, rows, descending, wanted);
+  auto back = [&](const Value &x) {
+    return Value::ofTensor(emit.transpose(x.tensor, moved(x.rank(), rows.dim, true)));
+  };
+  values = emit.cast(back(values), rows.dtype, false);
+  return onlyIndices ? back(indices) : Value::ofTuple({values, back(indices)});
 }
 
 static Value sort(Args &args) {

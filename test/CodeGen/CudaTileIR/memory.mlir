@@ -176,3 +176,33 @@ tile.kernel @places(%i: !tile.view<?xi32, strides = [1]>, %x: !v, %y: !v) grid 1
   tile.store %t, %y[%pid] dims [0] bounded : tensor<64xf32>, !v
   tile.return
 }
+
+// -----
+
+// Elements go to places inside of the tensor.
+// CHECK-LABEL: entry @put
+// CHECK: [[AT:%[0-9]+]], {{%[0-9]+}} = load_ptr_tko
+// CHECK: [[IN:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {less_than, unsigned} : tile<64xi1>
+// CHECK: [[P:%[0-9]+]] = offset {{%[0-9]+}}, [[AT]] : tile<64xptr<f32>>
+// CHECK: store_ptr_tko {{.*}}[[P]]{{.*}}[[IN]]
+!v = !tile.view<?xf32, strides = [1]>
+tile.kernel @put(%i: !tile.view<?xi64, strides = [1]>, %x: !v, %y: !v) grid 1 {
+  %pid = tile.program_id 0
+  %at = tile.load %i[%pid] dims [0] pad -1 : i64 : !tile.view<?xi64, strides = [1]> -> tensor<64xi64>
+  %t = tile.load %x[%pid] dims [0] pad 0.0 : f32 : !v -> tensor<64xf32>
+  tile.scatter %t, %y[] at (%at) dims [-1] : tensor<64xf32>, !v, tensor<64xi64>
+  tile.return
+}
+
+// Integers are added in order of arrival.
+// CHECK-LABEL: entry @count
+// CHECK: [[P:%[0-9]+]] = offset {{.*}} : tile<64xptr<i32>>
+// CHECK: atomic_rmw_tko pointers [[P]] arg {{.*}} mask {{.*}} {relaxed, device, add}
+!c = !tile.view<?xi32, strides = [1]>
+tile.kernel @count(%i: !tile.view<?xi64, strides = [1]>, %y: !c) grid 1 {
+  %pid = tile.program_id 0
+  %at = tile.load %i[%pid] dims [0] pad -1 : i64 : !tile.view<?xi64, strides = [1]> -> tensor<64xi64>
+  %t = tile.constant 1 : i32 : tensor<64xi32>
+  tile.scatter %t, %y[] at (%at) dims [-1] sum unordered : tensor<64xi32>, !c, tensor<64xi64>
+  tile.return
+}

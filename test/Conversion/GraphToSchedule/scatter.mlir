@@ -53,3 +53,26 @@ func.func @running(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !
   %2 = gir.scatter_add %x, %0(%1) dim 0 : (!gir.tensor<V, D, f32>, !gir.tensor<S, D, f32>, !gir.tensor<S, D, i64>) -> !gir.tensor<V, D, f32>
   return %2 : !gir.tensor<V, D, f32>
 }
+
+// What is put at computed places is written in any order; a scan says where, and its dimension is the stream.
+// CHECK-LABEL: func.func @put
+// CHECK: sched.kernel @put_0
+// CHECK-NEXT: dims [parallel b = B tile {{[0-9]+}}, parallel c = C tile {{[0-9]+}}, stream i = 256 tile {{[0-9]+}}]
+// CHECK: sched.stream over [i]
+// CHECK: %[[AT:.*]] = sched.scan sum
+// CHECK: sched.store {{.*}}, %out["b", "#0"] at(%[[AT]] : !sched.val<[b, c, i], i64>) below ["256*C"] :
+func.func @put(%s: !gir.tensor<B, C, 256, i64>) -> !gir.tensor<B, "256*C", i64> {
+  %0 = gir.scan sum %s dim 2 : !gir.tensor<B, C, 256, i64>
+  %1 = gir.scatter %s(%0) batch 1 : (!gir.tensor<B, C, 256, i64>, !gir.tensor<B, C, 256, i64>) -> !gir.tensor<B, "256*C", i64>
+  return %1 : !gir.tensor<B, "256*C", i64>
+}
+
+// A scan by a key is carried along its stream, as any other.
+// CHECK-LABEL: func.func @rank
+// CHECK: sched.stream over [s]
+// CHECK: sched.scan sum(%{{.*}}) by(%{{.*}} : !sched.val<[s], i32>) below 256 : <[], i32> -> <[s], i32>
+func.func @rank(%k: !gir.tensor<S, i32>) -> !gir.tensor<S, i32> {
+  %0 = gir.constant 1 : i32 : !gir.tensor<S, i32>
+  %1 = gir.scan sum %0 dim 0 by (%k : !gir.tensor<S, i32>) below 256 : !gir.tensor<S, i32>
+  return %1 : !gir.tensor<S, i32>
+}

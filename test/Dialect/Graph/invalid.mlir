@@ -511,9 +511,25 @@ func.func @f(%x: !gir.tensor<S, f32>, %i: !gir.tensor<S, i64>) {
 
 // -----
 
+func.func @f(%x: !gir.tensor<B, i32>) {
+  // expected-error @below {{expected floating point operands of order_key, got 'i32'}}
+  %0 = gir.map order_key(%x) : (!gir.tensor<B, i32>) -> !gir.tensor<B, i64>
+  return
+}
+
+// -----
+
 func.func @f(%x: !gir.tensor<S, i1>, %i: !gir.tensor<S, i32>) {
   // expected-error @below {{expected values of i64, got 'i32'}}
   gir.check %x, %i else <kind = "index", message = "no", sizes = []> : !gir.tensor<S, i1>, !gir.tensor<S, i32>
+  return
+}
+
+// -----
+
+func.func @f(%s: !gir.tensor<S, f32>, %i: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected at most 1 batch dimensions, got 2}}
+  %0 = gir.scatter %s(%i) batch 2 : (!gir.tensor<S, f32>, !gir.tensor<S, i64>) -> !gir.tensor<S, f32>
   return
 }
 
@@ -527,6 +543,14 @@ func.func @f(%x: !gir.tensor<S, i1>, %i: !gir.tensor<T, i64>) {
 
 // -----
 
+func.func @f(%s: !gir.tensor<B, S, f32>, %i: !gir.tensor<B, S, i64>) {
+  // expected-error @below {{expected batch dimensions of shape [B], got [S]}}
+  %0 = gir.scatter %s(%i) batch 1 : (!gir.tensor<B, S, f32>, !gir.tensor<B, S, i64>) -> !gir.tensor<S, S, f32>
+  return
+}
+
+// -----
+
 // expected-error @below {{expected a failure of kind index or assertion, got "size"}}
 func.func private @f() attributes {x = #gir.failure<kind = "size", message = "no", sizes = []>}
 
@@ -534,3 +558,51 @@ func.func private @f() attributes {x = #gir.failure<kind = "size", message = "no
 
 // expected-error @below {{expected size expressions for the message, got "S +"}}
 func.func private @f() attributes {x = #gir.failure<kind = "index", message = "no", sizes = ["S +"]>}
+
+// -----
+
+func.func @f(%s: !gir.tensor<S, f32>, %i: !gir.tensor<S, f32>) {
+  // expected-error @below {{expected indices of integers, got 'f32'}}
+  %0 = gir.scatter %s(%i) batch 0 : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<f32>) {
+  // expected-error @below {{expected at least one dimension}}
+  %0 = gir.argsort %x : !gir.tensor<f32> -> !gir.tensor<i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>) {
+  // expected-error @below {{expected keys of integers, got 'f32'}}
+  %0 = gir.scan sum %x dim 0 by (%x : !gir.tensor<S, f32>) below 4 : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %k: !gir.tensor<T, i32>) {
+  // expected-error @below {{expected keys of shape [S], got [T]}}
+  %0 = gir.scan sum %x dim 0 by (%k : !gir.tensor<T, i32>) below 4 : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %k: !gir.tensor<S, i32>) {
+  // expected-error @below {{expected a positive number of keys}}
+  %0 = gir.scan sum %x dim 0 by (%k : !gir.tensor<S, i32>) below 0 : !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>) {
+  // expected-error @below {{expected a result of shape [16], got [8]}}
+  %0 = gir.argsort %x first 16 : !gir.tensor<S, f32> -> !gir.tensor<8, i64>
+  return
+}

@@ -135,12 +135,33 @@ func.func @checked(%ok: !gir.tensor<S, i1>, %i: !gir.tensor<S, i64>, %w: !gir.te
   return
 }
 
+// CHECK-LABEL: func @put
+func.func @put(%s: !gir.tensor<B, C, 256, i64>, %i: !gir.tensor<B, C, 256, i64>) -> !gir.tensor<B, "256*C", i64> {
+  // CHECK: gir.scatter %{{.*}}(%{{.*}}) batch 1 : (!gir.tensor<B, C, 256, i64>, !gir.tensor<B, C, 256, i64>) -> !gir.tensor<B, "256*C", i64>
+  %0 = gir.scatter %s(%i) batch 1 : (!gir.tensor<B, C, 256, i64>, !gir.tensor<B, C, 256, i64>) -> !gir.tensor<B, "256*C", i64>
+  return %0 : !gir.tensor<B, "256*C", i64>
+}
+
+// CHECK-LABEL: func @order
+func.func @order(%x: !gir.tensor<B, S, f16>) -> (!gir.tensor<B, S, i64>, !gir.tensor<B, S, i64>) {
+  // CHECK: gir.argsort %{{.*}} : !gir.tensor<B, S, f16> -> !gir.tensor<B, S, i64>
+  %0 = gir.argsort %x : !gir.tensor<B, S, f16> -> !gir.tensor<B, S, i64>
+  // CHECK: gir.argsort %{{.*}} descending : !gir.tensor<B, S, f16> -> !gir.tensor<B, S, i64>
+  %1 = gir.argsort %x descending : !gir.tensor<B, S, f16> -> !gir.tensor<B, S, i64>
+  // CHECK: gir.argsort %{{.*}} descending first 16 : !gir.tensor<B, S, f16> -> !gir.tensor<B, 16, i64>
+  %2 = gir.argsort %x descending first 16 : !gir.tensor<B, S, f16> -> !gir.tensor<B, 16, i64>
+  return %0, %1 : !gir.tensor<B, S, i64>, !gir.tensor<B, S, i64>
+}
+
 // CHECK-LABEL: func @scans
 func.func @scans(%x: !gir.tensor<B, S, f32>, %m: !gir.tensor<S, i1>) -> !gir.tensor<B, S, f32> {
   // CHECK: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, S, f32>
   %0 = gir.scan sum %x dim 1 : !gir.tensor<B, S, f32>
   // CHECK: gir.scan prod %{{.*}} dim 0 : !gir.tensor<B, S, f32>
   %1 = gir.scan prod %0 dim 0 : !gir.tensor<B, S, f32>
+  %k = gir.iota 1 : !gir.tensor<B, S, i32>
+  // CHECK: gir.scan max %{{.*}} dim 1 by(%{{.*}} : !gir.tensor<B, S, i32>) below 16 : !gir.tensor<B, S, f32>
+  %3 = gir.scan max %0 dim 1 by (%k : !gir.tensor<B, S, i32>) below 16 : !gir.tensor<B, S, f32>
   // CHECK: gir.scan any %{{.*}} dim 0 : !gir.tensor<S, i1>
   %2 = gir.scan any %m dim 0 : !gir.tensor<S, i1>
   return %1 : !gir.tensor<B, S, f32>

@@ -321,7 +321,7 @@ func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
 func.func @sum(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
   %r = sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> (%o : !gir.tensor<S, f32>) dims [parallel i = S tile 1] order [i] {
     %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
-    // expected-error @+1 {{expected 'sum' with places, and only with them}}
+    // expected-error @+1 {{expected places of a 'sum'}}
     sched.store %0, %o["i"] sum : !sched.val<[i], f32>, !gir.tensor<S, f32>
   }
   return %r : !gir.tensor<S, f32>
@@ -349,6 +349,30 @@ func.func @scan_loses_stream(%x: !gir.tensor<S, f32>) {
     }
   }
   return
+}
+
+// -----
+
+func.func @scan_of_no_keys(%x: !gir.tensor<S, i32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i32>) -> () dims [stream n = S tile 8] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, i32> -> !sched.val<[n], i32>
+      // expected-error @+1 {{expected a positive number of keys}}
+      %g = sched.scan sum(%1) by (%1 : !sched.val<[n], i32>) below 0 : !sched.val<[n], i32> -> !sched.val<[n], i32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @unordered(%x: !gir.tensor<S, i64>) -> !gir.tensor<S, i64> {
+  %r = sched.kernel @k(%a = %x : !gir.tensor<S, i64>) -> (%o : !gir.tensor<S, i64>) dims [parallel i = S tile 1] order [i] {
+    %0 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+    // expected-error @+1 {{expected 'unordered' with a sum}}
+    sched.store %0, %o["#0"] at (%0 : !sched.val<[i], i64>) below ["S"] unordered : !sched.val<[i], i64>, !gir.tensor<S, i64>
+  }
+  return %r : !gir.tensor<S, i64>
 }
 
 // -----

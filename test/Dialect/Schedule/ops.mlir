@@ -148,6 +148,9 @@ func.func @scan(%x: !gir.tensor<M, S, f32>) -> !gir.tensor<M, S, f32> {
       %0 = sched.load %a["i", "n"] : !gir.tensor<M, S, f32> -> !sched.val<[i, n], f32>
       // CHECK: %[[Y:.*]] = sched.scan sum(%{{.*}}) : <[i, n], f32> -> <[i, n], f32>
       %1 = sched.scan sum(%0) : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
+      %2 = sched.index "n" : !sched.val<[n], i32>
+      // CHECK: sched.scan max(%{{.*}}) by(%{{.*}} : !sched.val<[n], i32>) below 16 : <[i, n], f32> -> <[i, n], f32>
+      %3 = sched.scan max(%0) by (%2 : !sched.val<[n], i32>) below 16 : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
       // CHECK: sched.store %[[Y]]
       sched.store %1, %o["i", "n"] : !sched.val<[i, n], f32>, !gir.tensor<M, S, f32>
     }

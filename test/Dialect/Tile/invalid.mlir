@@ -445,7 +445,17 @@ tile.kernel @flags(%x: !tile.view<?xi1, strides = [1]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4xi64>
   %1 = tile.constant true : tensor<4xi1>
   // expected-error @+1 {{expected numbers to add, got i1}}
-  tile.scatter %1, %x[] at (%0) dims [-1] : tensor<4xi1>, !tile.view<?xi1, strides = [1]>, tensor<4xi64>
+  tile.scatter %1, %x[] at (%0) dims [-1] sum : tensor<4xi1>, !tile.view<?xi1, strides = [1]>, tensor<4xi64>
+  tile.return
+}
+
+// -----
+
+tile.kernel @narrow(%x: !tile.view<?xi16, strides = [1]>, %c: index) grid 1 {
+  %0 = tile.splat %c : index -> tensor<4xi64>
+  %1 = tile.constant 1 : i16 : tensor<4xi16>
+  // expected-error @+1 {{expected numbers of 32 or 64 bits to add in any order, got 'i16'}}
+  tile.scatter %1, %x[] at (%0) dims [-1] sum unordered : tensor<4xi16>, !tile.view<?xi16, strides = [1]>, tensor<4xi64>
   tile.return
 }
 
@@ -462,6 +472,22 @@ func.func @scan_shape(%x: tensor<4x8xf32>, %c: tensor<8xf32>) {
 func.func @scan_dim(%x: tensor<4x8xf32>, %c: tensor<4xf32>) {
   // expected-error @+1 {{expected a dimension below 2, got 2}}
   %y, %t = tile.scan sum %x from %c dim 2 : tensor<4x8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_keys(%x: tensor<4x8xf32>, %c: tensor<4x16xf32>, %k: tensor<4xi32>) {
+  // expected-error @+1 {{expected keys of shape 4x8, got 4}}
+  %y, %t = tile.scan sum %x from %c dim 1 by (%k : tensor<4xi32>) : tensor<4x8xf32>, tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @scan_real_keys(%x: tensor<4x8xf32>, %c: tensor<4x16xf32>) {
+  // expected-error @+1 {{expected keys of integers, got 'f32'}}
+  %y, %t = tile.scan sum %x from %c dim 1 by (%x : tensor<4x8xf32>) : tensor<4x8xf32>, tensor<4x16xf32>
   return
 }
 

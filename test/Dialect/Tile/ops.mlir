@@ -115,8 +115,14 @@ tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: in
 tile.kernel @sums(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: index) grid 1 {
   %0 = tile.splat %i : index -> tensor<4x8xi64>
   %1 = tile.constant 1.0 : f32 : tensor<4x8xf32>
-  // CHECK: tile.scatter %{{.*}}, %x[%c] at(%{{.*}}) dims [-1, 0] bounded : tensor<4x8xf32>, <?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
-  tile.scatter %1, %x[%c] at (%0) dims [-1, 0] bounded
+  // CHECK: tile.scatter %{{.*}}, %x[%c] at(%{{.*}}) dims [-1, 0] bounded sum : tensor<4x8xf32>, <?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  tile.scatter %1, %x[%c] at (%0) dims [-1, 0] bounded sum
+    : tensor<4x8xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  // CHECK: tile.scatter %{{.*}}, %x[%c] at(%{{.*}}) dims [-1, 0] sum unordered : tensor<4x8xf32>, <?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  tile.scatter %1, %x[%c] at (%0) dims [-1, 0] sum unordered
+    : tensor<4x8xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  // CHECK: tile.scatter %{{.*}}, %x[%c] at(%{{.*}}) dims [-1, 0] : tensor<4x8xf32>, <?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
+  tile.scatter %1, %x[%c] at (%0) dims [-1, 0]
     : tensor<4x8xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64>
   tile.return
 }
@@ -125,6 +131,10 @@ tile.kernel @sums(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: inde
 func.func @scan(%x: tensor<4x8xf32>, %c: tensor<4xf32>) -> tensor<4x8xf32> {
   // CHECK: tile.scan sum %{{.*}} from %{{.*}} dim 1 : tensor<4x8xf32>, tensor<4xf32>
   %y, %t = tile.scan sum %x from %c dim 1 : tensor<4x8xf32>, tensor<4xf32>
+  %k = tile.constant 3 : i32 : tensor<4x8xi32>
+  %j = tile.constant 0.0 : f32 : tensor<4x16xf32>
+  // CHECK: tile.scan sum %{{.*}} from %{{.*}} dim 1 by(%{{.*}} : tensor<4x8xi32>) : tensor<4x8xf32>, tensor<4x16xf32>
+  %w, %v = tile.scan sum %x from %j dim 1 by (%k : tensor<4x8xi32>) : tensor<4x8xf32>, tensor<4x16xf32>
   // CHECK: tile.scan max %{{.*}} from %{{.*}} dim 0 : tensor<4xf32>, tensor<f32>
   %s = tile.constant 0.0 : f32 : tensor<f32>
   %z, %u = tile.scan max %t from %s dim 0 : tensor<4xf32>, tensor<f32>

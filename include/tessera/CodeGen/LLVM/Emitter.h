@@ -101,6 +101,7 @@ public:
   Value maskedLoad(Type type, Value address, Value mask, Value passThrough);
   /// The elements that lie so many bytes behind an address, lane by lane.
   Value maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough);
+  void maskedScatter(Value value, Value address, Value bytes, Value mask);
   void maskedStore(Value value, Value address, Value mask);
   /// Scopes that do not alias each other; made once per kernel.
   Scope newScope(llvm::StringRef name);

@@ -39,6 +39,8 @@ inline mlir::Type scalarOpResultType(ScalarOp op, llvm::ArrayRef<mlir::Type> ope
   case TypeRule::Compare:
   case TypeRule::Test:
     return mlir::IntegerType::get(operands.front().getContext(), 1);
+  case TypeRule::Order:
+    return mlir::IntegerType::get(operands.front().getContext(), 64);
   case TypeRule::Select:
     return operands[1];
   default:
@@ -69,7 +71,9 @@ inline mlir::LogicalResult verifyScalarOp(llvm::function_ref<mlir::InFlightDiagn
       return emitError() << "expected operands of one element type, got " << type << " and "
                          << other;
   bool isFloat = llvm::isa<mlir::FloatType>(type), isBool = type.isInteger(1);
-  if ((info.rule == TypeRule::Float || info.rule == TypeRule::Test) && !isFloat)
+  bool needsFloat = info.rule == TypeRule::Float || info.rule == TypeRule::Test ||
+                    info.rule == TypeRule::Order;
+  if (needsFloat && !isFloat)
     return emitError() << "expected floating point operands for '" << kind << "', got " << type;
   if (info.rule == TypeRule::Integer && isFloat)
     return emitError() << "expected integer or bool operands for '" << kind << "', got " << type;

@@ -288,6 +288,15 @@ Value Builder::storePointers(Value pointers, Value value, Value mask, Value afte
       .front();
 }
 
+Value Builder::atomicAdd(Value pointers, Value value, Value mask, Value after) {
+  return append(Opcode::AtomicRmw, {typeOf(value), token()},
+                {{pointers}, {value}, optional(mask), optional(after)},
+                {{"memory_ordering_semantics", of(MemoryOrder::Relaxed)},
+                 {"memory_scope", of(MemoryScope::Device)},
+                 {"mode", of(isFloat(value) ? AtomicMode::AddF : AtomicMode::Add)}})
+      .back();
+}
+
 Value Builder::offset(Value pointers, Value offsets) {
   return append(Opcode::Offset, {typeOf(pointers)}, {{pointers}, {offsets}}).front();
 }

@@ -82,6 +82,9 @@ static TypedAttr evaluateMap(ScalarOp op, ArrayRef<Attribute> inputs, Type resul
     integers.push_back(number ? 0 : integerOf(cast<IntegerAttr>(input)));
     floats.push_back(number ? number.getValueAsDouble() : double(integers.back()));
   }
+  if (op == ScalarOp::OrderKey)
+    return integerAttr(resultElement,
+                       orderKey(floats[0], cast<FloatAttr>(inputs[0]).getType().isF64()));
   if (isFloat) {
     double result = evaluateFloat(op, floats.data());
     return isa<FloatType>(resultElement) ? TypedAttr(FloatAttr::get(resultElement, result))

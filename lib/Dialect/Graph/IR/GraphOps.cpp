@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include "tessera/Dialect/Common/ScalarTypes.h"
+
 #include <charconv>
 
 using namespace mlir;
@@ -88,18 +90,26 @@ void SizeOp::build(OpBuilder &builder, OperationState &state, SymExpr size) {
 }
 
 void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs) {
-  const ScalarOpInfo &info = scalarOpInfo(op);
-  gir::TensorType type = tensorType(inputs.front());
-  if (info.rule == TypeRule::Compare || info.rule == TypeRule::Test)
-    type = type.withElementType(builder.getI1Type());
-  else if (info.rule == TypeRule::Select)
-    type = tensorType(inputs[1]);
-  build(builder, state, type, toStringRef(info.name), inputs);
+  SmallVector<Type> elements;
+  for (Value input : inputs)
+    elements.push_back(tensorType(input).getElementType());
+  gir::TensorType type =
+      tensorType(inputs.front()).withElementType(scalarOpResultType(op, elements));
+  build(builder, state, type, toStringRef(scalarOpInfo(op).name), inputs);
 }
 
 void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType,
                    bool isExplicit) {
   build(builder, state, tensorType(input).withElementType(elementType), input, isExplicit);
+}
+
+void ArgSortOp::build(OpBuilder &builder, OperationState &state, Value input, bool descending,
+                      std::optional<int64_t> first) {
+  SmallVector<SymExpr> shape(tensorType(input).getShape());
+  if (first)
+    shape.back() = SymExpr(*first);
+  build(builder, state, gir::TensorType::get(shape, builder.getI64Type()), input, descending,
+        first ? builder.getI64IntegerAttr(*first) : IntegerAttr());
 }
 
 void BroadcastOp::build(OpBuilder &builder, OperationState &state, Value input,
@@ -159,7 +169,14 @@ void gir::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::Re
 
 void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
                    int64_t dim) {
-  build(builder, state, input.getType(), toStringRef(reduceOpName(op)), input, dim);
+  build(builder, state, input.getType(), toStringRef(reduceOpName(op)), input, Value(), dim,
+        IntegerAttr());
+}
+
+void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
+                   int64_t dim, Value key, int64_t below) {
+  build(builder, state, input.getType(), toStringRef(reduceOpName(op)), input, key, dim,
+        builder.getI64IntegerAttr(below));
 }
 
 void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs,

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include "tessera/Dialect/Common/ScalarTypes.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::gir;
@@ -119,7 +121,9 @@ static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
       return failure();
 
   bool isFloat = isa<FloatType>(element);
-  if ((info.rule == TypeRule::Float || info.rule == TypeRule::Test) && !isFloat)
+  bool needsFloat = info.rule == TypeRule::Float || info.rule == TypeRule::Test ||
+                    info.rule == TypeRule::Order;
+  if (needsFloat && !isFloat)
     return op.emitOpError() << "expected floating point operands of " << op.getKind() << ", got "
                             << element;
   if (info.rule == TypeRule::Integer && isFloat)
@@ -131,7 +135,7 @@ static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
   if (info.rule == TypeRule::Number && element == boolType)
     return op.emitOpError() << "expected numbers as operands of " << op.getKind() << ", got "
                             << element;
-  return info.rule == TypeRule::Compare || info.rule == TypeRule::Test ? boolType : element;
+  return scalarOpResultType(info.op, elements);
 }
 
 LogicalResult MapOp::verify() {
@@ -321,6 +325,23 @@ LogicalResult CheckOp::verify() {
   return expectShape(*this, "values", value.getShape(), condition.getShape());
 }
 
+LogicalResult ScatterOp::verify() {
+  gir::TensorType to = tensorType(getResult()), from = tensorType(getSources()),
+                  index = tensorType(getIndices());
+  int64_t batch = getBatch();
+  if (batch < 0 || batch > int64_t(from.getRank()))
+    return emitOpError() << "expected at most " << from.getRank() << " batch dimensions, got "
+                         << batch;
+  if (failed(expectCount(*this, "dimensions of the result", to.getRank(), batch + 1)) ||
+      failed(expectElement(*this, "a result", to.getElementType(), from.getElementType())) ||
+      failed(expectShape(*this, "batch dimensions", to.getShape().take_front(batch),
+                         from.getShape().take_front(batch))))
+    return failure();
+  if (index.isFloat() || index.isBool())
+    return emitOpError() << "expected indices of integers, got " << index.getElementType();
+  return expectShape(*this, "indices", index.getShape(), from.getShape());
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//
@@ -365,7 +386,16 @@ LogicalResult ScanOp::verify() {
   if (isLogical != type.isBool())
     return emitOpError() << "expected an operand of " << (isLogical ? "bools" : "numbers") << " for "
                          << getKind() << ", got " << type.getElementType();
-  return expectDim(*this, getDim(), type.getRank());
+  if (failed(expectDim(*this, getDim(), type.getRank())))
+    return failure();
+  if (!getKey())
+    return success();
+  gir::TensorType key = tensorType(getKey());
+  if (key.isFloat() || key.isBool())
+    return emitOpError() << "expected keys of integers, got " << key.getElementType();
+  if (!getBelow() || *getBelow() < 1)
+    return emitOpError("expected a positive number of keys");
+  return expectShape(*this, "keys", key.getShape(), type.getShape());
 }
 
 LogicalResult ContractOp::verify() {
@@ -430,6 +460,19 @@ LogicalResult SoftmaxOp::verify() {
   if (failed(expectFloat(*this, getInput())))
     return failure();
   return expectDim(*this, getDim(), tensorType(getInput()).getRank());
+}
+
+LogicalResult ArgSortOp::verify() {
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (from.getRank() == 0)
+    return emitOpError("expected at least one dimension");
+  if (failed(expectElement(*this, "a result", to.getElementType(),
+                           IntegerType::get(getContext(), 64))))
+    return failure();
+  SmallVector<SymExpr> shape(from.getShape());
+  if (getFirst())
+    shape.back() = SymExpr(int64_t(*getFirst()));
+  return expectShape(*this, "a result", to.getShape(), shape);
 }
 
 LogicalResult LogSoftmaxOp::verify() {

@@ -350,8 +350,11 @@ LogicalResult ScanOp::verify() {
   auto along = cast<StringAttr>(stream->getOver()[0]);
   SmallVector<StringAttr> dims;
   for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
-    if (dim.getName() == along || valType(getValue()).hasDim(dim.getName()))
+    if (dim.getName() == along || valType(getValue()).hasDim(dim.getName()) ||
+        (getKey() && valType(getKey()).hasDim(dim.getName())))
       dims.push_back(dim.getName());
+  if (getKey() && (!getBelow() || *getBelow() < 1))
+    return emitOpError("expected a positive number of keys");
   if (valType(getResult()).getDims() != ArrayRef(dims))
     return emitOpError() << "expected a result over " << listText(dims) << ", got "
                          << listText(valType(getResult()).getDims());
@@ -450,8 +453,10 @@ LogicalResult StoreOp::verify() {
   FailureOr<KernelOp> kernel = expectKernel(*this);
   if (failed(kernel) || failed(verifyPlaces(*this)))
     return failure();
-  if (getSum() == getPlaces().empty())
-    return emitOpError("expected 'sum' with places, and only with them");
+  if (getSum() && getPlaces().empty())
+    return emitOpError("expected places of a 'sum'");
+  if (getUnordered() && !getSum())
+    return emitOpError("expected 'unordered' with a sum");
   auto tensor = cast<gir::TensorType>(getTensor().getType());
   auto argument = dyn_cast<BlockArgument>(getTensor());
   if (!argument || argument.getArgNumber() < kernel->getInputs().size())

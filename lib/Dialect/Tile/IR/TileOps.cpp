@@ -179,9 +179,9 @@ void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
 }
 
 void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
-                   Value init, int64_t dim) {
+                   Value init, int64_t dim, Value key) {
   build(builder, state, input.getType(), init.getType(), toStringRef(reduceOpName(op)), input, init,
-        dim, /*exclusive=*/false);
+        key, dim, /*exclusive=*/false);
 }
 
 void AllocOp::build(OpBuilder &builder, OperationState &state, BufferType type) {

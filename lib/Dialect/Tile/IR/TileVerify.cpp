@@ -190,8 +190,11 @@ template <typename OpTy> static LogicalResult verifyPlaces(OpTy op, RankedTensor
 
 LogicalResult tile::ScatterOp::verify() {
   RankedTensorType type = tileType(getValue());
-  if (type.getElementType().isInteger(1))
+  if (getSum() && type.getElementType().isInteger(1))
     return emitOpError("expected numbers to add, got i1");
+  if (getUnordered() && type.getElementTypeBitWidth() < 32)
+    return emitOpError() << "expected numbers of 32 or 64 bits to add in any order, got "
+                         << type.getElementType();
   return verifyPlaces(*this, type);
 }
 
@@ -354,6 +357,16 @@ LogicalResult ScanOp::verify() {
     return failure();
   if (getExclusive() && !layoutOf(getInput()))
     return emitOpError() << "expected a tile with a layout for an exclusive scan, got " << input;
+  if (getKey()) {
+    RankedTensorType key = tileType(getKey());
+    if (!key.getElementType().isInteger() || key.getElementType().isInteger(1))
+      return emitOpError() << "expected keys of integers, got " << key.getElementType();
+    if (init.getRank() == 0)
+      return emitOpError("expected an initial tile with a dimension of keys");
+    shape.push_back(init.getShape().back());
+    if (failed(expectShape(*this, "keys", input.getShape(), key.getShape())))
+      return failure();
+  }
   return expectShape(*this, "an initial tile", shape, init.getShape());
 }
 

@@ -171,6 +171,8 @@ static Term expandFloat(ScalarOp op, ArrayRef<Term> x) {
     return expandGeluErf(x[0]);
   case ScalarOp::GeluTanh:
     return expandGeluTanh(x[0]);
+  case ScalarOp::OrderKey:
+    return expandOrderKey(x[0]);
   default:
     llvm_unreachable("a floating point operation that is neither primitive nor expanded");
   }

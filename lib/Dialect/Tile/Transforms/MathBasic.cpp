@@ -68,3 +68,14 @@ Term tile::expandIntegerPow(Term x, Term y) {
   Term reciprocal = where(x == one, one, where(x == minusOne, where(odd, minusOne, one), zero));
   return where(y < zero, reciprocal, result);
 }
+
+/// The bits of a number as an integer grow with its magnitude; negative ones are turned around.
+Term tile::expandOrderKey(Term x) {
+  Term bits = x.bits();
+  unsigned width = bits.type().getElementTypeBitWidth();
+  Term most = bits.integer(width == 64 ? INT64_MAX : INT32_MAX);
+  Term key = bits ^ ((bits >> (width - 1)) & most);
+  key = where(x == 0.0, bits.integer(0), key);
+  key = where(x == x, key, most);
+  return key.cast(x.types().getI64Type());
+}

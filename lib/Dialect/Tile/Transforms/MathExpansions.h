@@ -55,6 +55,7 @@ Term expandFloorDiv(Term x, Term y);
 Term expandRemainder(Term x, Term y);
 Term expandFMod(Term x, Term y);
 Term expandIntegerPow(Term x, Term y);
+Term expandOrderKey(Term x);
 
 // MathPhilox.cpp
 Term expandPhilox(Term low, Term high, Term key);

@@ -197,6 +197,9 @@ public:
   /// Elements where the mask is false are `padding`.
   Loaded loadPointers(Value pointers, Value mask = {}, Value padding = {}, Value token = {});
   Value storePointers(Value pointers, Value tile, Value mask = {}, Value token = {});
+  /// Adds to what is there as one step for every thread of the device, in order of arrival. Elements
+  /// of 32 or 64 bits.
+  Value atomicAdd(Value pointers, Value tile, Value mask = {}, Value token = {});
   Value offset(Value pointers, Value offsets);
 
   //===--------------------------------------------------------------------===//

@@ -254,7 +254,7 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Reads at computed places
+// Reads and writes at computed places
 //===----------------------------------------------------------------------===//
 
 def Graph_GatherOp : Graph_BasicOp<"gather"> {
@@ -305,6 +305,26 @@ def Graph_ScatterAddOp : Graph_CompositeOp<"scatter_add", [AllTypesMatch<["input
   let assemblyFormat = [{
     $input `,` $sources `(` $indices `)` `dim` custom<PlainInt>($dim) attr-dict
     `:` functional-type(operands, $result)
+  }];
+}
+
+def Graph_ScatterOp : Graph_Op<"scatter"> {
+  let summary = "elements put at computed places";
+  let description = [{
+    The result has the sources' first `batch` dimensions and one more, along which a source stands where the element of
+    `indices` at its own place says. `sources` and `indices` have one shape. Whoever writes it knows that sources with
+    the same batch indices go to different places: they are put there in any order. A source whose index is outside is
+    left out, and an element that no source is sent to has any value.
+
+    ```mlir
+    %1 = gir.scatter %s(%i) batch 1
+       : (!gir.tensor<B, C, 256, i64>, !gir.tensor<B, C, 256, i64>) -> !gir.tensor<B, "256*C", i64>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$sources, Graph_TensorType:$indices, I64Attr:$batch);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $sources `(` $indices `)` `batch` custom<PlainInt>($batch) attr-dict `:` functional-type(operands, $result)
   }];
 }
 
@@ -368,17 +388,27 @@ def Graph_ScanOp : Graph_Op<"scan", [AllTypesMatch<["input", "result"]>,
     Element `n` along `dim` joins the elements 0 to `n` with the monoid `kind`: sum prod max min any all. 16-bit floating
     point numbers are joined in f32.
 
+    With a `key` it joins only those that have its own. Keys are integers from 0 to `below` - 1, and others count as the
+    last. A machine that walks along the dimension keeps one join for every key: there should be few of them. GPUs have
+    no such walk, and scans by a key are not written for them.
+
     ```mlir
     %1 = gir.scan sum %0 dim 1 : !gir.tensor<B, S, f32>
+    %2 = gir.scan sum %0 dim 1 by (%k : !gir.tensor<B, S, i32>) below 256 : !gir.tensor<B, S, f32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Graph_TensorType:$input, I64Attr:$dim);
+  let arguments = (ins StrAttr:$kind, Graph_TensorType:$input, Optional<Graph_TensorType>:$key, I64Attr:$dim,
+                       OptionalAttr<I64Attr>:$below);
   let results = (outs Graph_TensorType:$result);
   let assemblyFormat = [{
-    custom<Keyword>($kind) $input `dim` custom<PlainInt>($dim) attr-dict `:` custom<FullType>(type($result))
+    custom<Keyword>($kind) $input `dim` custom<PlainInt>($dim)
+    (`by` `(` $key^ `:` custom<FullType>(type($key)) `)` `below` $below)? attr-dict
+    `:` custom<FullType>(type($result))
   }];
   let builders = [
-    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "int64_t":$dim)>
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "int64_t":$dim)>,
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "int64_t":$dim, "::mlir::Value":$key,
+                   "int64_t":$below)>
   ];
   let hasFolder = 1;
   let extraClassDeclaration = [{
@@ -449,6 +479,32 @@ def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax", [AllTypesMatch<["input
     $input `dim` custom<PlainInt>($dim) attr-dict
     `:` custom<FullType>(type($result))
   }];
+}
+
+def Graph_ArgSortOp : Graph_Op<"argsort"> {
+  let summary = "the indices that sort the last dimension";
+  let description = [{
+    Equal elements keep their order, nan is larger than all numbers, zeros are equal. Rows have fewer than 2³¹ elements.
+    `gir-expand-sorts` writes it as a radix sort in basic operations: the work per element depends on its type only, so
+    that it suits long rows.
+
+    Only the `first` so many indices may be wanted: these are few beside a row's elements.
+
+    ```mlir
+    %1 = gir.argsort %0 descending : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, i64>
+    %2 = gir.argsort %0 first 16 : !gir.tensor<B, S, f32> -> !gir.tensor<B, 16, i64>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, UnitAttr:$descending, OptionalAttr<I64Attr>:$first);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input (`descending` $descending^)? (`first` $first^)? attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "bool":$descending,
+                   CArg<"::std::optional<int64_t>", "::std::nullopt">:$first)>
+  ];
 }
 
 def Graph_LogSumExpOp : Graph_CompositeOp<"logsumexp"> {

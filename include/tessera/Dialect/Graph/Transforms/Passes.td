@@ -31,6 +31,22 @@ def GraphDecompose : Pass<"gir-decompose"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphExpandSorts : Pass<"gir-expand-sorts"> {
+  let summary = "rewrite sorts into scans and scatters";
+  let description = [{
+    Replaces `gir.argsort` by a radix sort: keys whose integers are ordered as the elements are, and per digit a count of
+    its values, their sums, and a `gir.scatter` that puts every element behind those that come before it.
+
+    A machine that `walks` along rows counts by adding to a small table (`gir.scatter_add`, and `gir.scan` by a key), and
+    its digits have eight bits. Otherwise, and by default, many programs work side by side: digits of four bits are
+    counted by reductions and scans of all elements.
+  }];
+  let options = [
+    Option<"walks", "walks", "bool", /*default=*/"false", "count by walking along rows, as CPUs do">
+  ];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphAccumulate : Pass<"gir-accumulate", "::mlir::ModuleOp"> {
   let summary = "compute sums and products of many elements in the type that the policy asks for";
   let description = [{

@@ -193,15 +193,19 @@ def Schedule_ScanOp : Schedule_PureOp<"scan"> {
   let description = [{
     Stands in a stream over one dimension. An element is the join, with the monoid `kind`, of all elements of `value` up
     to its own index along the stream; what earlier blocks have brought is carried by the stream without being named.
+    With a `key`, an integer from 0 to `below` - 1, it is the join of those that have its own.
 
     ```mlir
     %y = sched.scan sum(%x) : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
+    %z = sched.scan sum(%x) by (%k : !sched.val<[i, n], i32>) below 256 : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Schedule_ValType:$value);
+  let arguments = (ins StrAttr:$kind, Schedule_ValType:$value, Optional<Schedule_ValType>:$key,
+                       OptionalAttr<I64Attr>:$below);
   let results = (outs Schedule_ValType:$result);
   let assemblyFormat = [{
-    custom<Keyword>($kind) `(` $value `)` attr-dict `:` type($value) `->` type($result)
+    custom<Keyword>($kind) `(` $value `)` (`by` `(` $key^ `:` type($key) `)` `below` $below)? attr-dict
+    `:` type($value) `->` type($result)
   }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
@@ -247,9 +251,9 @@ def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a value into a result at an index";
   let description = [{
     The index is as in `sched.load` and has every dimension of the value, or the places in it have;
-    along further dimensions the value is repeated. With places it is a `sum`: the value is added to
-    what is there, in the order of the stream around it, and left out where a place is outside. No
-    two programs add to one element.
+    along further dimensions the value is repeated. At places a value is left out where one is outside. As a `sum` it is
+    added to what is there, in the order of the stream around it; else all elements go to different places. No
+    two programs add to one element, unless the sum is `unordered`: then they do, in order of arrival.
 
     ```mlir
     sched.store %0, %out["i", "n"] : !sched.val<[i], f32>, !gir.tensor<S, T, f32>
@@ -259,15 +263,15 @@ def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
   }];
   let arguments = (ins Schedule_ValType:$value, Graph_TensorType:$tensor, StrArrayAttr:$index,
                        Variadic<Schedule_ValType>:$places, OptionalAttr<StrArrayAttr>:$below,
-                       UnitAttr:$sum);
+                       UnitAttr:$sum, UnitAttr:$unordered);
   let assemblyFormat = [{
     $value `,` $tensor `` $index (`at` `(` $places^ `:` type($places) `)` `below` $below)?
-    (`sum` $sum^)? attr-dict `:` type($value) `,` type($tensor)
+    (`sum` $sum^)? (`unordered` $unordered^)? attr-dict `:` type($value) `,` type($tensor)
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$tensor, "::mlir::ArrayAttr":$index), [{
       build($_builder, $_state, value, tensor, index, /*places=*/{}, /*below=*/nullptr,
-            /*sum=*/false);
+            /*sum=*/false, /*unordered=*/false);
     }]>
   ];
 }

@@ -183,21 +183,26 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds a tile's elements to a view at computed places";
+  let summary = "puts a tile's elements at computed places of a view, or adds them there";
   let description = [{
-    Coordinates, places and `dims` as in `tile.gather`. Elements are added one after the other in row-major order; one
-    whose place is outside the view is left out. With `bounded`, so are those whose coordinates are outside; without it
-    these must lie inside.
+    Coordinates, places and `dims` as in `tile.gather`. As a `sum`, elements are added one after the other in row-major
+    order; else no two go to one place, and their order is open. One whose place is outside the view is left out. With
+    `bounded`, so are those whose coordinates are outside; without it these must lie inside.
+
+    Into an `unordered` sum other programs add at the same time, and the order is that of arrival: every element is added
+    in one step that nothing can come between. These are numbers of 32 or 64 bits.
 
     ```mlir
-    tile.scatter %v, %sums[%c0] at (%i) dims [-1, 0] bounded
+    tile.scatter %v, %sums[%c0] at (%i) dims [-1, 0] bounded sum
       : tensor<16x256xf32>, !tile.view<?x?xf32, strides = [1, ?]>, tensor<16x256xi64>
     ```
   }];
   let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords,
-                       Variadic<Tile_TileType>:$places, DenseI64ArrayAttr:$dims, UnitAttr:$bounded);
+                       Variadic<Tile_TileType>:$places, DenseI64ArrayAttr:$dims, UnitAttr:$bounded, UnitAttr:$sum,
+                       UnitAttr:$unordered);
   let assemblyFormat = [{
-    $value `,` $view `[` $coords `]` `at` `(` $places `)` `dims` $dims (`bounded` $bounded^)? attr-dict
+    $value `,` $view `[` $coords `]` `at` `(` $places `)` `dims` $dims (`bounded` $bounded^)?
+    (`sum` $sum^ (`unordered` $unordered^)?)? attr-dict
     `:` type($value) `,` type($view) `,` type($places)
   }];
 }
@@ -414,21 +419,27 @@ def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTy
     it depends on nothing but the tile's shape and layout. Floats are f32 or f64. In placed programs a scan may be
     `exclusive`: element `n` then joins the elements before it.
 
+    With a `key` elements are joined that have the same key, one after the other. `init` and `total` then have one more
+    dimension, the last, with a join for every key; a key outside of it counts as the last.
+
     ```mlir
     %y, %c1 = tile.scan sum %x from %c0 dim 1 : tensor<8x128xf32>, tensor<8xf32>
+    %z, %k1 = tile.scan sum %x from %k0 dim 1 by (%k : tensor<8x128xi32>) : tensor<8x128xf32>, tensor<8x256xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, Tile_TileType:$init, I64Attr:$dim, UnitAttr:$exclusive);
+  let arguments = (ins StrAttr:$kind, Tile_TileType:$input, Tile_TileType:$init, Optional<Tile_TileType>:$key,
+                       I64Attr:$dim, UnitAttr:$exclusive);
   let results = (outs Tile_TileType:$result, Tile_TileType:$total);
   let assemblyFormat = [{
-    custom<Keyword>($kind) $input `from` $init `dim` custom<PlainInt>($dim) (`exclusive` $exclusive^)? attr-dict
-    `:` type($input) `,` type($init)
+    custom<Keyword>($kind) $input `from` $init `dim` custom<PlainInt>($dim) (`by` `(` $key^ `:` type($key) `)`)?
+    (`exclusive` $exclusive^)? attr-dict `:` type($input) `,` type($init)
   }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];
   let builders = [
-    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::mlir::Value":$init, "int64_t":$dim)>
+    OpBuilder<(ins "::tessera::ReduceOp":$op, "::mlir::Value":$input, "::mlir::Value":$init, "int64_t":$dim,
+                   CArg<"::mlir::Value", "{}">:$key)>
   ];
 }
 

@@ -4,6 +4,15 @@
 
 include "mlir/Pass/PassBase.td"
 
+def TileShareKernels : Pass<"tile-share-kernels", "::mlir::ModuleOp"> {
+  let summary = "launch one kernel where several are the same program";
+  let description = [{
+    Kernels that differ in nothing but their names, and are launched with the same grid, views and sizes, become one, which
+    is compiled once. What a back end concludes from one launch then holds for all of them.
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "expand elementary functions into primitive maps";
   let description = [{
