@@ -140,7 +140,7 @@ class _Run:
         if name == "bar" or operation in ("cp.async.commit_group", "cp.async.wait_group"):
             return
         special: dict[str, Callable] = {
-            "ld": self.load, "st": self.store, "cp": self.copy, "ldmatrix": self.matrix, "stmatrix": self.matrix,
+            "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "ldmatrix": self.matrix, "stmatrix": self.matrix,
             "mov": self.move, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
             "bfe": self.extract, "prmt": self.permute, "mma": self.multiply,
         }  # fmt: skip
@@ -179,6 +179,14 @@ class _Run:
             memory, cells = self.cells(parts[0], address + i * size, size)
             data = np.ascontiguousarray(self.typed(register, f"u{8 * size}")).view(np.uint8).reshape(-1, size)
             memory[cells[mask]] = data[mask]
+
+    def add(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """To what is in global memory, in any order."""
+        kind = parts[-1]
+        size = int(kind[1:]) // 8
+        memory, cells = self.cells("global", np.where(mask, self.address(operands[0]), 0), size)
+        data = self.typed(operands[1], kind)
+        np.add.at(memory.view(data.dtype), cells[mask, 0] // size, data[mask])
 
     def copy(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
         is_full = self.get(operands[3]) > 0 if len(operands) > 3 else mask

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tessera as tsr
-from tessera import Tensor, bf16, fp16, fp32, int8, int32
+from tessera import Tensor, bf16, fp16, fp32, int8, int32, int64
 
 CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
 PLACES = [shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"]
@@ -51,6 +51,16 @@ def rows_at(x, index):
 
 
 @tsr.function(via="ptx")
+def add_at(x, index, y):
+    return tsr.scatter_add(x, 0, index, y)
+
+
+@tsr.function(via="ptx")
+def sort(x):
+    return tsr.sort(x, -1)
+
+
+@tsr.function(via="ptx")
 def product(a, b):
     return a @ b
 
@@ -63,6 +73,10 @@ CASES = {
     "chain": (chain, [Tensor[1 << 20, fp32]] * 2),
     "columns": (columns, [Tensor[4096, 512, fp32]]),
     "product of bf16": (product, [Tensor[512, 512, bf16]] * 2),
+    "sums at places": (add_at, [Tensor[500, 64, int64], Tensor[900, 64, int64], Tensor[900, 64, int64]]),
+    "sums of int8": (add_at, [Tensor[500, 64, int8], Tensor[900, 64, int32], Tensor[900, 64, int8]]),
+    "sort of long rows": (sort, [Tensor[8, 5000, fp32]]),
+    "sort of long rows of half": (sort, [Tensor[8, 5000, fp16]]),
     "rows": (rows_at, [Tensor[512, 64, fp32], Tensor[128, int32]]),
 }
 

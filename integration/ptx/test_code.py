@@ -109,6 +109,40 @@ def test_reductions(shape, dims, warps, element, kind):
     np.testing.assert_allclose(y, expected, atol=roundoff(element) * np.abs(x).sum())
 
 
+@pytest.mark.parametrize("element", ["i32", "i64", "f32", "f64"])
+@pytest.mark.parametrize("count", [8, 64, 1024])
+def test_scatters(element, count):
+    """Elements at places of their own, and sums at places that many share; some places lie outside."""
+    vector, matrix, places = view((count,), element), view((3, count), element), view((count,), "i64")
+    at = f"at (%p) dims [-1] {{}} : {tile((count,), element)}, {matrix}, {tile((count,), 'i64')}"
+    body = f"""
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %a = tile.load %x{access((count,))} : {vector} -> {tile((count,), element)}
+      %p = tile.load %i{access((count,))} : {places} -> {tile((count,), "i64")}"""
+    head = f"(%x: {vector}, %i: {places}, %y: {matrix}) grid 1 hints {{warps = 2}} {{"
+    program = f"""
+    tile.kernel @put{head}{body}
+      tile.scatter %a, %y[%c1] {at.format("")}
+      tile.return
+    }}
+    tile.kernel @add{head}{body}
+      tile.scatter %a, %y[%c1] {at.format("sum unordered")}
+      tile.return
+    }}"""
+    module = ptx(program, "-tile-assign-layouts")
+    random, x = np.random.default_rng(count), draw((count,), element)
+    distinct, shared = random.permutation(2 * count)[:count] - count // 2, random.integers(-2, 5, count)
+    y = draw((3, count), element)
+    expected, inside = y.copy(), (distinct >= 0) & (distinct < count)
+    expected[1, distinct[inside]] = x[inside]
+    Kernel(module, "put").run(x, distinct, y)
+    np.testing.assert_array_equal(y, expected)
+    np.add.at(expected[1], shared[shared >= 0], x[shared >= 0])
+    Kernel(module, "add").run(x, shared, y)
+    np.testing.assert_allclose(y, expected, atol=roundoff(element) * np.abs(x).sum() if element[0] == "f" else 0)
+
+
 def layout(bits: list[int | None], registers: int) -> str:
     """A layout of one dimension: which bit of the position each bit of the register, lane and warp is."""
     names = {"register": bits[:registers], "lane": bits[registers : registers + 5], "warp": bits[registers + 5 :]}

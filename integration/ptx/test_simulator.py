@@ -65,6 +65,16 @@ def gather(x, index):
     return x[index]
 
 
+@tsr.function
+def add_at(x, index, y):
+    return tsr.scatter_add(x, 0, index, y)
+
+
+@tsr.function
+def sort(x):
+    return tsr.sort(x, -1)
+
+
 def draw(*shape, dtype="float32", high=None):
     rng = np.random.default_rng(len(shape))
     if high:
@@ -86,6 +96,8 @@ CASES = {
     "cumsum": (cumsum, lambda: (draw(3, 700),)),
     "cumsum of long rows": (cumsum, lambda: (draw(1, 9000),)),
     "transpose": (transpose, lambda: (draw(96, 130),)),
+    "sums at places": (add_at, lambda: (draw(9, 40, dtype="int64", high=50), *(draw(70, 40, dtype="int64", high=9),) * 2)),
+    "sort of long rows": (sort, lambda: (draw(2, 1500),)),
     "gather": (gather, lambda: (draw(8, 64), draw(16, dtype="int32", high=8))),
 }
 

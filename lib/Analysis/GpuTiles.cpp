@@ -195,7 +195,8 @@ private:
           area *= dim->tile = bounded(*dim, side);
       return spreadOverThreads(area, 32);
     }
-    int64_t each = 32, wanted = 8192, fewest = 2;
+    // What has eight bytes takes two registers.
+    int64_t each = std::max(shape.storageBytes, shape.scanBytes) == 8 ? 16 : 32, wanted = 256 * each, fewest = 2;
     if (isRow && facts.max(last.size) <= machine.wholeRow) {
       last.tile = bounded(last, machine.wholeRow);
       // A warp has a short row for itself; a long one is shared by all.

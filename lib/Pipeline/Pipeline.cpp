@@ -14,6 +14,7 @@
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 namespace tessera {
@@ -140,6 +141,20 @@ bool checkStages(Compilation &compilation, const Backend &backend) {
   return true;
 }
 
+/// Names the kernel whose code another one runs, too: equal kernels became one.
+void reportSharing(llvm::json::Object &report, ModuleOp module) {
+  SmallVector<StringRef> launched;
+  module.walk([&](tile::LaunchOp launch) { launched.push_back(launch.getKernel()); });
+  llvm::json::Array *kernels = report.getArray("kernels");
+  if (!kernels || kernels->size() != launched.size()) // of IR that was handed in
+    return;
+  for (auto [value, code] : llvm::zip(*kernels, launched)) {
+    llvm::json::Object &kernel = *value.getAsObject();
+    if (kernel.getString("name") != code)
+      kernel["same_as"] = code.str();
+  }
+}
+
 /// Walks to the last stage that is wanted. False after an error. `tuned` is set where a choice of
 /// the tuning table was taken.
 bool walk(Compilation &compilation, bool &tuned) {
@@ -171,6 +186,8 @@ bool walk(Compilation &compilation, bool &tuned) {
       if (request.explain)
         result.explanation = reader.explain(compilation.getModule());
     }
+    if (at == Stage::Tile)
+      reportSharing(result.report, compilation.getModule());
     compilation.keepText();
     if (at >= last)
       return true;

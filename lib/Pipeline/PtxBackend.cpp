@@ -42,7 +42,6 @@ public:
     MachineModel machine = machineOf(gpu);
     machine.operandsInRegisters = true; // mma.sync
     machine.tilesInRegisters = true;
-    machine.addsInMemory = false; // sums at computed places are not written in PTX
     return machine;
   }
 
@@ -180,7 +179,8 @@ void PtxBackend::reportUse(llvm::json::Object &report, target::ImageOp image,
     return;
   for (llvm::json::Value &value : *kernels) {
     llvm::json::Object &kernel = *value.getAsObject();
-    std::string name = kernel.getString("name").value_or("").str();
+    std::optional<StringRef> same = kernel.getString("same_as");
+    std::string name = (same ? *same : kernel.getString("name").value_or("")).str();
     const auto *use =
         llvm::find_if(uses, [&](const cuda::KernelUse &each) { return each.name == name; });
     if (use == uses.end())

@@ -308,6 +308,8 @@ LogicalResult Compiler::compileGlobal(Operation *op) {
     step.in = {slotOf(store.getValue())};
   } else {
     auto scatter = cast<tile::ScatterOp>(op);
+    if (scatter.getSum() && !scatter.getUnordered())
+      return scatter.emitOpError("expected an unordered sum for PTX");
     access = globalAccess(op, scatter.getView(), scatter.getCoords(), scatter.getDims(),
                           shapeOf(scatter.getValue()), *tile::layoutOf(scatter.getValue()),
                           scatter.getBounded(), scatter.getPlaces());
@@ -316,7 +318,7 @@ LogicalResult Compiler::compileGlobal(Operation *op) {
   if (!access)
     return failure();
   auto scatter = dyn_cast<tile::ScatterOp>(op);
-  access->isAtomic = scatter && scatter.getSum();
+  access->isAtomic = scatter && scatter.getUnordered();
   access->isWrite = isa<tile::StoreOp, tile::ScatterOp>(op);
   if (Attribute pad = op->getAttr("pad"))
     access->pad = numberOf(pad);

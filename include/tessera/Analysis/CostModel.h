@@ -61,6 +61,7 @@ struct KernelShape {
   bool batchInvariant = false;
   unsigned elementBytes = 4;
   unsigned storageBytes = 4; ///< of an element in memory: of the largest tensors of floating point, or the widest one
+  unsigned scanBytes = 0;    ///< of an element of the widest scan
   /// Whether tensor cores multiply what is in memory: not f64, nor integers wider than a byte.
   bool onTensorCores = true;
   /// Chosen with the tiles: how programs run, by the names of LaunchHints.h.

@@ -327,6 +327,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::LoadOp load) { return emitLoad(load); })
       .Case([&](tile::GatherOp gather) { return emitLoad(gather); })
       .Case([&](tile::StoreOp store) { return emitStore(store); })
+      .Case([&](tile::ScatterOp scatter) { return emitScatter(scatter); })
       .Case([&](tile::MapOp map) { return emitMap(map); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::PartialOp partial) { return emitPartial(partial); })

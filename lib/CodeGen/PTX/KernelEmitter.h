@@ -36,7 +36,7 @@ private:
     Value pointer;
     llvm::SmallVector<codegen::Ix> sizes, strides;
   };
-  /// A load, gather or store.
+  /// A load, gather, store or scatter.
   struct Access;
 
   // Control (KernelEmitter.cpp)
@@ -86,6 +86,7 @@ private:
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);
   LogicalResult emitStore(tile::StoreOp store);
+  LogicalResult emitScatter(tile::ScatterOp scatter);
   LogicalResult emitCopy(tile::CopyOp copy);
   unsigned vectorWidth(const Access &access) const;
   Value pointerOf(const Access &access, unsigned reg);

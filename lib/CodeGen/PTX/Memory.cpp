@@ -2,7 +2,8 @@
 //
 // Threads access up to 16 bytes at once where the layout gives them neighbours, the tensor's rows
 // are aligned, and the tensor does not end within them. A predicate keeps what lies outside away
-// from memory.
+// from memory. Elements that go to computed places go one by one; those of a sum are added there by
+// the memory itself, in order of arrival.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -49,6 +50,9 @@ struct KernelEmitter::Access {
       access.sizes = copy.getBuffer().getType().getTile().getShape();
       return access;
     }
+    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+      return {scatter.getValue(), scatter.getView(),    scatter.getCoords(),
+              scatter.getDims(),  scatter.getBounded(), scatter.getPlaces()};
     auto store = cast<tile::StoreOp>(op);
     return {store.getValue(), store.getView(), store.getCoords(), store.getDims(), store.getBounded(),
             store.getCoords().drop_front(store.getCoords().size())};
@@ -261,6 +265,39 @@ LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
     }
     text += "st.global" + type + " [$0], " + registerList(1, count) + ";" + (mask ? " }" : "");
     assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+  }
+  return success();
+}
+
+/// What several registers of a thread hold goes to memory once: it may be a number to add.
+LogicalResult KernelEmitter::emitScatter(tile::ScatterOp scatter) {
+  if (scatter.getSum() && !scatter.getUnordered())
+    return scatter.emitOpError("expected an unordered sum for PTX");
+  Access access = Access::of(scatter);
+  Type element = access.type().getElementType();
+  auto [type, kind] = instructionType(access.bytes(), access.bytes());
+  std::string instruction = "st.global" + type;
+  if (scatter.getSum()) // as unsigned numbers, since two's complement adds the same bits
+    instruction = (isa<FloatType>(element) ? "red.global.add.f" : "red.global.add.u") + std::to_string(8 * access.bytes());
+  uint64_t copies = access.layout.freeBits() & access.layout.in().mask({Dim::Register});
+  Value owner = isOwner(access.layout);
+  for (auto [reg, part] : llvm::enumerate(tiles.lookup(access.tile))) {
+    if (reg << access.layout.in().shift(Dim::Register) & copies)
+      continue;
+    Value mask = maskOf(access, reg);
+    auto require = [&](Value condition) { mask = mask ? e.andI(mask, condition) : condition; };
+    if (owner)
+      require(owner);
+    for (auto [i, places] : llvm::enumerate(access.places)) {
+      Value place = e.cast(tiles.lookup(places)[reg], elementOf(places), e.i64);
+      Ix size = views[access.view].sizes[access.coords.size() + i];
+      // As an unsigned number a negative place is beyond every size.
+      require(e.cmp(ICmpPredicate::ult, place, e.materialize(size)));
+    }
+    std::string text = "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p " + instruction + " [$0], $1; }";
+    assembly(text, std::string("l,") + kind + ",r,~{memory}", Type(),
+             {pointerOf(access, reg), pack(part, element).front(), LLVM::ZExtOp::create(e.b, e.i32, mask)},
+             /*hasEffects=*/true);
   }
   return success();
 }

@@ -240,6 +240,10 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   shape.waits = plan.passes + llvm::count_if(plan.states, [](const StreamState &state) { return state.used; });
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = floatBytes ? floatBytes : bytes;
+  visitExprs(roots, [&](Expr e) {
+    if (e->kind == ExprNode::Scan)
+      shape.scanBytes = std::max(shape.scanBytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
+  });
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   visitExprs(roots, [&](Expr e) {
     shape.rowOperands |= e->kind == ExprNode::Load && e->dependsOn(stream) && e->dims.size() == stream.size();

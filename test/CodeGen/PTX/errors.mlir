@@ -5,8 +5,8 @@ tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !v -> tensor<16xf32>
   %i = tile.iota %c0 : tensor<16xi64>
-  // expected-error @+1 {{is not supported by the PTX code generator}}
-  tile.scatter %a, %y[] at (%i) dims [-1] : tensor<16xf32>, !tile.view<?xf32, strides = [1]>, tensor<16xi64>
+  // expected-error @+1 {{expected an unordered sum for PTX}}
+  tile.scatter %a, %y[] at (%i) dims [-1] sum : tensor<16xf32>, !tile.view<?xf32, strides = [1]>, tensor<16xi64>
   tile.return
 }
 

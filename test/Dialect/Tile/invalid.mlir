@@ -396,6 +396,17 @@ tile.kernel @same_hint() grid 1 hints {warps = 4, warps = 8} {
 
 // -----
 
+!placed = tensor<2xf32, #tile.layout<"lane[d0:1] -> d0:2">>
+tile.kernel @places(%x: !tile.view<?xf32, strides = [1]>, %c: index) grid 1 {
+  %0 = tile.constant 1.0 : f32 : !placed
+  %1 = tile.splat %c : index -> tensor<2xi64, #tile.layout<"register[d0:1] -> d0:2">>
+  // expected-error @+1 {{expected places that lie as the elements do, in }}
+  tile.scatter %0, %x[] at (%1) dims [-1] : !placed, !tile.view<?xf32, strides = [1]>, tensor<2xi64, #tile.layout<"register[d0:1] -> d0:2">>
+  tile.return
+}
+
+// -----
+
 tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4xi64>
   // expected-error @+1 {{expected places of shape 'tensor<4x8xf32>', got 'tensor<4xi64>'}}

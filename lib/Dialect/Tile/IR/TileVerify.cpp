@@ -173,6 +173,9 @@ template <typename OpTy> static LogicalResult verifyPlaces(OpTy op, RankedTensor
     RankedTensorType tile = tileType(place);
     if (tile.getShape() != type.getShape())
       return op.emitOpError() << "expected places of shape " << type << ", got " << tile;
+    if (tile.getEncoding() != type.getEncoding())
+      return op.emitOpError() << "expected places that lie as the elements do, in " << type
+                              << ", got " << tile;
     if (!tile.getElementType().isSignlessInteger(32) && !tile.getElementType().isSignlessInteger(64))
       return op.emitOpError() << "expected places of type i32 or i64, got "
                               << tile.getElementType();
