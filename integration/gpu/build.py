@@ -31,9 +31,12 @@ sys.path.insert(0, str(BENCH))
 
 import candidates
 import fixed
+from counters import COUNTED_ROWS
 from memory import MEMORY_ROWS
 from rows import EXTRA, FIXED, MEASURED, ROWS, Row
+from small import SMALL_ROWS
 
+BENCH_FILES = ("rows", "memory", "small", "peers", "timing", "exact", "bench", "counters")
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
 
 
@@ -102,6 +105,34 @@ def build_memory(out: Path, options: argparse.Namespace) -> list[str]:
         one = lambda job: compile_row(job[0], out, options.by(job[1]), name=job[2])  # noqa: E731
         failures = list(pool.map(one, jobs))
     return [f"{row.name} via {via}: {why}" for (row, via, _), why in zip(jobs, failures) if why]
+
+
+def build_small(out: Path, options: argparse.Namespace) -> list[str]:
+    rows = chosen(SMALL_ROWS, options)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        failures = list(pool.map(lambda row: compile_row(row, out, options.target), rows))
+    return [f"{row.name}: {why}" for row, why in zip(rows, failures) if why]
+
+
+def build_counters(out: Path, options: argparse.Namespace) -> list[str]:
+    """Bundles by our own PTX with what the compiler reports of their kernels."""
+    script = "import json, sys; import programs, tessera as tsr\n"
+    script += "types = [tsr.Tensor[(*one['sizes'], getattr(tsr, one['dtype']))] for one in json.loads(sys.argv[2])]\n"
+    script += "code = getattr(programs, sys.argv[1]).compile(*types, target=sys.argv[3])\n"
+    script += "code.save(sys.argv[4]); print(json.dumps(code.report()['kernels']))"
+    failures = []
+    for row in chosen(COUNTED_ROWS, options):
+        types = json.dumps([{"sizes": one.sizes, "dtype": one.dtype} for one in row.arguments])
+        command = [sys.executable, "-c", script, row.function, types, options.by("ptx"), out / row.bundle]
+        paths = os.pathsep.join((str(TOP / "build/python"), str(BENCH)))
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment(options.target) | {"PYTHONPATH": paths}
+        )
+        if done.returncode:
+            failures.append(f"{row.name}: {done.stderr}")
+        else:
+            (out / row.bundle).with_suffix(".json").write_text(done.stdout)
+    return failures
 
 
 def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict:
@@ -202,6 +233,8 @@ PARTS = {
     "random": build_random,
     "tune": build_tune,
     "memory": build_memory,
+    "small": build_small,
+    "counters": build_counters,
 }
 
 
@@ -212,7 +245,7 @@ def copy_scripts(out: Path) -> None:
     for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
         shutil.copy2(file, package / file.name)
     scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "replay", "ranges")]
-    scripts += [BENCH / f"{name}.py" for name in ("rows", "memory", "peers", "timing", "exact", "bench")]
+    scripts += [BENCH / f"{name}.py" for name in BENCH_FILES]
     programs = ("run", "worker", "reports")  # all but what runs and tests them
     scripts += [
         file

@@ -294,6 +294,62 @@ class Memory(Bench):
         return MEMORY_ROWS
 
 
+class Small(Bench):
+    """A few microseconds of work, with its launch."""
+
+    name = "small"
+    title = "error/bound, microseconds of a call, then ratios (! behind the fastest peer)"
+
+    @property
+    def rows(self) -> list:
+        from small import SMALL_ROWS
+
+        return SMALL_ROWS
+
+    def run(self, name: str, sustained: bool) -> dict:
+        import small
+
+        (row,) = (row for row in self.rows if row.name == name)
+        return small.run(row, HERE / self.name / row.bundle)
+
+    def line(self, name: str, result: dict) -> str:
+        import small
+
+        return small.line(name, result) if "small" in result else super().line(name, result)
+
+
+class Counters(Bench):
+    """What the compiler reports of kernels beside what Nsight Compute counts."""
+
+    name = "counters"
+    title = "reported/counted"
+
+    @property
+    def rows(self) -> list:
+        from counters import COUNTED_ROWS
+
+        return COUNTED_ROWS
+
+    def missing(self) -> str | None:
+        import counters
+
+        return missing_torch() or counters.missing()
+
+    def prepare(self, names: list[str], deadline: float) -> bool:
+        return False
+
+    def run(self, name: str, sustained: bool) -> dict:
+        import counters
+
+        (row,) = (row for row in self.rows if row.name == name)
+        return counters.run(row, HERE / self.name / row.bundle)
+
+    def line(self, name: str, result: dict) -> str:
+        import counters
+
+        return counters.line(name, result) if "kernels" in result else super().line(name, result)
+
+
 class Tune(Bench):
     """Candidates beside the cost model's first choice."""
 
@@ -337,6 +393,8 @@ STEPS = {
         Sanitizer(),
         Bench(),
         Memory(),
+        Small(),
+        Counters(),
         Tune(),
     )
 }

@@ -32,7 +32,7 @@ bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tens
 /// The stream that the library works on now; false with an exception set.
 bool currentStream(const ArrayType &type, int32_t device, void *&stream);
 
-/// Whether the module is there with a function `empty`; looked up once.
+/// Whether the module is there with a function that makes arrays; looked up once.
 bool canMakeNumPy();
 bool canMakeTorch();
 

@@ -1,0 +1,111 @@
+"""What `report()` says of a kernel beside what the GPU's counters show (Nsight Compute).
+
+Registers, threads, shared memory and spills must be the same, occupancy within a percent. The bytes that
+the memory moved and the time stand beside what was predicted: a cache keeps what is read twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from memory import MEMORY_ROWS
+from rows import ROWS, Row
+
+METRICS = {
+    "registers": "launch__registers_per_thread",
+    "threads": "launch__block_size",
+    "static": "launch__shared_mem_per_block_static",
+    "dynamic": "launch__shared_mem_per_block_dynamic",
+    "occupancy": "sm__maximum_warps_per_active_cycle_pct",
+    "spills": "smsp__sass_inst_executed_op_local.sum",
+    "read": "dram__bytes_read.sum",
+    "written": "dram__bytes_write.sum",
+    "ns": "gpu__time_duration.sum",
+}
+
+_WANTED = ("softmax_bf16_32768x4096", "layer_norm_fp32_32768x4096", "cross_entropy_fp32_8192x32768",
+           "column_sum_fp32_16384x8192", "transpose_bf16_16384x8192", "cumsum_fp32_16384x4096",
+           "matmul_bf16_4096x4096x4096", "causal_attention_bf16_8x16x2048x128")  # fmt: skip
+COUNTED_ROWS = [row for row in {r.name: r for r in [*ROWS, *MEMORY_ROWS]}.values() if row.name in _WANTED]
+assert len(COUNTED_ROWS) == len(_WANTED)
+
+
+def missing() -> str | None:
+    return None if shutil.which("ncu") else "Nsight Compute (ncu) is not installed"
+
+
+def call(row: Row, bundle: Path) -> None:
+    """What ncu looks at: the row's kernels, once each."""
+    import bench
+    import torch
+
+    import tessera as tsr
+
+    torch.manual_seed(0)
+    arguments = [bench.fill(one) for one in row.arguments]
+    getattr(tsr.load(bundle), row.function)(*arguments)
+    torch.cuda.synchronize()
+
+
+def measured(row: Row, bundle: Path) -> dict[str, dict[str, float]]:
+    """Counters by kernel."""
+    names = {kernel["name"] for kernel in json.loads(bundle.with_suffix(".json").read_text())}
+    command = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", "--metrics", ",".join(METRICS.values())]
+    command += ["--print-units", "base", "--kernel-name", f"regex:^({'|'.join(sorted(names))})$"]
+    command += [sys.executable, __file__, row.name, str(bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    lines = [one for one in done.stdout.splitlines() if one.startswith('"')]
+    if not lines:
+        raise RuntimeError((done.stdout + done.stderr).strip()[-300:])
+    table = list(csv.DictReader(lines))[1:]  # the first row has the units
+    number = lambda text: float(text.replace(",", ""))  # noqa: E731
+    return {one["Kernel Name"]: {k: number(one[m]) for k, m in METRICS.items() if one.get(m)} for one in table}
+
+
+def run(row: Row, bundle: Path) -> dict:
+    """Both sides of each kernel of a row, and whether they agree."""
+    found = measured(row, bundle)
+    kernels, good = [], True
+    for told in json.loads(bundle.with_suffix(".json").read_text()):
+        seen = found.get(told["name"])
+        if not seen:
+            kernels.append({"name": told["name"], "wrong": "not seen"})
+            good = False
+            continue
+        pairs = {
+            "registers": (told["registers"], seen["registers"]),
+            "threads": (told["threads"], seen["threads"]),
+            "shared": (told["shared_bytes"], seen["static"] + seen["dynamic"]),
+            "occupancy": (round(told["occupancy"], 2), round(seen["occupancy"] / 100, 2)),
+        }
+        if "spills" in seen:  # not all versions count them
+            pairs["spills"] = (told["spill_bytes"] > 0, seen["spills"] > 0)
+        good &= all(abs(a - b) <= (0.01 if name == "occupancy" else 0) for name, (a, b) in pairs.items())
+        moved = (seen["read"] + seen["written"]) / told["bytes"]
+        kernels.append({"name": told["name"], "pairs": pairs, "moved": moved, "us": seen["ns"] / 1e3,
+                        "predicted_us": told["predicted_us"], "bound": told["bound"]})  # fmt: skip
+    return {"good": good, "kernels": kernels}
+
+
+def line(name: str, result: dict) -> str:
+    told = []
+    for one in result["kernels"]:
+        if "wrong" in one:
+            told.append(f"{one['name']} {one['wrong']}")
+            continue
+        pairs = " ".join(f"{k} {a:g}/{b:g}" for k, (a, b) in one["pairs"].items())
+        told.append(
+            f"{pairs}  memory {one['moved']:.2f} of what is counted, {one['us']:.0f} us "
+            f"(predicted {one['predicted_us']:.0f}, bound by {one['bound']})"
+        )
+    return f"{name:44} {'; '.join(told)}{'' if result['good'] else '  DIFFERENT'}"
+
+
+if __name__ == "__main__":
+    (chosen,) = (row for row in COUNTED_ROWS if row.name == sys.argv[1])
+    call(chosen, Path(sys.argv[2]))
