@@ -141,6 +141,12 @@ private:
     return columns->role == Dim::Stream && facts.hint(over->size) > 256 ? &c : nullptr;
   }
 
+  bool shortStream() {
+    return llvm::all_of(shape.dims, [&](const Dim &dim) {
+      return dim.role != Dim::Stream || facts.hint(dim.size) <= 2048;
+    });
+  }
+
   void chain() override {
     if (const KernelShape::Contraction *c = reducedProduct()) {
       Dim *rows = find(c->rows.back()), *columns = find(c->columns.back()), *over = find(c->over.back());
@@ -163,8 +169,10 @@ private:
     // for one only. Products of f32 are made of three and take as much more room; others are made in registers.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;
     int64_t room = narrow ? 128 : shape.onTensorCores && !machine.operandsInRegisters ? 64 : 32;
-    // Where data decides, smaller blocks lie inside or outside as a whole.
-    int64_t along = shape.dataMasked ? std::min<int64_t>(room, 64) : room;
+    // Where data decides, or a condition on a short stream, smaller blocks lie inside or outside as a whole. Shallow ones
+    // leave room for four blocks on a multiprocessor.
+    bool isShort = pairs && depth <= 64 && shape.masked && !machine.tilesInRegisters && shortStream();
+    int64_t along = shape.dataMasked || isShort ? std::min<int64_t>(room, 64) : room;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
@@ -178,7 +186,7 @@ private:
     bool large = row && row->tile >= 128;
     hint("warps", large ? 8 : 4);
     if (pairs && !large)
-      hint("residents", 2);
+      hint("residents", isShort ? 4 : 2);
   }
 
   /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread as make wide accesses.
@@ -236,8 +244,21 @@ private:
       if (streams)
         break;
     }
+    // Few rows or columns are spread over all multiprocessors, short rows over more threads than wide accesses need.
+    auto respread = [&](Dim &dim, int64_t least) {
+      filled /= dim.tile;
+      spread(&dim, least);
+      filled *= dim.tile;
+    };
     if (!isRow && !streams)
       spread(&last, 64);
+    else if (!isRow)
+      respread(last, 32);
+    for (Dim &dim : shape.dims)
+      if (isRow && dim.role == Dim::Parallel)
+        respread(dim, 1);
+    if (isRow && !shape.batchInvariant && programs() <= machine.cores)
+      each = std::min(each, std::max<int64_t>(8, filled / 128));
     spreadOverThreads(filled, each, fewest);
   }
 
@@ -287,16 +308,18 @@ private:
     // As many bytes under way as the memory needs: many blocks while a row is short.
     // Short rows come together by the copy engine, others straight into registers.
     bool isLong = isRow && last.tile > elements;
+    // Operands of all rows stay with programs that walk the grid, and the next rows come while these are worked on.
+    bool isWalk = isRow && isAligned && !isLong && shape.rowOperands && programs() > 16 * machine.cores;
+    bool hasFew = isDouble && filled > elements && (isWalk || !shape.rowOperands);
     hint("warps", 4);
     if (isLong)
       hint("residents", std::max<int64_t>(1, 8 * elements / last.tile));
     else
-      hint("residents", isRow && !isAligned ? 12 : isDouble && filled > elements ? 4 : 8);
-    // Operands of all rows stay with programs that walk the grid, and the next rows come while these are worked on.
-    if (isRow && isAligned && !isLong && shape.rowOperands && programs() > 16 * machine.cores)
-      hint("persistent", machine.cores * (isDouble && filled > elements ? 4 : 8));
+      hint("residents", isRow && !isAligned ? 12 : hasFew ? 4 : 8);
+    if (isWalk)
+      hint("persistent", machine.cores * (hasFew ? 4 : 8));
     // The copy engine takes no rows that begin anywhere.
-    if (!isLong && (isRow ? !isAligned || (last.tile >= 1024 && !isDouble)
+    if (!isLong && (isRow ? !isAligned || (last.tile >= 1024 && (!isDouble || (shape.rowOperands && !isWalk)))
                           : last.tile >= 1024 && isAligned && !isDouble && !streams))
       hint("bulk", 0);
   }
