@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs random programs against the reference.
 
-    run.py --seeds 0:20000 [--report FILE] [--jobs N] [--seconds N]
+    run.py --seeds 0:20000 [--report FILE] [--jobs N] [--seconds N] [--calls N]
 
-Every seed is one program, called with two sets of sizes; results must lie within the bound that the
-reference derives. Seeds that the report has as right already are not run again, so that an
-interrupted range goes on where it stopped. A seed that brings its process down is recorded as a crash
-and the range goes on behind it. What failed is printed with one line per kind of failure (the report
-has every message in full). The last lines count what happened and which pairs of operations (one's
-result is the other's operand) were covered. Show one program: generate.py SEED.
+Every seed is one program, called with two sets of sizes (--calls); results must lie within the bound
+that the reference derives. Nine tenths of the time go to machine code, since each set of sizes is
+compiled, as users have it. Seeds that the report has as right already, for as many calls, are not run
+again, so that an interrupted range goes on where it stopped. A seed that brings its process down is
+recorded as a crash and the range goes on behind it. What failed is printed with one line per kind of
+failure (the report has every message in full). The last lines count what happened and which pairs of
+operations (one's result is the other's operand) were covered. Show one program: generate.py SEED.
 
 It needs Python and NumPy, no build tree: in an unpacked archive it is tests/random/run.py.
 """
@@ -29,6 +30,7 @@ from pathlib import Path
 import reports
 from generate import generate
 from operations import HEAVY
+from worker import VARIANTS
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent.parent / "python"  # in an archive
@@ -51,7 +53,7 @@ def read_report(path: Path) -> tuple[dict[int, dict], int | None]:
     return results, started
 
 
-def run_chunk(first: int, end: int, path: Path, deadline: float) -> None:
+def run_chunk(first: int, end: int, path: Path, deadline: float, calls: int) -> None:
     """Runs seeds [first, end), going on behind each that ends its process."""
     environment = dict(os.environ, TESSERA_NUM_THREADS=os.environ.get("TESSERA_NUM_THREADS", "2"))
     if any((PACKAGE / "tessera").glob("*.so")):
@@ -61,7 +63,8 @@ def run_chunk(first: int, end: int, path: Path, deadline: float) -> None:
     with tempfile.TemporaryDirectory(prefix="tessera-random-") as scratch:
         environment["TESSERA_CACHE"] = environment["TMPDIR"] = scratch
         while first < end and time.monotonic() < deadline:
-            command = [sys.executable, str(HERE / "worker.py"), str(first), str(end), str(path), str(deadline)]
+            numbers = [str(first), str(end), str(path), str(deadline), str(calls)]
+            command = [sys.executable, str(HERE / "worker.py"), *numbers]
             try:
                 done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.PIPE, timeout=TIME_LIMIT)
@@ -114,8 +117,9 @@ def summarise(results: dict[int, dict]) -> str:
     counts = {s: sum(r["status"] == s for r in results.values()) for s in STATUSES}
     checked = sum(r.get("checked", 0) for r in results.values())
     excluded = sum(r.get("excluded", 0) for r in results.values())
+    calls = sum(r.get("calls", VARIANTS) for r in results.values() if r["status"] == "ok")
     return (
-        f"{len(results)} programs: {', '.join(f'{n} {s}' for s, n in counts.items())}\n"
+        f"{len(results)} programs: {', '.join(f'{n} {s}' for s, n in counts.items())}; {calls} calls\n"
         f"{several} of them with at least two reductions or contractions ({', '.join(sorted(HEAVY))}), "
         f"{long} with long sizes\n"
         f"{checked} elements checked, {excluded} left out at discontinuities\n"
@@ -134,15 +138,19 @@ def gather(report: Path) -> dict[int, dict]:
     return read_report(report)[0]
 
 
-def run(first: int, end: int, report: Path, jobs: int, seconds: float) -> dict[int, dict]:
+def run(first: int, end: int, report: Path, jobs: int, seconds: float, calls: int = VARIANTS) -> dict[int, dict]:
     """Runs the seeds that the report lacks, within a time; returns all results of the range."""
-    known = {seed for seed, line in gather(report).items() if line["status"] in ("ok", "skipped")}
+    known = {
+        seed
+        for seed, line in gather(report).items()
+        if line["status"] == "skipped" or (line["status"] == "ok" and line.get("calls", VARIANTS) >= calls)
+    }
     deadline = time.monotonic() + seconds
 
     def work(start: int) -> None:
         missing = [s for s in range(start, min(start + CHUNK, end)) if s not in known]
         if missing and time.monotonic() < deadline:
-            run_chunk(missing[0], missing[-1] + 1, report.with_suffix(f".part{start}"), deadline)
+            run_chunk(missing[0], missing[-1] + 1, report.with_suffix(f".part{start}"), deadline, calls)
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, range(first, end, CHUNK)))
@@ -157,12 +165,13 @@ def main() -> int:
                         help="one line of JSON per seed, default build/fuzz/report.jsonl")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, default one per core")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no new seeds after this time")
+    parser.add_argument("--calls", type=int, default=VARIANTS, help=f"sets of sizes of a program, default {VARIANTS}")
     arguments = parser.parse_args()
     try:
         first, end = (int(part) for part in arguments.seeds.split(":"))
     except ValueError:
         parser.error(f"expected FIRST:END, got '{arguments.seeds}'")
-    results = run(first, end, arguments.report, arguments.jobs, arguments.seconds)
+    results = run(first, end, arguments.report, arguments.jobs, arguments.seconds, arguments.calls)
     failed = failures(results)
     print(*failed, summarise(results), sep="\n")
     if len(results) < end - first:

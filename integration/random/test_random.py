@@ -26,6 +26,16 @@ def test_random_programs(tmp_path):
     assert len(results) >= LEAST, f"only {len(results)} programs within {SECONDS:.0f} s"
 
 
+def test_goes_on_where_it_stopped(tmp_path):
+    """What was right is not run again, unless more calls are wanted of it."""
+    report = tmp_path / "report.jsonl"
+    for calls, lines in ((1, 2), (1, 2), (2, 4), (1, 4)):
+        results = run.run(0, 2, report, 1, float("inf"), calls)
+        assert {line["status"] for line in results.values()} == {"ok"}
+        assert len(report.read_text().splitlines()) == lines
+    assert "2 programs: 2 ok" in run.summarise(results) and "; 4 calls" in run.summarise(results)
+
+
 def test_half_have_two_reductions():
     programs = [run.generate(seed) for seed in range(500)]
     assert sum(p.heavy >= 2 for p in programs) >= 250
