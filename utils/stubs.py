@@ -40,6 +40,7 @@ PARAMETERS = {
 }
 #: Results that are not one tensor, by the name of the operation.
 RESULTS = {
+    "print": "None",
     "shape": "tuple[_int, ...]",
     "dtype": "DType",
     **dict.fromkeys(("ndim", "dim", "numel"), "_int"),

@@ -322,6 +322,9 @@ private:
       }
       for (const rt::Step &step : program.steps)
         writeStep(step);
+      for (const rt::Print &print : program.prints)
+        os << "    // the runtime prints " << (print.isTemporary ? "temporary" : "result") << print.index
+           << " when all is done\n";
     });
     os << "  /// Starts the kernels in a stream"
        << (program.temporaries.empty() ? ".\n" : "; `temporaries`: temporary_bytes of memory.\n")

@@ -24,6 +24,7 @@ private:
   LogicalResult addArgument(target::ArgumentOp argument);
   LogicalResult addGuard(target::GuardOp guard);
   LogicalResult addLaunch(target::LaunchOp launch);
+  LogicalResult addPrint(target::PrintOp print);
   void addMemory();
   std::optional<rt::Expr> convert(SymExpr expr);
   std::optional<rt::Expr> convert(StringRef text) { return convert(*SymExpr::parse(text)); }
@@ -251,6 +252,29 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
   return success();
 }
 
+LogicalResult ProgramWriter::addPrint(target::PrintOp print) {
+  rt::Print entry;
+  auto type = cast<gir::TensorType>(print.getValue().getType());
+  entry.label = print.getLabel().str();
+  entry.dtype = dtypeOf(type.getElementType());
+  for (SymExpr size : type.getShape()) {
+    FailureOr<rt::Expr> expr = expect(print, size.str());
+    if (failed(expr))
+      return failure();
+    entry.sizes.push_back(*expr);
+  }
+  if (auto it = results.find(print.getValue()); it != results.end()) {
+    entry.index = it->second;
+  } else {
+    entry.isTemporary = true;
+    entry.index = temporaries.lookup(print.getValue());
+    if (!program.steps.empty())
+      program.temporaries[entry.index].lastStep = program.steps.size() - 1;
+  }
+  program.prints.push_back(std::move(entry));
+  return success();
+}
+
 FailureOr<rt::Program> ProgramWriter::run() {
   auto fact = [](rt::DeviceFact fact) {
     return rt::Slot{rt::Slot::Device, 0, static_cast<uint32_t>(fact), {}};
@@ -290,6 +314,9 @@ FailureOr<rt::Program> ProgramWriter::run() {
       return failure();
   for (auto launch : op.getBody().getOps<target::LaunchOp>())
     if (failed(addLaunch(launch)))
+      return failure();
+  for (auto print : op.getBody().getOps<target::PrintOp>())
+    if (failed(addPrint(print)))
       return failure();
   for (rt::Temporary &memory : program.temporaries)
     if (memory.firstStep == UINT32_MAX)

@@ -976,6 +976,9 @@ def permute(x: Operand, *dims: Sizes) -> Tensor:
 def pow(x: Operand, y: Operand) -> Tensor:
     """x raised to y"""
 
+def print(*items: Any) -> None:
+    """prints tensors when the function has run; strings in front of them are their labels"""
+
 def prod(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, dtype: DType | None = ..., axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """product of elements"""
 

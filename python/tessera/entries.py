@@ -122,6 +122,7 @@ ENTRIES = {
     "pad": ("x, pad, mode='constant', value=None", "the last dimensions extended: by a constant, 'reflect', 'replicate' or 'circular'"),
     "permute": ("x, *dims", "dimensions in another order"),
     "pow": ("x, y", "x raised to y"),
+    "print": ("*items", "prints tensors when the function has run; strings in front of them are their labels"),
     "prod": ("x, dim=None, keepdim=False, *, dtype=None", "product of elements"),
     "rand": ("shape, seed, dtype=None", "uniform random numbers in [0, 1): element n is the same function of n and seed everywhere"),
     "rand_like": ("x, seed, dtype=None", "uniform random numbers in the shape and type of x"),

@@ -1,10 +1,13 @@
 //===- ProgramTest.cpp - Host programs: evaluation, encoding, validation --===//
 
 #include "Plan.h"
+#include "Print.h"
 #include "Programs.h"
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
@@ -182,8 +185,51 @@ TEST(Program, ValidationRefuses) {
   }
 }
 
+/// A program that prints its first result and a temporary.
+static Program printing() {
+  Program program = test::axpy();
+  program.prints.push_back({"out", false, 0, program.results[0].dtype, program.results[0].sizes});
+  program.prints.push_back({"t", true, 0, DType::Int8, {Expr::constant(2)}});
+  return program;
+}
+
+TEST(Program, PrintsAreKept) {
+  std::vector<uint8_t> bytes = encode(printing());
+  Program program;
+  std::string error;
+  ASSERT_TRUE(decode(bytes, program, error)) << error;
+  ASSERT_EQ(program.prints.size(), 2u);
+  EXPECT_EQ(program.prints[1].label, "t");
+  EXPECT_TRUE(program.prints[1].isTemporary);
+  EXPECT_EQ(encode(program), bytes);
+  EXPECT_NE(toString(program).find("print \"t\" int8[2] temp0"), std::string::npos);
+  program.prints[0].index = 7;
+  EXPECT_FALSE(validate(program, error));
+  EXPECT_NE(error.find("what is printed as 'out'"), std::string::npos) << error;
+}
+
+// As many digits as tell every value of a small type from its neighbours.
+TEST(Print, SmallFloatsComeBack) {
+  for (DType dtype : {DType::FP16, DType::BF16, DType::FP8E4M3, DType::FP8E5M2})
+    for (uint32_t bits = 0; bits < 1u << 8 * dtypeBytes(dtype); ++bits) {
+      char data[4];
+      std::memcpy(data, &bits, 4);
+      std::string text = formatTensor("", dtype, {}, data);
+      double value = std::strtod(text.c_str() + text.find('\n'), nullptr);
+      if (!std::isnan(value))
+        EXPECT_EQ(scalarBits(value, dtype), bits) << text;
+    }
+}
+
+TEST(Print, LongTensorsAreCut) {
+  std::vector<int64_t> sizes = {1000, 2};
+  std::vector<int8_t> data(2000, 7);
+  EXPECT_EQ(formatTensor("x", DType::Int8, sizes, reinterpret_cast<char *>(data.data())),
+            "x: int8[1000, 2]\n[[7, 7],\n [7, 7],\n [7, 7],\n ...,\n [7, 7],\n [7, 7],\n [7, 7]]\n");
+}
+
 TEST(Program, EveryTruncationIsRefused) {
-  std::vector<uint8_t> bytes = encode(test::axpy());
+  std::vector<uint8_t> bytes = encode(printing());
   for (size_t length = 0; length < bytes.size(); ++length) {
     Program program;
     std::string error;
@@ -194,7 +240,7 @@ TEST(Program, EveryTruncationIsRefused) {
 // Programs have no checksum of their own: random damage must be refused or give a program that is
 // valid.
 TEST(Program, MutationsNeverCrash) {
-  const std::vector<uint8_t> good = encode(test::axpy());
+  const std::vector<uint8_t> good = encode(printing());
   std::mt19937 random(2);
   for (int round = 0; round < 40000; ++round) {
     std::vector<uint8_t> bytes = good;

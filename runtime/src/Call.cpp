@@ -2,9 +2,11 @@
 
 #include "Frame.h"
 #include "Metrics.h"
+#include "Print.h"
 #include "Profile.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 using namespace tessera::rt;
@@ -48,7 +50,59 @@ public:
     return status == TESSERA_RT_OK && failure.program != INT64_MAX ? tell(failure, index) : status;
   }
 
+  /// Prints what the program asks for, when all that was launched is done.
+  tessera_rt_status print() {
+    const tessera_rt_function &function = *frame->function;
+    if (plan.source.prints.empty())
+      return TESSERA_RT_OK;
+    if (auto status = function.driver->synchronize(stream))
+      return fail(status, "function '" + function.name + "' prints tensors, which has to wait for the device: " +
+                              tessera_rt_last_error());
+    for (const Print &print : plan.source.prints)
+      if (auto status = printOne(print))
+        return status;
+    return TESSERA_RT_OK;
+  }
+
 private:
+  tessera_rt_status printOne(const Print &print) {
+    const tessera_rt_function &function = *frame->function;
+    const Program &source = plan.source;
+    bool overflow = false;
+    auto bytesOf = [&](DType dtype, const std::vector<Expr> &sizes, std::vector<int64_t> *values) {
+      int64_t bytes = dtypeBytes(dtype);
+      for (const Expr &size : sizes) {
+        int64_t value = evaluate(size, frame->slots, overflow);
+        overflow |= value < 0 || __builtin_mul_overflow(bytes, value, &bytes);
+        if (values)
+          values->push_back(value);
+      }
+      return bytes;
+    };
+    std::vector<int64_t> sizes;
+    int64_t bytes = bytesOf(print.dtype, print.sizes, &sizes);
+    int64_t held = print.isTemporary
+                       ? evaluate(source.temporaries[print.index].bytes, frame->slots, overflow)
+                       : bytesOf(source.results[print.index].dtype,
+                                 source.results[print.index].sizes, nullptr);
+    if (overflow || bytes > held)
+      return fail(TESSERA_RT_INVALID, "function '" + function.name + "': what is printed as '" +
+                                          print.label + "' is not in memory");
+    std::vector<char> data(static_cast<size_t>(bytes));
+    const void *memory = print.isTemporary ? temporaries + frame->temporaries[print.index]
+                                           : results[print.index];
+    if (bytes) {
+      if (auto status = function.driver->copy(stream, data.data(), memory, data.size()))
+        return status;
+      if (auto status = function.driver->synchronize(stream))
+        return status;
+    }
+    std::string text = formatTensor(print.label, print.dtype, sizes, data.data());
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    return TESSERA_RT_OK;
+  }
+
   /// The error of a check that did not hold.
   tessera_rt_status tell(const tessera_rt_failure &failure, size_t index) const {
     const std::vector<Check> &checks = plan.source.steps[index].checks;
@@ -139,6 +193,8 @@ tessera_rt_status tessera_rt_execute_on(tessera_rt_frame *frame, void *const *re
   tessera_rt_status status = TESSERA_RT_OK;
   for (size_t i = 0; i < function.plan.steps.size() && status == TESSERA_RT_OK; ++i)
     status = runner.run(i);
+  if (status == TESSERA_RT_OK)
+    status = runner.print();
   if (block) {
     // The first failure is the one to tell.
     std::string message = status ? tessera_rt_last_error() : "";

@@ -89,6 +89,11 @@ public:
     for (size_t i = 0; i < program.steps.size(); ++i)
       if (!step(program.steps[i], i))
         return fail("step " + std::to_string(i) + " is malformed");
+    for (const Print &print : program.prints)
+      if (!valid(print.dtype) || print.sizes.size() > maxRank ||
+          print.index >= (print.isTemporary ? program.temporaries.size() : program.results.size()) ||
+          !all(print.sizes, [&](const Expr &e) { return expr(e, slots); }))
+        return fail("what is printed as '" + print.label + "' is malformed");
     return true;
   }
 
@@ -297,6 +302,9 @@ std::string toString(const Program &program) {
       text += std::string(check.kind == Check::Index ? "  index" : "  assertion") + " \"" +
               check.message + "\" (" + infix(check.operands) + ")\n";
   }
+  for (const Print &print : program.prints)
+    text += "print \"" + print.label + "\" " + dtypeName(print.dtype) + "[" + infix(print.sizes) + "] " +
+            (print.isTemporary ? "temp" : "result") + std::to_string(print.index) + "\n";
   return text;
 }
 

@@ -2,7 +2,7 @@
 //
 // Fields in the order of the structs; vectors and strings with a u32 count; an expression is a
 // count and, per instruction, a byte and (for Const and Slot) an i64. Version 2 has a list of checks
-// for each step; programs without any are written as version 1.
+// for each step, version 3 also what is printed; programs without either are written as version 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 namespace tessera::rt {
 
-static constexpr uint32_t programVersion = 2;
+static constexpr uint32_t programVersion = 3;
 
 static bool hasOperand(ExprOp op) { return op == ExprOp::Const || op == ExprOp::Slot; }
 
@@ -82,6 +82,14 @@ struct ProgramWriter : Writer {
     put(check.message);
     list(check.operands);
     put(check.excerpt);
+  }
+
+  void put(const Print &print) {
+    put(print.label);
+    u8(print.isTemporary);
+    u32(print.index);
+    put(print.dtype);
+    list(print.sizes);
   }
 
   void put(const Step &step) {
@@ -169,6 +177,14 @@ struct ProgramReader : Reader {
     get(check.excerpt);
   }
 
+  void get(Print &print) {
+    get(print.label);
+    print.isTemporary = u8() != 0;
+    print.index = u32();
+    enumeration(print.dtype);
+    list(print.sizes);
+  }
+
   void get(Step &step) {
     step.kernel = u32();
     list(step.grid);
@@ -188,7 +204,9 @@ std::vector<uint8_t> encode(const Program &program) {
   ProgramWriter writer;
   writer.hasChecks = std::any_of(program.steps.begin(), program.steps.end(),
                                  [](const Step &step) { return !step.checks.empty(); });
-  writer.u32(writer.hasChecks ? programVersion : 1);
+  bool hasPrints = !program.prints.empty();
+  writer.u32(hasPrints ? 3 : writer.hasChecks ? 2 : 1);
+  writer.hasChecks |= hasPrints;
   writer.list(program.arguments);
   writer.list(program.slots);
   writer.list(program.guards);
@@ -196,6 +214,8 @@ std::vector<uint8_t> encode(const Program &program) {
   writer.list(program.temporaries);
   writer.list(program.kernels);
   writer.list(program.steps);
+  if (hasPrints)
+    writer.list(program.prints);
   return std::move(writer.bytes);
 }
 
@@ -216,6 +236,8 @@ bool decode(std::span<const uint8_t> bytes, Program &program, std::string &error
   reader.list(program.temporaries);
   reader.list(program.kernels);
   reader.list(program.steps);
+  if (version > 2)
+    reader.list(program.prints);
   if (!reader.atEnd()) {
     error = reader.ok() ? "invalid host program: there are bytes after its end"
                         : "invalid host program: it is truncated";

@@ -6,12 +6,18 @@ Types are found out by asking: the example's function is compiled as far as Grap
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import html
+import io
 import json
 import linecache
+import os
 import re
+import sys
+import tempfile
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,23 +39,42 @@ def read_entries() -> list[dict[str, Any]]:
     return json.loads(library.tessera_operations())
 
 
+@contextlib.contextmanager
+def printed() -> Iterator[io.StringIO]:
+    """What the process prints, the runtime's part of it too."""
+    text = io.StringIO()
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with tempfile.TemporaryFile("w+") as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield text
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+            file.seek(0)
+            text.write(file.read())
+
+
 @dataclass
 class Example:
-    """A function that returns `code`, and its arguments as literals."""
+    """A function that returns `code`, perhaps behind a statement, and its arguments as literals."""
 
     code: str
     arguments: dict[str, str] = field(default_factory=dict)
     text: str = ""
+    before: str = ""
 
     @property
     def source(self) -> str:
         parameters = ", ".join(self.arguments)
-        return f"@tsr.function\ndef example({parameters}):\n    return {self.code}\n"
+        before = f"    {self.before}\n" if self.before else ""
+        return f"@tsr.function\ndef example({parameters}):\n{before}    return {self.code}\n"
 
     def function(self) -> Any:
         import tessera as tsr
 
-        name = f"<example {self.code} {self.arguments}>"
+        name = f"<example {self.before} {self.code} {self.arguments}>"
         linecache.cache[name] = (len(self.source), None, self.source.splitlines(True), name)
         scope: dict[str, Any] = {"tsr": tsr}
         exec(compile(self.source, name, "exec"), scope)
@@ -75,7 +100,10 @@ class Example:
     def result(self) -> str:
         import numpy as np
 
-        found = self.function()(*self.values())
+        with printed() as text:
+            found = self.function()(*self.values())
+        if text.getvalue():
+            return text.getvalue()
         with np.printoptions(precision=4, suppress=True):
             if isinstance(found, tuple):
                 return "\n".join(map(repr, found)) + "\n"
@@ -144,9 +172,9 @@ class Operations:
     def example(self, name: str) -> Example | None:
         if name in self.examples:
             given = dict(self.examples[name])
-            text, source = given.pop("text", ""), given.pop("code")
+            text, source, before = given.pop("text", ""), given.pop("code"), given.pop("before", "")
             arguments = given or (dict(self.default) if re.search(r"\bx\b", source) else {})
-            return Example(source, arguments, text)
+            return Example(source, arguments, text, before)
         if self.ours[name]["signature"] == "x" and not self.ours[name]["property"]:
             call = f"tsr.{name}(x)" if self.ours[name]["function"] else f"x.{name}()"
             return Example(call, dict(self.default))

@@ -67,6 +67,8 @@ public:
     separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
+    for (gir::PrintOp print : function.getOps<gir::PrintOp>())
+      stored.insert(printed(print));
     function.walk([&](gir::ScatterOp op) { stored.insert(op.getResult()); });
     for (;;) {
       std::optional<Cut> cut = plan();
@@ -124,6 +126,17 @@ private:
     mlir::Value sum = gir::ScatterAddOp::create(builder, op.getLoc(), into.getType(), into, sources,
                                                 op.getIndices(), op.getDim());
     return cast(sum, narrow);
+  }
+
+  /// What is printed, as memory that kernels write: of an argument it is a copy.
+  static mlir::Value printed(gir::PrintOp print) {
+    mlir::Value value = print.getValue();
+    if (!llvm::isa<mlir::BlockArgument>(value))
+      return value;
+    mlir::OpBuilder builder(print);
+    auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(value).getRank()));
+    print.getValueMutable().assign(gir::TransposeOp::create(builder, print.getLoc(), value, order));
+    return print.getValue();
   }
 
   /// Nothing waits for a GPU, so there is nobody to tell.
@@ -500,15 +513,22 @@ private:
       emitKernel(builder, root.check ? root.check.getLoc() : root.stored.getLoc(), name,
                  *kernel->pool, kernel->plan, written);
     }
-    for (mlir::OpOperand &operand : terminator->getOpOperands()) {
-      auto it = written.find(operand.get());
-      if (it != written.end())
-        operand.set(it->second);
+    auto readWritten = [&](mlir::Operation *op) {
+      for (mlir::OpOperand &operand : op->getOpOperands()) {
+        auto it = written.find(operand.get());
+        if (it != written.end())
+          operand.set(it->second);
+      }
+    };
+    readWritten(terminator);
+    for (gir::PrintOp print : llvm::to_vector(function.getOps<gir::PrintOp>())) {
+      print->moveBefore(terminator);
+      readWritten(print);
     }
     // The graph operations are dead now.
     std::vector<mlir::Operation *> dead;
     for (mlir::Operation &op : function.getBody().front())
-      if (op.getName().getDialectNamespace() == "gir")
+      if (op.getName().getDialectNamespace() == "gir" && !llvm::isa<gir::PrintOp>(op))
         dead.push_back(&op);
     for (auto op = dead.rbegin(); op != dead.rend(); ++op)
       (*op)->erase();

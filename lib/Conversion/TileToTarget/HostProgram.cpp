@@ -267,6 +267,11 @@ LogicalResult HostConverter::run() {
     } else if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
       if (failed(convertLaunch(launch)))
         return failure();
+    } else if (auto print = dyn_cast<gir::PrintOp>(op)) {
+      if (!print.getValue().getDefiningOp<tile::EmptyOp>())
+        return op.emitOpError("expected memory that a launch has written");
+      target::PrintOp::create(builder, op.getLoc(), print.getLabelAttr(),
+                              mapping.lookup(print.getValue()));
     } else if (isa<func::ReturnOp>(op)) {
       llvm::DenseSet<Value> returned;
       for (Value value : op.getOperands()) {
@@ -275,7 +280,7 @@ LogicalResult HostConverter::run() {
         target::ResultOp::create(builder, op.getLoc(), mapping.lookup(value));
       }
     } else {
-      return op.emitOpError("is not part of a host function; expected tile.empty or tile.launch");
+      return op.emitOpError("is not part of a host function; expected tile.empty, tile.launch or gir.print");
     }
   }
   return success();

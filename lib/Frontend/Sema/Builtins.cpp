@@ -85,6 +85,7 @@ struct Registry {
     add("tessera.", linearBuiltins());
     add("tessera.", normBuiltins());
     add("tessera.", lossBuiltins());
+    add("tessera.", printBuiltins());
     add("math.", mathBuiltins());
     add("", pythonBuiltins());
     for (const Group &group : groups) {

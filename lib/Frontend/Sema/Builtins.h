@@ -104,6 +104,7 @@ std::vector<Builtin> sortBuiltins();
 std::vector<Builtin> linearBuiltins();
 std::vector<Builtin> normBuiltins();
 std::vector<Builtin> lossBuiltins();
+std::vector<Builtin> printBuiltins();
 std::vector<Builtin> mathBuiltins();
 std::vector<Builtin> pythonBuiltins();
 

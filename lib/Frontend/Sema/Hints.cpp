@@ -211,7 +211,6 @@ SourceRange Interpreter::assignedAt(const std::string &name) {
 /// Python's functions that programs reach for, and what to do without them.
 static std::optional<std::string_view> pythonFunction(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> functions[] = {
-      {"print", "return the value to look at it"},
       {"enumerate", "write 'for i in range(len(...))'"},
       {"zip", "write 'for i in range(len(...))'"},
       {"map", "write a for loop"},

@@ -162,6 +162,15 @@ struct Step {
   std::vector<Check> checks; // as the kernel numbers them
 };
 
+/// A tensor that is printed when all steps have run.
+struct Print {
+  std::string label;
+  bool isTemporary = false; // or a result
+  uint32_t index = 0;
+  DType dtype = DType::FP32;
+  std::vector<Expr> sizes;
+};
+
 struct Program {
   std::vector<Argument> arguments;
   std::vector<Slot> slots;
@@ -170,6 +179,7 @@ struct Program {
   std::vector<Temporary> temporaries;
   std::vector<std::string> kernels; // names, looked up in the code image
   std::vector<Step> steps;
+  std::vector<Print> prints;
 };
 
 /// Limits that a valid program respects.

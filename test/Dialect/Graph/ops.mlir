@@ -128,6 +128,8 @@ func.func @sums(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir
 
 // CHECK-LABEL: func @checked
 func.func @checked(%ok: !gir.tensor<S, i1>, %i: !gir.tensor<S, i64>, %w: !gir.tensor<V, f32>) {
+  // CHECK: gir.print "places", %arg1 : <S, i64>
+  gir.print "places", %i : !gir.tensor<S, i64>
   // CHECK: gir.check %arg0, %arg1 else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]> : <S, i1>, <S, i64>
   gir.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]> : !gir.tensor<S, i1>, !gir.tensor<S, i64>
   // CHECK: gir.check {{.*}} else <kind = "assertion", message = "no", sizes = [], excerpt = "x">

@@ -21,6 +21,8 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
       words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"address", 1, "4*S">,
              #tessera_target.word<"scalar", 2, "0">, #tessera_target.word<"integer", 0, "S">]
       grain 4 work "10*S" : !gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<f64>
+    // CHECK: tessera_target.print "y", %[[Y]] : <S, f32>
+    tessera_target.print "y", %y : !gir.tensor<S, f32>
     // CHECK: tessera_target.result %[[Y]] : <S, f32>
     tessera_target.result %y : !gir.tensor<S, f32>
   }

@@ -200,6 +200,12 @@ LogicalResult LaunchOp::verify() {
   return success();
 }
 
+LogicalResult target::PrintOp::verify() {
+  if (!getValue().getDefiningOp<AllocateOp>())
+    return emitOpError("expected the memory of a tessera_target.allocate");
+  return success();
+}
+
 LogicalResult ResultOp::verify() {
   if (!getValue().getDefiningOp<AllocateOp>())
     return emitOpError("expected the memory of a tessera_target.allocate");

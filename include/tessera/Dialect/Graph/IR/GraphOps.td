@@ -351,6 +351,20 @@ def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Graph_PrintOp : Op<Graph_Dialect, "print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "prints a tensor when the call's work is done";
+  let description = [{
+    The value is kept in memory, and the host prints it behind all kernels of the call, in the order of the program. The
+    operation stands in host functions of every stage.
+
+    ```mlir
+    gir.print "scores", %s : !gir.tensor<S, T, f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$label, Graph_TensorType:$value);
+  let assemblyFormat = "$label `,` $value attr-dict `:` type($value)";
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and contractions
 //===----------------------------------------------------------------------===//

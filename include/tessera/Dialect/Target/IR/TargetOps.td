@@ -259,6 +259,18 @@ def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects
   let hasVerifier = 1;
 }
 
+def Target_PrintOp : Target_Op<"print", [HasParent<"ProgramOp">, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "prints memory of the program when all launches have run";
+  let description = [{
+    ```mlir
+    tessera_target.print "scores", %s : !gir.tensor<S, T, f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$label, Graph_TensorType:$value);
+  let assemblyFormat = "$label `,` $value attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
 def Target_ResultOp : Target_Op<"result", [HasParent<"ProgramOp">]> {
   let summary = "the next result of the function";
   let arguments = (ins Graph_TensorType:$value);
