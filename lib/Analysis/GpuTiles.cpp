@@ -231,6 +231,9 @@ private:
     } else if (streams) {
       last.tile = bounded(last, 1024);
       wanted = 16 << 10;
+      // Short columns are whole blocks side by side; long ones are cut into parts.
+      if (shortStream())
+        spread(&last, 32);
     } else {
       each = std::clamp<int64_t>(32 / shape.storageBytes, 8, 16);
       wanted = 256 * each;
@@ -244,7 +247,7 @@ private:
       if (streams)
         break;
     }
-    // Few rows or columns are spread over all multiprocessors, short rows over more threads than wide accesses need.
+    // Few rows are spread over all multiprocessors, short ones over more threads than wide accesses need.
     auto respread = [&](Dim &dim, int64_t least) {
       filled /= dim.tile;
       spread(&dim, least);
@@ -252,8 +255,6 @@ private:
     };
     if (!isRow && !streams)
       spread(&last, 64);
-    else if (!isRow)
-      respread(last, 32);
     for (Dim &dim : shape.dims)
       if (isRow && dim.role == Dim::Parallel)
         respread(dim, 1);
