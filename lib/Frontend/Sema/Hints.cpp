@@ -223,6 +223,7 @@ static std::optional<std::string_view> pythonFunction(std::string_view name) {
       {"sum", ""},
       {"any", ""},
       {"all", ""},
+      {"print", ""},
       {"pow", ""},
       {"sorted", ""},
       {"dict", ""},
