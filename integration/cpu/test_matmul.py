@@ -80,6 +80,17 @@ def test_row_statistics_of_a_product():
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+def test_strips(matmul, dtype):
+    """Right-hand sides of several strips, which end anywhere; an odd number in one of them."""
+    skip_without_bf16(dtype)
+    for m, k, n in [(64, 64, 256), (64, 100, 257), (80, 300, 600), (150, 33, 290), (128, 256, 1100)]:
+        x, y = random((m, k), dtype), random((k, n), dtype, seed=1)
+        check(matmul, x, y)
+        y[k // 2, n - 20] = np.inf
+        check(matmul, x, y, least=0.9)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_infinities_and_nans(matmul, dtype):
     """Numbers that a unit for narrow products cannot take apart: each meets zeros and exact values."""
     skip_without_bf16(dtype)

@@ -21,6 +21,9 @@ public:
   using TileChooser::TileChooser;
 
 private:
+  /// A stream of so many blocks may be cut into parts.
+  static constexpr int64_t leastBlocks = 8;
+
   /// At most `cap`, and no more than the dimension can hold.
   int64_t bounded(const Dim &dim, int64_t cap) const {
     return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
@@ -55,12 +58,17 @@ private:
       const Dim *dim = find(name);
       return dim && !dim->size.isConstant() && facts.max(dim->size) <= 128 && facts.divisor(dim->size) % 16 != 0;
     };
-    for (const KernelShape::Contraction &c : shape.contractions)
-      for (const std::vector<std::string> *dims : {&c.rows, &c.columns, &c.over})
-        if (shape.storageBytes >= 4 && std::any_of(dims->begin(), dims->end(), isShort)) {
-          shape.hints.push_back({"unit", 0});
-          return;
-        }
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      // Of rows and columns only the last dimension is a tile's; one index of the others is taken at a time.
+      std::vector<std::string> tiled = c.over;
+      for (const std::vector<std::string> *dims : {&c.rows, &c.columns})
+        if (!dims->empty())
+          tiled.push_back(dims->back());
+      if (shape.storageBytes >= 4 && std::any_of(tiled.begin(), tiled.end(), isShort)) {
+        shape.hints.push_back({"unit", 0});
+        return;
+      }
+    }
   }
 
   void product(const KernelShape::Contraction &c) override {
@@ -75,7 +83,6 @@ private:
     rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 32);
     columns->tile = balanced(*columns, width, 2 * lanes);
     // A long sum is cut into parts for more programs: each operand is then packed once, not by every program.
-    const int64_t leastBlocks = 8;
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
       return;
     spread(rows, 32, 1);
@@ -108,7 +115,12 @@ private:
           row = dim;
         }
       }
-    spread(row, 16, 1);
+    // A long stream is cut into parts for more programs instead: what it reads is then packed once, and for whole blocks
+    // of the matrix unit.
+    bool isLong = std::any_of(shape.dims.begin(), shape.dims.end(), [&](const Dim &dim) {
+      return dim.role == Dim::Stream && facts.hint(dim.size) >= leastBlocks * dim.tile;
+    });
+    spread(row, shape.canSplit && isLong ? 64 : 16, 1);
   }
 
   /// A row that can stay near is one block: what a pass made of it is there for the next one. Longer

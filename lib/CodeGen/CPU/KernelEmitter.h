@@ -150,14 +150,16 @@ private:
   void storeParts(const Buffer &buffer, Ix bytes, Value low, Value high);
   Ix splitRowStart(const Buffer &buffer, Ix row);
   void storeSplitRow(const Buffer &buffer, Value value, const Position &at);
-  void splitRows(const Buffer &to, int64_t vectors, Value depth,
-                 llvm::function_ref<Value(Ix k, int64_t v)> source);
-  void packSplitPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
+  void splitRows(const Buffer &to, int64_t width, Value depth,
+                 llvm::function_ref<Value(Ix k, Ix column, int64_t lanes)> source);
+  void splitStrip(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void splitPanel(tile::MmaOp op, Ix panelStart, int64_t vectors, Value depth);
-  void emitTileUnitRows(tile::MmaOp op, Ix column, int64_t vectors, Value rowEnd, Value depth);
-  void emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row, Ix column,
+  void emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t vectors, Value rowEnd,
                         Value depth);
-  void emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, Ix column, Value depth);
+  void emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row, Ix column,
+                        Ix inStrip, Value depth);
+  void emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, Ix column, Ix inStrip,
+                         Value depth);
   Position accumulatorAt(tile::MmaOp op, Ix row, Ix column, int64_t v);
 
   // A memo of evaluated values that is dropped at the end of a region.

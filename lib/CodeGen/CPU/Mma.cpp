@@ -63,14 +63,35 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       return scoped();
     e.branch(e.cmp(LLVM::ICmpPredicate::sgt, wanted, e.integer(covered)), scoped, nullptr);
   };
+  // `size` columns from `first` on, piece by piece; the last one may be narrower.
+  using ColumnsFn = function_ref<void(Ix at, int64_t width)>;
+  auto inPieces = [&](Ix first, int64_t size, int64_t piece, ColumnsFn body) {
+    Value wanted = e.subI(columnEnd, e.materialize(first));
+    int64_t whole = size / piece * piece;
+    if (whole)
+      e.loop(e.integer(0), e.minI(wanted, e.integer(whole)), piece, [&](Value at) {
+        MemoScope scope(*this);
+        body(Ix(at), piece);
+      });
+    rest(wanted, size, whole, [&] { body(Ix(whole), size - whole); });
+  };
+  auto vectorsOf = [&](int64_t width) { return llvm::divideCeil(width, lanes); };
   bool packs = plan.packsPanels(op);
-  auto columnOfBlocks = [&](Ix column, Ix panelStart, int64_t vectors) {
+  if (plan.splitsStrips(op))
+    return inPieces(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
+      packPanel(op, start, width, depth);
+      inPieces(start, width, rhs.panel, [&](Ix inStrip, int64_t width) {
+        emitTileUnitRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth);
+      });
+    });
+  inPieces(Ix(0), n, rhs.panel, [&](Ix column, int64_t width) {
+    int64_t vectors = vectorsOf(width);
+    Ix panelStart = packs ? Ix(0) : e.mul(column, k * bytes);
     if (packs)
-      packPanel(op, column, column.isConstant() ? n - column.constant : rhs.panel, depth);
+      packPanel(op, column, width, depth);
     if (plan.splitRhsOf(op)) {
-      if (!packs || Plan::isTransposedLoad(op.getRhs()))
-        splitPanel(op, panelStart, vectors, depth);
-      return emitTileUnitRows(op, column, vectors, rowEnd, depth);
+      splitPanel(op, panelStart, vectors, depth);
+      return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth);
     }
     Value end = e.minI(rowEnd, e.integer(wholeRows));
     if (halves)
@@ -89,22 +110,10 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     rest(rowEnd, m, covered, [&] {
       emitMicroKernel(op, {m - covered, vectors}, Ix(covered), column, panelStart, depth);
     });
-  };
-  int64_t panels = n / rhs.panel;
-  if (panels)
-    e.loop(e.integer(0), e.minI(columnEnd, e.integer(panels * rhs.panel)), rhs.panel,
-           [&](Value column) {
-             MemoScope scope(*this);
-             columnOfBlocks(Ix(column), packs ? Ix(0) : e.mul(Ix(column), k * bytes),
-                            rhs.panel / lanes);
-           });
-  rest(columnEnd, n, panels * rhs.panel, [&] {
-    int64_t start = packs ? 0 : panels * k * rhs.panel * bytes;
-    columnOfBlocks(Ix(panels * rhs.panel), Ix(start), llvm::divideCeil(n % rhs.panel, lanes));
   });
 }
 
-/// Copies columns [column, column + width) of the right-hand side into the one panel.
+/// Copies columns [column, column + width) of the right-hand side into the one panel, or splits them.
 void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
   const Buffer &panel = *plan.rhsOf(op);
   tile::LoadOp load = Plan::onlyLoad(op.getRhs());
@@ -121,8 +130,8 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   versioned(inside, [&] {
     if (isTransposed)
       return emitTransposeNest(load, panel, column, width);
-    if (plan.splitRhsOf(op))
-      return packSplitPanel(op, column, width, depth);
+    if (plan.splitsStrips(op))
+      return splitStrip(op, column, width, depth);
     auto copyRow = [&](Ix row) {
       for (int64_t start = 0; start < width; start += lanes) {
         Position at, to;

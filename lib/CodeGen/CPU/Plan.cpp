@@ -13,6 +13,10 @@ using tile::MmaOp;
 /// What storing a tile and reading it back costs, in cheap vector operations.
 static constexpr double recomputeLimit = 6;
 
+/// How many columns of a tile unit's operand are split at once: runs so long are read at the speed of
+/// memory, and what becomes of them stays in the second cache.
+static constexpr int64_t stripColumns = 256;
+
 int64_t Buffer::elements() const {
   if (panel)
     return llvm::divideCeil(shape[1], panel) * shape[0] * panel;
@@ -252,21 +256,24 @@ void Plan::chooseOperands(MmaOp op) {
   int64_t columns = shapeOf(rhs)[1];
   MicroTile micro = chooseMicroTile(cpu, shapeOf(lhs)[0]);
   int64_t panel = std::min(micro.vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
-  if (onTileUnit) {
-    splitRhs[op] = newBuffer(accumulator, {shapeOf(rhs)[0], panel});
-    splitRhs[op]->parts = partsOf(rhs);
-  }
   // A tile that only this contraction reads is packed panel by panel, right before the panel is
   // used: the panel stays in the first cache.
   LoadOp load = onlyLoad(rhs);
-  if (load && load->hasOneUse() && rhs.hasOneUse() && load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
-      !storedViews.contains(load.getView())) {
-    rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], panel}, panel);
+  bool isPanelwise = load && load->hasOneUse() && rhs.hasOneUse() &&
+                     load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
+                     !storedViews.contains(load.getView());
+  if (isPanelwise)
     panelwise.insert(op);
-    return;
+  if (onTileUnit) {
+    int64_t width = isPanelwise && !isTransposedLoad(rhs)
+                        ? std::min<int64_t>(stripColumns, llvm::alignTo(columns, panel))
+                        : panel;
+    splitRhs[op] = newBuffer(accumulator, {shapeOf(rhs)[0], width});
+    splitRhs[op]->parts = partsOf(rhs);
   }
-  rhsBuffers[op] = newBuffer(accumulator, shapeOf(rhs), panel);
-  addRoot(rhs, rhsBuffers[op]);
+  rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], isPanelwise ? panel : columns}, panel);
+  if (!isPanelwise)
+    addRoot(rhs, rhsBuffers[op]);
 }
 
 /// A loop that yields another of its carried tiles copies it first: carried tiles are overwritten

@@ -87,8 +87,12 @@ public:
   Buffer *lhsOf(tile::MmaOp op) const { return lhsBuffers.lookup(op); }
   Buffer *rhsOf(tile::MmaOp op) const { return rhsBuffers.lookup(op); }
   bool packsPanels(tile::MmaOp op) const { return panelwise.contains(op); }
-  /// One panel in the tile unit's form; null when the vector unit multiplies.
+  /// One panel or strip of panels in the tile unit's form; null when the vector unit multiplies.
   Buffer *splitRhsOf(tile::MmaOp op) const { return splitRhs.lookup(op); }
+  /// Whether a strip of panels is split at once, right from memory.
+  bool splitsStrips(tile::MmaOp op) const {
+    return splitRhsOf(op) && packsPanels(op) && !isTransposedLoad(op.getRhs());
+  }
   /// Where the tile unit's configuration is put; null when it is not used.
   Buffer *tileConfiguration() const { return configuration; }
   int64_t scratchBytes() const { return scratch; }

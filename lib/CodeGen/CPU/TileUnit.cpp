@@ -14,7 +14,8 @@
 // Layout: blocks of 16 rows of 64 bytes. In an operand's block, element (row, k) of the left-hand
 // side and (k, column) of the right-hand side with k < 16 lie in the low half of word k (of the
 // row, or of row k), those with k >= 16 in the high half of word k - 16: two vectors are joined by a
-// shift, and the sum over k does not mind its order.
+// shift, and the sum over k does not mind its order. The right-hand side's blocks of one step of k lie
+// side by side: a strip is split along its rows, since memory is fast where long runs are read.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -25,7 +26,7 @@ using namespace tessera::cpu;
 using LLVM::FCmpPredicate;
 using LLVM::ICmpPredicate;
 
-static constexpr int64_t blockBytes = 1024, blockRow = 64, blockRows = 16, blockDepth = 32;
+static constexpr int64_t blockBytes = 1024, blockRow = 64, blockRows = 16, blockColumns = 16, blockDepth = 32;
 /// Tile registers: 0 to 3 accumulate, then two for each operand.
 static constexpr int lhsRegister = 4, rhsRegister = 6;
 
@@ -146,19 +147,34 @@ void KernelEmitter::storeSplitRow(const Buffer &buffer, Value value, const Posit
   first = Value();
 }
 
-/// Splits a panel: `source` gives vector v of row k.
-void KernelEmitter::splitRows(const Buffer &to, int64_t vectors, Value depth,
-                              function_ref<Value(Ix k, int64_t v)> source) {
+/// From one step of k to the next in an operand's part on the right-hand side.
+static int64_t stepBytes(const Buffer &rhs) { return rhs.shape[1] / blockColumns * blockBytes; }
+
+/// Splits `width` columns: `source` gives a vector of row k.
+void KernelEmitter::splitRows(const Buffer &to, int64_t width, Value depth,
+                              function_ref<Value(Ix k, Ix column, int64_t lanes)> source) {
+  constexpr int64_t unrolled = 2 * blockColumns;
+  int64_t whole = width / unrolled * unrolled;
   e.store(e.integer(0), oddNumbersFlag(to), scratchScope);
   e.loop(e.integer(0), depth, blockDepth, [&](Value k) {
-    Ix target = e.mul(Ix(k), vectors * blockBytes / blockDepth);
+    Ix step = e.mul(Ix(k), stepBytes(to) / blockDepth);
     e.loop(e.integer(0), e.integer(blockRows), 1, [&](Value row) {
       MemoScope scope(*this);
       Value first = e.addI(k, row);
-      for (int64_t v = 0; v < vectors; ++v) {
-        Ix bytes = e.add(e.add(target, e.mul(Ix(row), blockRow)), v * blockBytes);
-        storeParts(to, bytes, source(Ix(first), v), source(Ix(first, blockRows), v));
-      }
+      Ix target = e.add(step, e.mul(Ix(row), blockRow));
+      auto splitBlockRow = [&](Ix column, int64_t lanes) {
+        Ix bytes = e.add(target, e.mul(column, blockBytes / blockColumns));
+        storeParts(to, bytes, source(Ix(first), column, lanes),
+                   source(Ix(first, blockRows), column, lanes));
+      };
+      if (whole)
+        e.loop(e.integer(0), e.integer(whole), unrolled, [&](Value column) {
+          MemoScope scope(*this);
+          for (int64_t start = 0; start < unrolled; start += blockColumns)
+            splitBlockRow(Ix(column, start), blockColumns);
+        });
+      for (int64_t start = whole; start < width; start += blockColumns)
+        splitBlockRow(Ix(start), std::min(blockColumns, width - start));
     });
   });
 }
@@ -166,23 +182,23 @@ void KernelEmitter::splitRows(const Buffer &to, int64_t vectors, Value depth,
 /// Splits the panel of f32 at `panelStart`.
 void KernelEmitter::splitPanel(tile::MmaOp op, Ix panelStart, int64_t vectors, Value depth) {
   const Buffer &from = *plan.rhsOf(op);
-  int64_t lanes = cpu.lanes(4);
+  Type vectorType = Emitter::withLanes(e.f32, blockColumns);
   Value start = e.address(scratch, e.add(panelStart, from.offset));
-  splitRows(*plan.splitRhsOf(op), vectors, depth, [&](Ix k, int64_t v) {
-    Ix bytes = e.add(e.mul(k, from.panel * 4), v * lanes * 4);
-    return e.load(Emitter::withLanes(e.f32, lanes), e.address(start, bytes), scratchScope);
+  int64_t width = vectors * blockColumns;
+  splitRows(*plan.splitRhsOf(op), width, depth, [&](Ix k, Ix column, int64_t) {
+    Ix bytes = e.add(e.mul(k, from.panel * 4), e.mul(column, 4));
+    return e.load(vectorType, e.address(start, bytes), scratchScope);
   });
 }
 
-/// Splits columns [column, column + width) of a tile that is evaluated here.
-void KernelEmitter::packSplitPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
-  int64_t lanes = cpu.lanes(4), vectors = llvm::divideCeil(width, lanes);
-  Type from = Plan::elementOf(op.getRhs()), vectorType = Emitter::withLanes(e.f32, lanes);
-  splitRows(*plan.splitRhsOf(op), vectors, depth, [&](Ix k, int64_t v) {
+/// Splits columns [start, start + width) of a tile that is evaluated here.
+void KernelEmitter::splitStrip(tile::MmaOp op, Ix start, int64_t width, Value depth) {
+  Type from = Plan::elementOf(op.getRhs()), vectorType = Emitter::withLanes(e.f32, blockColumns);
+  splitRows(*plan.splitRhsOf(op), width, depth, [&](Ix k, Ix column, int64_t lanes) {
     Position at;
-    at.index = {k, e.add(column, v * lanes)};
+    at.index = {k, e.add(start, column)};
     at.vectorDim = 1;
-    at.lanes = std::min(lanes, width - v * lanes);
+    at.lanes = lanes;
     Value value = e.cast(evaluate(op.getRhs(), at), from, e.f32);
     return e.widen(value, e.real(0, vectorType));
   });
@@ -192,23 +208,23 @@ void KernelEmitter::packSplitPanel(tile::MmaOp op, Ix column, int64_t width, Val
 // Products
 //===----------------------------------------------------------------------===//
 
-void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, int64_t vectors, Value rowEnd,
-                                     Value depth) {
+/// All rows times the 16 or 32 columns from `column` on, which the split operand has at `inStrip`.
+void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t vectors,
+                                     Value rowEnd, Value depth) {
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op);
   int64_t rows = lhs.shape[0], whole = rows / (2 * blockRows) * (2 * blockRows);
   auto fast = [&] {
     if (whole)
       e.loop(e.integer(0), e.minI(rowEnd, e.integer(whole)), 2 * blockRows, [&](Value row) {
         MemoScope scope(*this);
-        prefetchPanel(op, e.add(column, rhs.shape[1]), row, 2 * blockRows);
-        emitTileProducts(op, 2, vectors, Ix(row), column, depth);
+        emitTileProducts(op, 2, vectors, Ix(row), column, inStrip, depth);
       });
     if (rows > whole)
       e.branch(
           e.cmp(ICmpPredicate::sgt, rowEnd, e.integer(whole)),
           [&] {
             MemoScope scope(*this);
-            emitTileProducts(op, 1, vectors, Ix(whole), column, depth);
+            emitTileProducts(op, 1, vectors, Ix(whole), column, inStrip, depth);
           },
           nullptr);
   };
@@ -225,14 +241,14 @@ void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, int64_t vectors,
       [&] {
         e.loop(e.integer(0), rowEnd, 1, [&](Value row) {
           MemoScope scope(*this);
-          emitWholeProducts(op, vectors, Ix(row), column, depth);
+          emitWholeProducts(op, vectors, Ix(row), column, inStrip, depth);
         });
       });
 }
 
 /// One block of 16 or 32 rows by 16 or 32 columns, over the whole depth.
 void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row,
-                                     Ix column, Value depth) {
+                                     Ix column, Ix inStrip, Value depth) {
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op),
                &to = *plan.bufferOf(op.getResult());
   auto number = [&](int64_t i) { return e.integer(i, e.i8); };
@@ -267,13 +283,15 @@ void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vec
   // As numbers, addresses stay what they are: one that moves plus a constant in the instruction.
   Value base = LLVM::PtrToIntOp::create(e.b, e.i64, scratch);
   Ix lhsStart = e.mul(row, lhs.shape[1] / blockDepth * blockBytes / blockRows);
+  Ix rhsStart = e.mul(inStrip, blockBytes / blockColumns);
   e.loop(e.integer(0), depth, blockDepth, [&](Value k) {
-    Ix step = e.mul(Ix(k), blockBytes / blockDepth);
+    Ix lhsStep = e.mul(Ix(k), blockBytes / blockDepth);
+    Ix rhsStep = e.mul(Ix(k), stepBytes(rhs) / blockDepth);
     auto pointer = [&](Ix offset) -> Value {
       Value sum = e.materialize(e.add(Ix(base), Ix(offset.value)));
       return e.address(LLVM::IntToPtrOp::create(e.b, e.ptr, sum), offset.constant);
     };
-    Value lhsAt = pointer(e.add(lhsStart, step)), rhsAt = pointer(e.mul(step, vectors));
+    Value lhsAt = pointer(e.add(lhsStart, lhsStep)), rhsAt = pointer(e.add(rhsStart, rhsStep));
     auto loadTiles = [&](const Buffer &from, int first, int64_t count, int64_t part, Value at,
                          int64_t apart) {
       for (int64_t i = 0; i < count; ++i) {
@@ -313,11 +331,11 @@ void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vec
 
 /// The slow way: numbers are put together from their parts and multiplied in the vector unit.
 void KernelEmitter::emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, Ix column,
-                                      Value depth) {
+                                      Ix inStrip, Value depth) {
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op),
                &to = *plan.bufferOf(op.getResult());
   int64_t lanes = cpu.lanes(4);
-  Ix lhsRow = splitRowStart(lhs, row);
+  Ix lhsRow = splitRowStart(lhs, row), rhsStart = e.mul(inStrip, blockBytes / blockColumns);
   // The numbers in the low and the high halves of words.
   auto whole = [&](const Buffer &from, Ix start, Type words) {
     std::pair<Value, Value> sums;
@@ -339,13 +357,14 @@ void KernelEmitter::emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, I
     sums.push_back(e.widen(evaluate(op.getAcc(), accumulatorAt(op, row, column, v)),
                            e.real(0, Emitter::withLanes(e.f32, lanes))));
   sums = e.loop(e.integer(0), depth, blockDepth, sums, [&](Value k, ValueRange outer) {
-    Ix step = e.mul(Ix(k), blockBytes / blockDepth);
+    Ix lhsStep = e.mul(Ix(k), blockBytes / blockDepth);
+    Ix rhsStep = e.add(rhsStart, e.mul(Ix(k), stepBytes(rhs) / blockDepth));
     return e.loop(e.integer(0), e.integer(blockRows), 1, outer, [&](Value i, ValueRange carried) {
       auto [lowScalar, highScalar] =
-          whole(lhs, e.add(e.add(lhsRow, step), e.mul(Ix(i), 4)), e.i32);
+          whole(lhs, e.add(e.add(lhsRow, lhsStep), e.mul(Ix(i), 4)), e.i32);
       SmallVector<Value> next;
       for (int64_t v = 0; v < vectors; ++v) {
-        Ix at = e.add(e.add(e.mul(step, vectors), e.mul(Ix(i), blockRow)), v * blockBytes);
+        Ix at = e.add(e.add(rhsStep, e.mul(Ix(i), blockRow)), v * blockBytes);
         auto [low, high] = whole(rhs, at, Emitter::withLanes(e.i32, lanes));
         Value sum = e.mulAdd(e.splat(lowScalar, lanes), low, carried[v]);
         next.push_back(e.mulAdd(e.splat(highScalar, lanes), high, sum));
