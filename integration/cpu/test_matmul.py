@@ -90,6 +90,15 @@ def test_strips(matmul, dtype):
         check(matmul, x, y, least=0.9)
 
 
+def test_products_of_one_left_side():
+    f = define("def f(x, v, w):\n    return tsr.silu(x @ v) * (x @ w)\n")
+    for m, k, n in [(64, 96, 300), (70, 300, 64)]:
+        x = random((m, k))
+        check(f, x, random((k, n), seed=1), random((k, n), seed=2))
+        x[m // 2, k // 2] = np.inf
+        check(f, x, random((k, n), seed=1), random((k, n), seed=2), least=0.9)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_infinities_and_nans(matmul, dtype):
     """Numbers that a unit for narrow products cannot take apart: each meets zeros and exact values."""

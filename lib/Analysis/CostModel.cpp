@@ -115,8 +115,8 @@ private:
           row = dim;
         }
       }
-    // A long stream is cut into parts for more programs instead: what it reads is then packed once, and for whole blocks
-    // of the matrix unit.
+    // A long stream is cut into parts for more programs instead: what it reads is then packed once,
+    // and for whole blocks of the matrix unit.
     bool isLong = std::any_of(shape.dims.begin(), shape.dims.end(), [&](const Dim &dim) {
       return dim.role == Dim::Stream && facts.hint(dim.size) >= leastBlocks * dim.tile;
     });

@@ -113,7 +113,8 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   });
 }
 
-/// Copies columns [column, column + width) of the right-hand side into the one panel, or splits them.
+/// Copies columns [column, column + width) of the right-hand side into the one panel, or splits a
+/// strip of them.
 void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
   const Buffer &panel = *plan.rhsOf(op);
   tile::LoadOp load = Plan::onlyLoad(op.getRhs());

@@ -234,9 +234,17 @@ void Plan::chooseOperands(MmaOp op) {
     // Rows are split as they are made; those of a transposed tile are made by a copy.
     if (isTransposedLoad(lhs))
       materialize(lhs);
-    lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
-    lhsBuffers[op]->parts = partsOf(lhs);
-    addRoot(lhs, lhsBuffers[op]);
+    // Several contractions may share what is split where it is made.
+    auto isSplit = [](Buffer *buffer) { return buffer->parts > 0; };
+    auto it = packed.find(lhs);
+    auto shared = it == packed.end() ? nullptr : llvm::find_if(it->second, isSplit);
+    if (shared && shared != it->second.end()) {
+      lhsBuffers[op] = *shared;
+    } else {
+      lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
+      lhsBuffers[op]->parts = partsOf(lhs);
+      addRoot(lhs, lhsBuffers[op]);
+    }
     if (!configuration)
       configuration = newBuffer(IntegerType::get(op.getContext(), 64), {8});
   } else if (elementOf(lhs) == accumulator) {

@@ -14,8 +14,8 @@
 // Layout: blocks of 16 rows of 64 bytes. In an operand's block, element (row, k) of the left-hand
 // side and (k, column) of the right-hand side with k < 16 lie in the low half of word k (of the
 // row, or of row k), those with k >= 16 in the high half of word k - 16: two vectors are joined by a
-// shift, and the sum over k does not mind its order. The right-hand side's blocks of one step of k lie
-// side by side: a strip is split along its rows, since memory is fast where long runs are read.
+// shift, and the sum over k does not mind its order. The right-hand side's blocks of one step of k
+// lie side by side: a strip is split along its rows, since memory is fast where long runs are read.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -26,7 +26,8 @@ using namespace tessera::cpu;
 using LLVM::FCmpPredicate;
 using LLVM::ICmpPredicate;
 
-static constexpr int64_t blockBytes = 1024, blockRow = 64, blockRows = 16, blockColumns = 16, blockDepth = 32;
+static constexpr int64_t blockBytes = 1024, blockRow = 64;
+static constexpr int64_t blockRows = 16, blockColumns = 16, blockDepth = 32;
 /// Tile registers: 0 to 3 accumulate, then two for each operand.
 static constexpr int lhsRegister = 4, rhsRegister = 6;
 

@@ -165,10 +165,17 @@ PROGRAMS: dict[str, Program] = {  # ours, PyTorch, float64
     "vocabulary loss": (vocabulary_loss, _torch_loss, _exact_loss),
 }
 SIZES: dict[str, list[tuple[int, ...]]] = {
-    "mlp": [(512, 768, 3072), (1000, 512, 2048)],  # rows, width, hidden
-    "gated mlp": [(512, 768, 2048), (1000, 512, 1536)],
-    "transformer block": [(1, 512, 512, 1408, 64), (2, 512, 768, 2048, 64)],  # …, head
-    "vocabulary loss": [(256, 512, 32000), (512, 256, 50257)],  # rows, width, words
+    # Rows, width, hidden: many rows, an odd number of them, and few against wide weights.
+    "mlp": [(512, 768, 3072), (1000, 512, 2048), (64, 1024, 4096)],
+    "gated mlp": [(512, 768, 2048), (1000, 512, 1536), (64, 1024, 2816)],
+    # Batch, sequence, width, hidden, head.
+    "transformer block": [
+        (1, 512, 512, 1408, 64),
+        (2, 512, 768, 2048, 64),
+        (4, 128, 768, 2048, 64),
+    ],
+    # Rows, width, words.
+    "vocabulary loss": [(256, 512, 32000), (512, 256, 50257), (64, 768, 50257)],
 }
 
 
