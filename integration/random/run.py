@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs random programs against the reference.
 
-    run.py --seeds 0:20000 [--report FILE] [--jobs N] [--seconds N] [--calls N]
+    run.py --seeds 0:20000 [--report FILE] [--jobs N] [--seconds N] [--calls N] [--simulate CHIP]
 
 Every seed is one program, called with two sets of sizes (--calls); results must lie within the bound
 that the reference derives. Nine tenths of the time go to machine code, since each set of sizes is
@@ -10,6 +10,8 @@ again, so that an interrupted range goes on where it stopped. A seed that brings
 recorded as a crash and the range goes on behind it. What failed is printed with one line per kind of
 failure (the report has every message in full). The last lines count what happened and which pairs of
 operations (one's result is the other's operand) were covered. Show one program: generate.py SEED.
+With --simulate the programs' kernels for a GPU are run by the simulator (docs/simulator.md), which needs
+a report of its own.
 
 It needs Python and NumPy, no build tree: in an unpacked archive it is tests/random/run.py.
 """
@@ -53,7 +55,7 @@ def read_report(path: Path) -> tuple[dict[int, dict], int | None]:
     return results, started
 
 
-def run_chunk(first: int, end: int, path: Path, deadline: float, calls: int) -> None:
+def run_chunk(first: int, end: int, path: Path, deadline: float, calls: int, chip: str) -> None:
     """Runs seeds [first, end), going on behind each that ends its process."""
     environment = dict(os.environ, TESSERA_NUM_THREADS=os.environ.get("TESSERA_NUM_THREADS", "2"))
     if any((PACKAGE / "tessera").glob("*.so")):
@@ -63,8 +65,8 @@ def run_chunk(first: int, end: int, path: Path, deadline: float, calls: int) -> 
     with tempfile.TemporaryDirectory(prefix="tessera-random-") as scratch:
         environment["TESSERA_CACHE"] = environment["TMPDIR"] = scratch
         while first < end and time.monotonic() < deadline:
-            numbers = [str(first), str(end), str(path), str(deadline), str(calls)]
-            command = [sys.executable, str(HERE / "worker.py"), *numbers]
+            words = map(str, [first, end, path, deadline, calls, *filter(None, [chip])])
+            command = [sys.executable, str(HERE / "worker.py"), *words]
             try:
                 done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.PIPE, timeout=TIME_LIMIT)
@@ -138,7 +140,9 @@ def gather(report: Path) -> dict[int, dict]:
     return read_report(report)[0]
 
 
-def run(first: int, end: int, report: Path, jobs: int, seconds: float, calls: int = VARIANTS) -> dict[int, dict]:
+def run(
+    first: int, end: int, report: Path, jobs: int, seconds: float, calls: int = VARIANTS, chip: str = ""
+) -> dict[int, dict]:
     """Runs the seeds that the report lacks, within a time; returns all results of the range."""
     known = {
         seed
@@ -150,7 +154,7 @@ def run(first: int, end: int, report: Path, jobs: int, seconds: float, calls: in
     def work(start: int) -> None:
         missing = [s for s in range(start, min(start + CHUNK, end)) if s not in known]
         if missing and time.monotonic() < deadline:
-            run_chunk(missing[0], missing[-1] + 1, report.with_suffix(f".part{start}"), deadline, calls)
+            run_chunk(missing[0], missing[-1] + 1, report.with_suffix(f".part{start}"), deadline, calls, chip)
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, range(first, end, CHUNK)))
@@ -166,12 +170,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, default one per core")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no new seeds after this time")
     parser.add_argument("--calls", type=int, default=VARIANTS, help=f"sets of sizes of a program, default {VARIANTS}")
+    parser.add_argument("--simulate", default="", metavar="CHIP", help="simulate kernels for a GPU, such as sm_90")
     arguments = parser.parse_args()
     try:
         first, end = (int(part) for part in arguments.seeds.split(":"))
     except ValueError:
         parser.error(f"expected FIRST:END, got '{arguments.seeds}'")
-    results = run(first, end, arguments.report, arguments.jobs, arguments.seconds, arguments.calls)
+    wanted = (arguments.jobs, arguments.seconds, arguments.calls, arguments.simulate)
+    results = run(first, end, arguments.report, *wanted)
     failed = failures(results)
     print(*failed, summarise(results), sep="\n")
     if len(results) < end - first:

@@ -36,6 +36,13 @@ def test_goes_on_where_it_stopped(tmp_path):
     assert "2 programs: 2 ok" in run.summarise(results) and "; 4 calls" in run.summarise(results)
 
 
+def test_simulated_programs(tmp_path):
+    """As kernels for a GPU, by way of PTX; `run.py --simulate sm_90` runs more of them."""
+    results = run.run(120, 123, tmp_path / "report.jsonl", 1, float("inf"), calls=1, chip="sm_90")
+    assert not run.failures(results), "\n".join(run.failures(results))
+    assert sum(line["status"] == "ok" for line in results.values()) == len(results) == 3
+
+
 def test_half_have_two_reductions():
     programs = [run.generate(seed) for seed in range(500)]
     assert sum(p.heavy >= 2 for p in programs) >= 250

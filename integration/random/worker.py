@@ -1,10 +1,11 @@
 """Runs a range of seeds in this process and writes one JSON line per seed.
 
-    worker.py FIRST END REPORT DEADLINE CALLS
+    worker.py FIRST END REPORT DEADLINE CALLS [CHIP]
 
 A line is {"seed", "status": "ok" | "wrong" | "error" | "skipped", "message", "calls", "excluded", "checked"}. The
 line {"start": seed} goes before each: a seed that was started and has no result brought the process
-down. No seed is started after the deadline (of the monotonic clock).
+down. No seed is started after the deadline (of the monotonic clock). With a chip, what a GPU would run by
+way of PTX is simulated instead; a program that this road refuses, and says so, is skipped.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from generate import Program, generate, module_source
 PER_MODULE = 25
 VARIANTS = 2  # sets of sizes of a program, unless told
 SECONDS = 60  # of processor time for one program; then the process ends, as in a crash
+SIMULATED_SECONDS = 600
 
 
 def poisoned(expected) -> tuple:
@@ -86,6 +88,24 @@ def check(program: Program, function, calls: int) -> dict:
     return {"status": "ok", "calls": calls, "excluded": excluded, "checked": checked}
 
 
+def simulate(program: Program, function, calls: int, chip: str) -> dict:
+    """No race, no access outside, no early use, and results within their bounds."""
+    from tessera import TesseraError
+
+    checked = 0
+    for variant in range(calls):
+        arguments = program.arguments(variant)
+        try:
+            simulation = function.simulate(*arguments, target=chip, seeds=1)
+        except TesseraError as error:
+            refuses = "internal" not in str(error)
+            return {"status": "skipped" if refuses else "error", "message": str(error)}
+        if not simulation.ok or any(one["wrong"] for one in simulation.report["results"]):
+            return {"status": "wrong", "message": f"sizes {program.sizes(variant)}: {simulation.text}"}
+        checked += sum(one["checked"] for one in simulation.report["results"])
+    return {"status": "ok", "calls": calls, "checked": checked}
+
+
 def load(programs: list[Program], folder: Path):
     path = folder / f"random_{programs[0].seed}.py"
     path.write_text(module_source(programs))
@@ -97,7 +117,7 @@ def load(programs: list[Program], folder: Path):
 
 def main() -> None:
     first, end, report = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    deadline, calls = float(sys.argv[4]), int(sys.argv[5])
+    deadline, calls, chip = float(sys.argv[4]), int(sys.argv[5]), "".join(sys.argv[6:])
     with open(report, "a", buffering=1) as out, tempfile.TemporaryDirectory() as folder:
         for start in range(first, end, PER_MODULE):
             programs = [generate(seed) for seed in range(start, min(start + PER_MODULE, end))]
@@ -106,9 +126,10 @@ def main() -> None:
                 if time.monotonic() > deadline:
                     return
                 print(json.dumps({"start": program.seed}), file=out)
-                signal.setitimer(signal.ITIMER_PROF, SECONDS)
+                signal.setitimer(signal.ITIMER_PROF, SIMULATED_SECONDS if chip else SECONDS)
+                function = getattr(module, program.name)
                 try:
-                    line = check(program, getattr(module, program.name), calls)
+                    line = simulate(program, function, calls, chip) if chip else check(program, function, calls)
                 except Exception as error:
                     frame = traceback.extract_tb(error.__traceback__)[-1]
                     line = {"status": "error", "message": f"{type(error).__name__}: {error} ({frame.name})"}
