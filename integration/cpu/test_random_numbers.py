@@ -131,6 +131,9 @@ def test_dropout(dtype):
     share = np.float64(kept.mean())
     assert abs(share - 0.75) < 5 * np.sqrt(0.75 * 0.25 / x.size)
     assert np.unique(first.astype(np.float64)).tolist() == [0.0, float(numpy_dtype(dtype).type(4 / 3))]
+    number = np.arange(x.size)
+    drawn = philox(number // 4, 3, 1) >> (number % 4 * 16).astype(np.uint64) & np.uint64(0xFFFF)
+    assert (kept.reshape(-1) == (drawn >= 0.25 * 65536)).all()
     # The mask is one of the seed and the shape, not of the type.
     assert (kept == (f(np.ones(x.shape, np.float32), 1) != 0)).all()
 

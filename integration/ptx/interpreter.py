@@ -1,7 +1,6 @@
 """Runs the PTX of one block on the CPU, all threads in step: what a kernel computes, without a GPU.
 
-The kernels of this road branch for whole blocks only, so one instruction is done by all threads at once and a register
-is an array over them. Barriers are nothing here: races are the simulator's business (`tessera simulate`), which runs
+One instruction is done at once by all threads that are there, and a register is an array over all threads. Barriers are nothing here: races are the simulator's business (`tessera simulate`), which runs
 the program before it becomes PTX. Instructions that these kernels do not have are an error.
 """
 
@@ -14,6 +13,7 @@ import numpy as np
 
 SHARED_BYTES = 232448
 LANES = 32
+TOGETHER = ("bar", "shfl", "mma", "ldmatrix", "stmatrix", "ret")
 
 
 def _split(text: str) -> list[str]:
@@ -73,20 +73,26 @@ class _Run:
             else:
                 self.words.append(one)
         self.memory = np.zeros(size, np.uint8)
+        self.is_tensor = np.zeros(size, bool)
         for begin, one in zip(self.begins, self.arrays):
+            self.is_tensor[begin : begin + one.nbytes] = True
             self.memory[begin : begin + one.nbytes] = np.frombuffer(one.tobytes("A"), np.uint8)
 
     def go(self) -> None:
-        at = 0
+        """Threads that part wait for each other where something is done together."""
+        places = np.zeros(self.count, np.int64)
         while True:
+            able = (at for at in np.unique(places) if self.kernel.code[at][1].split(".")[0] not in TOGETHER)
+            at = places[0] if (places == places[0]).all() else next(able, None)
+            assert at is not None, "threads wait for each other at different instructions"
+            here = places == at
             predicate, operation, operands = self.kernel.code[at]
-            at += 1
-            mask = self.mask(predicate)
             if operation == "ret":
                 break
+            places[here] += 1
+            mask = self.mask(predicate) & here
             if operation.startswith("bra"):
-                assert mask.all() or not mask.any(), "threads of a block part"
-                at = self.kernel.labels[operands[0]] if mask.all() else at
+                places[mask] = self.kernel.labels[operands[0]]
             else:
                 self.step(operation, operands, mask)
         for begin, one in zip(self.begins, self.arrays):
@@ -111,7 +117,9 @@ class _Run:
 
     def typed(self, operand: str, kind: str) -> np.ndarray:
         """As numbers of a type: s32, u64, b16, f32, …"""
-        bits = int(kind[1:]) if kind != "pred" else 8
+        if kind == "pred":
+            return self.get(operand).astype(bool)
+        bits = int(kind[1:])
         words = self.get(operand).astype(f"u{bits // 8}")
         return words.view({"s": "i", "f": "f"}.get(kind[0], "u") + str(bits // 8))
 
@@ -170,6 +178,7 @@ class _Run:
         address = np.where(mask, self.address(operands[1]), 0)
         for i, register in enumerate(_names(operands[0])):
             memory, cells = self.cells(parts[0], address + i * size, size)
+            assert parts[0] == "shared" or self.is_tensor[cells[mask]].all(), "an address outside of all tensors"
             self.put(register, memory[cells].view(f"u{size}")[:, 0], mask)
 
     def store(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
@@ -177,6 +186,7 @@ class _Run:
         address = np.where(mask, self.address(operands[0]), 0)
         for i, register in enumerate(_names(operands[1])):
             memory, cells = self.cells(parts[0], address + i * size, size)
+            assert parts[0] == "shared" or self.is_tensor[cells[mask]].all(), "an address outside of all tensors"
             data = np.ascontiguousarray(self.typed(register, f"u{8 * size}")).view(np.uint8).reshape(-1, size)
             memory[cells[mask]] = data[mask]
 
@@ -245,8 +255,9 @@ class _Run:
             high, low = (self.round(self.typed(one, "f32")) for one in operands[1:])
             self.put(operands[0], high << np.uint64(16) | low, mask)
         else:
-            value = self.typed(operands[1], parts[-1])
-            self.put(operands[0], value.astype(("i" if parts[0][0] == "s" else "u") + str(int(parts[0][1:]) // 8)), mask)
+            kind, value = parts[-2], self.typed(operands[1], parts[-1])
+            value = value.astype({"s": "i", "f": "f"}.get(kind[0], "u") + str(int(kind[1:]) // 8))
+            self.put(operands[0], value.astype(np.int64) if kind[0] == "s" else value, mask)
 
     @staticmethod
     def round(value: np.ndarray) -> np.ndarray:

@@ -67,6 +67,9 @@ Coordinates::Coordinates(tile::KernelOp kernel)
         // Sizes and the arguments' own strides are not negative, so that any of them tells the sign.
         SymExpr sample = stride.substitute([](const std::string &) { return std::optional(SymExpr(3)); });
         int64_t step = type.getStrides()[dim];
+        strides[argument].push_back(!mlir::ShapedType::isDynamic(step) ? std::optional(SymExpr(step))
+                                    : operand                           ? std::optional(stride)
+                                                                        : std::nullopt);
         backward[argument].push_back(step < 0 && !mlir::ShapedType::isDynamic(step)
                                          ? true
                                          : sample.isConstant() && sample.constantValue() < 0);
@@ -85,6 +88,8 @@ Coordinates::Coordinates(tile::KernelOp kernel)
 
 SymExpr Coordinates::size(Value view, unsigned dim) const { return sizes.lookup(view)[dim]; }
 
+std::optional<SymExpr> Coordinates::stride(Value view, unsigned dim) const { return strides.lookup(view)[dim]; }
+
 int64_t Coordinates::strideDivisor(Value view, unsigned dim) const {
   return strideDivisors.lookup(view)[dim];
 }
@@ -95,7 +100,8 @@ int64_t Coordinates::addressDivisor(Value view) const {
   return std::gcd(alignment, offsetDivisors.lookup(view) * bytes);
 }
 
-unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const {
+unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked,
+                                  std::optional<int64_t> promised) const {
   auto type = cast<tile::ViewType>(view.getType());
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = addressDivisor(view), whole = 0;
@@ -112,6 +118,10 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
   }
   if (!inner)
     return 1;
+  if (promised) {
+    aligned = std::min<int64_t>(16, *promised * bytes);
+    whole = 0;
+  }
   unsigned width = 1;
   for (uint64_t column : layout.columns(Dim::Register)) {
     bool isNext = width < layout.out().size(*inner) && column == layout.out().pack(Point({{*inner, width}}));

@@ -292,9 +292,20 @@ static Number numberOf(Attribute attribute) {
 LogicalResult Compiler::compileGlobal(Operation *op) {
   std::shared_ptr<GlobalAccess> access;
   Step step;
+  // Of a row that is turned, vectors at its ends are accessed element by element.
+  auto turn = [&](auto row, Value tile) {
+    if (!access || !row.getTurn())
+      return;
+    access->turn = slotOf(row.getTurn());
+    std::optional<int64_t> aligned = row.getAligned();
+    access->width = aligned ? coordinates.accessWidth(row.getView(), row.getDims(), *tile::layoutOf(tile),
+                                                      access->isChecked, aligned)
+                            : 1;
+  };
   if (auto load = dyn_cast<tile::LoadOp>(op)) {
     access = globalAccess(op, load.getView(), load.getCoords(), load.getDims(), shapeOf(load),
                           *tile::layoutOf(load), load.getPad().has_value());
+    turn(load, load.getResult());
     step.out = {slotOf(load)};
   } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
     access =
@@ -305,6 +316,7 @@ LogicalResult Compiler::compileGlobal(Operation *op) {
     access = globalAccess(op, store.getView(), store.getCoords(), store.getDims(),
                           shapeOf(store.getValue()), *tile::layoutOf(store.getValue()),
                           store.getBounded());
+    turn(store, store.getValue());
     step.in = {slotOf(store.getValue())};
   } else {
     auto scatter = cast<tile::ScatterOp>(op);
@@ -532,6 +544,20 @@ simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &sl
         unsigned argument = view.getArgNumber(), dim = size.getDim();
         return [=](Frame &frame) {
           frame.slots[to].scalar = integer(frame.launch->views[argument].sizes[dim]);
+        };
+      })
+      .Case([&](tile::ShiftOp shift) -> Compute {
+        auto view = dyn_cast<BlockArgument>(shift.getView());
+        if (!view)
+          return nullptr;
+        std::vector<unsigned> coords;
+        for (Value coordinate : shift.getCoords())
+          coords.push_back(slotOf(coordinate));
+        return [=, argument = view.getArgNumber(), mask = int64_t(shift.getBy()) - 1](Frame &frame) {
+          int64_t place = 0;
+          for (auto [dim, from] : llvm::enumerate(coords))
+            place += frame.slots[from].scalar.integer * frame.launch->views[argument].strides[dim];
+          frame.slots[to].scalar = integer(place & mask);
         };
       })
       .Case([&](tile::ExtractOp extract) -> Compute {

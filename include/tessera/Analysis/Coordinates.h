@@ -26,6 +26,8 @@ public:
   /// What is known to divide a stride of a view argument, in elements.
   int64_t strideDivisor(mlir::Value view, unsigned dim) const;
 
+  /// A stride of a view argument as an expression; none where it is not known.
+  std::optional<SymExpr> stride(mlir::Value view, unsigned dim) const;
   /// What is known to divide the address of a view argument, in bytes, at most 16.
   int64_t addressDivisor(mlir::Value view) const;
   /// Whether the program itself walks the dimension backward.
@@ -34,8 +36,10 @@ public:
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
   /// How many elements a thread can access at once, up to 16 bytes: neighbours in its registers and in memory, aligned,
-  /// and not cut by the tensor's end where that is checked.
-  unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const;
+  /// and not cut by the tensor's end where that is checked. Of a row that is turned to be `aligned` all vectors but
+  /// those at its ends are so.
+  unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked,
+                       std::optional<int64_t> aligned = std::nullopt) const;
 
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
   /// partly in the view, at an operation that may stand under a condition on it.
@@ -51,6 +55,7 @@ private:
 
   tile::KernelOp kernel;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<SymExpr>> sizes;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::optional<SymExpr>>> strides;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> strideDivisors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<bool>> positiveStrides, backward;
   llvm::DenseMap<mlir::Value, int64_t> offsetDivisors; // in elements, 0 for no offset

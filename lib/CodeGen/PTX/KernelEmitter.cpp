@@ -72,7 +72,16 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   return part;
 }
 
-Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out) {
+Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, Value turn) {
+  if (turn) {
+    // What a register knows of its place may say that the turn does not lead before the tile's begin.
+    Ix straight = coordinate(layout, reg, out);
+    Ix turned(e.subI(straight.value ? straight.value : e.integer(0), get(turn)), straight.constant);
+    auto shift = turn.getDefiningOp<tile::ShiftOp>();
+    if (shift && straight.constant >= int64_t(shift.getBy()))
+      return turned;
+    return Ix(e.andI(e.materialize(turned), e.integer(layout.out().size(out) - 1)));
+  }
   auto along = [&](Dim in) {
     uint64_t mask = 0;
     for (uint64_t column : layout.columns(in))
@@ -140,6 +149,9 @@ void KernelEmitter::declare() {
       if (type.getIntOrFloatBitWidth() < 64)
         value = LLVM::TruncOp::create(e.b, IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()), value);
       scalars[argument] = value.getType() == type ? value : Value(LLVM::BitcastOp::create(e.b, type, value));
+      // What is known to divide a size is told to LLVM: low bits of positions then belong to threads and registers.
+      if (int64_t known = coordinates.divisor(argument); argument.getType().isIndex() && known > 1)
+        scalars[argument] = e.andI(value, e.integer(-(int64_t(1) << llvm::countr_zero(uint64_t(known)))));
       return;
     }
     auto type = cast<tile::ViewType>(argument.getType());
@@ -388,6 +400,14 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       })
       .Case([&](tile::DimOp dim) {
         scalars[dim] = e.materialize(views[dim.getView()].sizes[dim.getDim()]);
+        return success();
+      })
+      .Case([&](tile::ShiftOp shift) {
+        const View &view = views[shift.getView()];
+        Ix place = 0;
+        for (auto [coordinate, stride] : llvm::zip_equal(shift.getCoords(), view.strides))
+          place = e.add(place, e.mul(Ix(get(coordinate)), stride));
+        scalars[shift] = e.andI(e.materialize(place), e.integer(shift.getBy() - 1));
         return success();
       })
       .Case([&](tile::AllocOp alloc) -> LogicalResult {

@@ -50,6 +50,11 @@ private:
 
   // Tiles (Tiles.cpp)
   LogicalResult emitMap(tile::MapOp map);
+  /// Of an integer tile, low bits that are those of the position along its last dimension, and low bits that are zero.
+  struct LowBits {
+    unsigned position, zero;
+  };
+  LowBits lowBits(Value tile) const;
   unsigned sharedBits(tile::MapOp map) const;
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitPartial(tile::PartialOp partial);
@@ -85,13 +90,18 @@ private:
 
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);
+  Registers loadWords(const Access &access, unsigned reg, unsigned width, Value mask, mlir::TypedAttr pad);
   LogicalResult emitStore(tile::StoreOp store);
+  void storeWords(const Access &access, unsigned reg, unsigned width, Value mask);
   LogicalResult emitScatter(tile::ScatterOp scatter);
   LogicalResult emitCopy(tile::CopyOp copy);
   unsigned vectorWidth(const Access &access) const;
   Value pointerOf(const Access &access, unsigned reg);
-  /// Whether the elements of an access from register `reg` on lie in the tensor; none: they do.
-  Value maskOf(const Access &access, unsigned reg);
+  /// Whether the element `beyond` behind that of register `reg` lies in the tensor; none: it does.
+  Value maskOf(const Access &access, unsigned reg, int64_t beyond = 0);
+  /// Of a vector from register `reg` on: whether it lies in the tensor as a whole, and whether it has to be accessed
+  /// element by element. None: always, and never.
+  std::pair<Value, Value> wholeOrPieces(const Access &access, unsigned reg, unsigned width);
   /// Elements of a tile in the words that an instruction moves, and back.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);
@@ -102,8 +112,8 @@ private:
   static Type elementOf(Value tile);
   /// The part of an element's coordinate that lane and warp decide (i32).
   Value threadPart(const Layout &layout, Dim dim);
-  /// A coordinate of what a register of this thread holds.
-  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim);
+  /// A coordinate of what a register of this thread holds, in a tile that may be turned.
+  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim, Value turn = Value());
   /// Whether this thread is the one that answers for what several threads hold; none: always.
   Value isOwner(const Layout &layout);
 

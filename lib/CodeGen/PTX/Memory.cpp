@@ -2,8 +2,9 @@
 //
 // Threads access up to 16 bytes at once where the layout gives them neighbours, the tensor's rows
 // are aligned, and the tensor does not end within them. A predicate keeps what lies outside away
-// from memory. Elements that go to computed places go one by one; those of a sum are added there by
-// the memory itself, in order of arrival.
+// from memory. Of rows that are turned to be aligned, the vectors at the ends are accessed element by
+// element, after all others, in a branch that few threads take. Elements that go to computed places go
+// one by one; those of a sum are added there by the memory itself, in order of arrival.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -23,6 +24,8 @@ struct KernelEmitter::Access {
   OperandRange places;
   Layout layout;
   ArrayRef<int64_t> sizes;
+  Value turn = Value();
+  std::optional<int64_t> aligned = std::nullopt;
 
   Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked, OperandRange places)
       : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), places(places) {
@@ -34,6 +37,14 @@ struct KernelEmitter::Access {
   static Access of(Operation *op) {
     Access access = read(op);
     access.op = op;
+    auto turned = [&](auto op) {
+      access.turn = op.getTurn();
+      access.aligned = op.getAligned();
+    };
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      turned(load);
+    else if (auto store = dyn_cast<tile::StoreOp>(op))
+      turned(store);
     return access;
   }
   static Access read(Operation *op) {
@@ -72,7 +83,9 @@ struct KernelEmitter::Access {
 };
 
 unsigned KernelEmitter::vectorWidth(const Access &access) const {
-  return access.places.empty() ? coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked) : 1;
+  if (!access.places.empty() || (access.turn && !access.aligned))
+    return 1;
+  return coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked, access.aligned);
 }
 
 Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
@@ -82,7 +95,7 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
     if (std::optional<unsigned> place = access.placeOf(dim)) {
-      Ix at = coordinate(access.layout, reg, tensorDim(*place));
+      Ix at = coordinate(access.layout, reg, tensorDim(*place), access.turn);
       apart = e.add(apart, e.mul(Ix(at.constant), view.strides[dim]));
       index = at.value ? e.add(index, Ix(at.value)) : index;
     }
@@ -109,7 +122,7 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   return pointer;
 }
 
-Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
+Value KernelEmitter::maskOf(const Access &access, unsigned reg, int64_t beyond) {
   Value mask;
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
     int64_t size = access.tileSize(dim);
@@ -119,12 +132,31 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
       continue;
     Ix index = e.mul(Ix(get(access.coords[dim])), size);
     if (std::optional<unsigned> place = access.placeOf(dim))
-      index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
+      index = e.add(e.add(index, coordinate(access.layout, reg, tensorDim(*place), access.turn)), Ix(beyond));
     // As an unsigned number a negative position is beyond every size.
     Value inside = e.cmp(ICmpPredicate::ult, e.materialize(index), e.materialize(views[access.view].sizes[dim]));
     mask = mask ? e.andI(mask, inside) : inside;
   }
   return mask;
+}
+
+std::pair<Value, Value> KernelEmitter::wholeOrPieces(const Access &access, unsigned reg, unsigned width) {
+  Value first = maskOf(access, reg);
+  if (!access.aligned || width == 1)
+    return {first, Value()};
+  Value last = maskOf(access, reg, width - 1), whole = last;
+  Value pieces = last ? e.andI(first, e.xorI(last, e.integer(1, e.i1))) : Value();
+  // A vector that the turn cuts has the tile's first element behind its last one.
+  Ix straight = coordinate(access.layout, reg, tensorDim(0));
+  auto shift = access.turn.getDefiningOp<tile::ShiftOp>();
+  if (!shift || straight.constant < int64_t(shift.getBy())) {
+    Value place = e.subI(get(access.turn), e.materialize(e.add(straight, Ix(1))));
+    Value isCut = e.cmp(ICmpPredicate::ult, place, e.integer(width - 1));
+    Value isOne = e.xorI(isCut, e.integer(1, e.i1));
+    whole = whole ? e.andI(whole, isOne) : isOne;
+    pieces = pieces ? e.orI(pieces, isCut) : isCut;
+  }
+  return {whole, pieces};
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,73 +230,110 @@ static std::string registerList(unsigned first, unsigned count) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-LogicalResult KernelEmitter::emitLoad(Operation *op) {
-  Access access = Access::of(op);
+/// The words of `width` elements from register `reg` on; where the mask says no, those of the pad.
+KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg, unsigned width, Value mask,
+                                                  TypedAttr pad) {
   Type element = access.type().getElementType();
-  unsigned width = vectorWidth(access), bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
+  unsigned bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
   auto [type, kind] = instructionType(bytes, access.bytes());
   Type word = kind == 'h' ? e.i16 : kind == 'l' ? e.i64 : e.i32;
   SmallVector<Type> words(count, word);
-  Type result = count > 1 ? Type(LLVM::LLVMStructType::getLiteral(op->getContext(), words)) : word;
-  auto pad = op->getAttrOfType<TypedAttr>("pad");
-  Registers padding;
-  if (pad)
-    padding = pack(SmallVector<Value>(width, e.number(pad, element, 0)), element);
-  Registers &parts = tiles[access.tile];
-  for (unsigned reg = 0; reg < countRegisters(access.tile); reg += width) {
-    Value mask = maskOf(access, reg);
-    std::string text, constraints;
-    for (unsigned i = 0; i < count; ++i)
-      constraints += std::string(i ? ",=" : "=") + kind;
-    SmallVector<Value> operands = {pointerOf(access, reg)};
-    constraints += ",l";
-    std::string address = "[$" + std::to_string(count) + "];";
-    if (mask) {
-      operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
-      constraints += ",r";
-      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; ";
-      for (unsigned i = 0; i < count; ++i) {
-        text += "mov.b" + std::to_string(word.getIntOrFloatBitWidth()) + " $" + std::to_string(i) + ", $" +
-                std::to_string(count + 2 + i) + "; ";
-        operands.push_back(padding[i]);
-        constraints += std::string(",") + kind;
-      }
-      text += "@p ";
+  Type result = count > 1 ? Type(LLVM::LLVMStructType::getLiteral(kernel.getContext(), words)) : word;
+  std::string text, constraints;
+  for (unsigned i = 0; i < count; ++i)
+    constraints += std::string(i ? ",=" : "=") + kind;
+  SmallVector<Value> operands = {pointerOf(access, reg)};
+  constraints += ",l";
+  std::string address = "[$" + std::to_string(count) + "];";
+  if (mask) {
+    operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
+    constraints += ",r";
+    text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; ";
+    Value padding = pad ? e.number(pad, element, 0) : e.number(e.b.getZeroAttr(element), element, 0);
+    for (auto [i, part] : llvm::enumerate(pack(SmallVector<Value>(width, padding), element))) {
+      text += "mov.b" + std::to_string(word.getIntOrFloatBitWidth()) + " $" + std::to_string(i) + ", $" +
+              std::to_string(count + 2 + i) + "; ";
+      operands.push_back(part);
+      constraints += std::string(",") + kind;
     }
-    text += "ld.global" + type + " " + registerList(0, count) + ", " + address + (mask ? " }" : "");
-    Value loaded = assembly(text, constraints, result, operands, /*hasEffects=*/true);
-    Registers got;
-    for (unsigned i = 0; i < count; ++i)
-      got.push_back(count > 1 ? Value(LLVM::ExtractValueOp::create(e.b, loaded, i)) : loaded);
-    Registers elements = unpack(got, element);
+    text += "@p ";
+  }
+  text += "ld.global" + type + " " + registerList(0, count) + ", " + address + (mask ? " }" : "");
+  Value loaded = assembly(text, constraints, result, operands, /*hasEffects=*/true);
+  Registers got;
+  for (unsigned i = 0; i < count; ++i)
+    got.push_back(count > 1 ? Value(LLVM::ExtractValueOp::create(e.b, loaded, i)) : loaded);
+  return got;
+}
+
+LogicalResult KernelEmitter::emitLoad(Operation *op) {
+  Access access = Access::of(op);
+  Type element = access.type().getElementType();
+  unsigned width = vectorWidth(access), registers = countRegisters(access.tile);
+  auto pad = op->getAttrOfType<TypedAttr>("pad");
+  SmallVector<Registers> vectors;
+  SmallVector<Value> inPieces;
+  for (unsigned reg = 0; reg < registers; reg += width) {
+    auto [whole, pieces] = wholeOrPieces(access, reg, width);
+    vectors.push_back(loadWords(access, reg, width, whole, pad));
+    inPieces.push_back(pieces);
+  }
+  Registers &parts = tiles[access.tile];
+  for (auto [number, words] : llvm::enumerate(vectors)) {
+    if (Value pieces = inPieces[number]) {
+      auto branch = scf::IfOp::create(e.b, ValueRange(words).getTypes(), pieces, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(e.b);
+      e.b.setInsertionPointToEnd(&branch.getThenRegion().front());
+      Registers elements;
+      for (unsigned reg = number * width; reg < (number + 1) * width; ++reg)
+        elements.push_back(unpack(loadWords(access, reg, 1, maskOf(access, reg), pad), element).front());
+      scf::YieldOp::create(e.b, pack(elements, element));
+      e.b.setInsertionPointToEnd(&branch.getElseRegion().front());
+      scf::YieldOp::create(e.b, words);
+      words.assign(branch.getResults().begin(), branch.getResults().end());
+    }
+    Registers elements = unpack(words, element);
     parts.append(elements.begin(), elements.begin() + width);
   }
   return success();
 }
 
+void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned width, Value mask) {
+  unsigned bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
+  auto [type, kind] = instructionType(bytes, access.bytes());
+  SmallVector<Value> operands = {pointerOf(access, reg)};
+  std::string constraints = "l", text;
+  for (Value word : pack(ArrayRef(tiles[access.tile]).slice(reg, width), access.type().getElementType())) {
+    operands.push_back(word);
+    constraints += std::string(",") + kind;
+  }
+  if (mask) {
+    text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; @p ";
+    operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
+    constraints += ",r";
+  }
+  text += "st.global" + type + " [$0], " + registerList(1, count) + ";" + (mask ? " }" : "");
+  assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+}
+
 LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
   Access access = Access::of(store);
-  Type element = access.type().getElementType();
-  unsigned width = vectorWidth(access), bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
-  auto [type, kind] = instructionType(bytes, access.bytes());
-  const Registers &parts = tiles[access.tile];
+  unsigned width = vectorWidth(access);
   Value owner = isOwner(access.layout);
-  for (unsigned reg = 0; reg < parts.size(); reg += width) {
-    Value mask = maskOf(access, reg);
-    mask = mask && owner ? e.andI(mask, owner) : mask ? mask : owner;
-    SmallVector<Value> operands = {pointerOf(access, reg)};
-    std::string constraints = "l", text;
-    for (Value word : pack(ArrayRef(parts).slice(reg, width), element)) {
-      operands.push_back(word);
-      constraints += std::string(",") + kind;
-    }
-    if (mask) {
-      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; @p ";
-      operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
-      constraints += ",r";
-    }
-    text += "st.global" + type + " [$0], " + registerList(1, count) + ";" + (mask ? " }" : "");
-    assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+  auto owned = [&](Value mask) { return mask && owner ? e.andI(mask, owner) : mask ? mask : owner; };
+  SmallVector<std::pair<unsigned, Value>> inPieces;
+  for (unsigned reg = 0; reg < tiles[access.tile].size(); reg += width) {
+    auto [whole, pieces] = wholeOrPieces(access, reg, width);
+    storeWords(access, reg, width, owned(whole));
+    if (pieces)
+      inPieces.push_back({reg, owned(pieces)});
+  }
+  for (auto [first, pieces] : inPieces) {
+    auto branch = scf::IfOp::create(e.b, TypeRange(), pieces, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPointToStart(&branch.getThenRegion().front());
+    for (unsigned reg = first; reg < first + width; ++reg)
+      storeWords(access, reg, 1, maskOf(access, reg));
   }
   return success();
 }

@@ -92,6 +92,20 @@ static FailureOr<std::string> compile(ModuleOp functions, const PtxOptions &opti
   return std::string(text.begin(), text.end());
 }
 
+/// Threads of a warp come together by what is written as text: LLVM may not put it behind a condition.
+static void keepTogether(llvm::Function &function) {
+  for (llvm::Instruction &instruction : llvm::instructions(function))
+    if (auto *call = dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
+      call->setConvergent();
+}
+
+/// Whether threads part: for the ends of rows that are turned.
+static bool hasBranches(tile::KernelOp kernel) {
+  return kernel
+      .walk([](Operation *op) { return op->hasAttr("aligned") ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options) {
   MLIRContext *context = module.getContext();
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
@@ -115,6 +129,8 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
       function->setCallingConv(llvm::CallingConv::PTX_Kernel);
       function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
       function->addFnAttr(llvm::Attribute::NoUnwind);
+      if (hasBranches(module.lookupSymbol<tile::KernelOp>(kernel.name)))
+        keepTogether(*function);
     }
   };
   FailureOr<std::string> text = compile(*functions, options, prepare);
@@ -124,17 +140,9 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
   return result;
 }
 
-/// Threads of a warp come by what is written by hand together: LLVM may not put it behind a condition.
-static void keepTogether(llvm::Module &module) {
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function))
-      if (auto *call = dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
-        call->setConvergent();
-}
-
 FailureOr<std::string> ptx::compileToPtx(ModuleOp functions, const PtxOptions &options) {
   MLIRContext *context = functions.getContext();
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
-  return compile(functions, options, keepTogether);
+  return compile(functions, options, [](llvm::Module &translated) { llvm::for_each(translated, keepTogether); });
 }

@@ -31,14 +31,50 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
   }
 }
 
-/// Where positions are compared with a size and both step by 2^n, neighbours below that step share the answer: how many
-/// bits of a position do not matter.
+/// How many low bits of an integer tile are those of the position along its last dimension, and how many are zero.
+KernelEmitter::LowBits KernelEmitter::lowBits(Value tile) const {
+  auto bitsOf = [&](Value index) {
+    int64_t known = coordinates.divisor(index);
+    return known ? unsigned(llvm::countr_zero(uint64_t(known))) : 63u;
+  };
+  auto type = cast<RankedTensorType>(tile.getType());
+  Operation *op = tile.getDefiningOp();
+  if (auto iota = dyn_cast_or_null<tile::IotaOp>(op); iota && !iota.getTurn())
+    return {bitsOf(iota.getStart()), 0};
+  if (auto splat = dyn_cast_or_null<tile::SplatOp>(op); splat && splat.getScalar().getType().isIndex())
+    return {0, bitsOf(splat.getScalar())};
+  if (auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op)) {
+    LowBits bits = lowBits(broadcast.getInput());
+    bool isAlong = !broadcast.getDims().empty() && broadcast.getDims().back() == type.getRank() - 1;
+    return {isAlong ? bits.position : 0, bits.zero};
+  }
+  if (auto cast = dyn_cast_or_null<tile::CastOp>(op); cast && elementOf(cast.getInput()).isSignlessInteger())
+    return lowBits(cast.getInput());
+  auto map = dyn_cast_or_null<tile::MapOp>(op);
+  if (!map || map.getInputs().size() != 2 || !type.getElementType().isSignlessInteger())
+    return {0, 0};
+  LowBits a = lowBits(map.getInputs()[0]), b = lowBits(map.getInputs()[1]);
+  if (map.getScalarOp() == ScalarOp::Mul)
+    return {0, std::max(a.zero, b.zero)};
+  if (map.getScalarOp() == ScalarOp::Add)
+    return {std::max(std::min(a.position, b.zero), std::min(a.zero, b.position)), std::min(a.zero, b.zero)};
+  return {0, 0};
+}
+
+/// Where positions are compared with a size and both step by 2^n, or are divided by 2^n, neighbours below that step share
+/// the answer: how many bits of a position do not matter.
 unsigned KernelEmitter::sharedBits(tile::MapOp map) const {
+  if (map.getScalarOp() == ScalarOp::Shr && map.getType().getRank()) {
+    auto by = map.getInputs()[1].getDefiningOp<tile::ConstantOp>();
+    auto number = by ? dyn_cast<IntegerAttr>(by.getValue()) : IntegerAttr();
+    bool isShared = number && number.getValue().ult(63) && number.getInt() <= lowBits(map.getInputs()[0]).position;
+    return isShared ? number.getInt() : 0;
+  }
   if (map.getScalarOp() != ScalarOp::Lt || map.getType().getRank() != 1)
     return 0;
   auto iota = map.getInputs()[0].getDefiningOp<tile::IotaOp>();
   auto splat = map.getInputs()[1].getDefiningOp<tile::SplatOp>();
-  if (!iota || !splat || !splat.getScalar().getType().isIndex())
+  if (!iota || iota.getTurn() || !splat || !splat.getScalar().getType().isIndex())
     return 0;
   int64_t step = std::gcd(coordinates.divisor(iota.getStart()), coordinates.divisor(splat.getScalar()));
   return step ? llvm::countr_zero(uint64_t(step)) : 0;
@@ -51,7 +87,8 @@ LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
   Layout layout = layoutOf(map);
   llvm::DenseMap<uint64_t, Value> answers;
   for (unsigned reg = 0; reg < countRegisters(map); ++reg) {
-    uint64_t place = shared ? layout(Point({{Dim::Register, reg}}))[Dim::D0] >> shared : 0;
+    // The last dimension has an element's low bits.
+    uint64_t place = shared ? layout(layout.in().pack(Point({{Dim::Register, reg}}))) >> shared : 0;
     if (shared && answers.contains(place)) {
       parts.push_back(answers[place]);
       continue;
@@ -100,7 +137,7 @@ LogicalResult KernelEmitter::emitCast(tile::CastOp cast) {
 void KernelEmitter::emitIota(tile::IotaOp iota) {
   Layout layout = layoutOf(iota);
   for (unsigned reg = 0; reg < countRegisters(iota); ++reg) {
-    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, Dim::D0));
+    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, Dim::D0, iota.getTurn()));
     tiles[iota.getResult()].push_back(e.cast(e.materialize(index), e.i64, elementOf(iota)));
   }
 }

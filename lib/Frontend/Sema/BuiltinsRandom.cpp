@@ -11,6 +11,9 @@
 //   normal   Box and Muller: sqrt(-2 log u) cos(2 pi v). fp64 has 53 bits of u and of v, in two
 //            streams; the others 31 and 24 bits of one block, computed in fp32. No number is larger
 //            than 8.6 (fp64) or 6.7.
+//   dropout  16 bits decide, so that four neighbours share a block: element n has bits 16 (n mod 4)
+//            and up of the block with counter n / 4, and is kept where they are at least 65536 p. A
+//            probability counts as the next multiple of 2^-16.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -28,14 +31,18 @@ enum class Stream : int64_t { Uniform, Normal, NormalAngle, Dropout };
 
 static Value integer(int64_t value) { return Value::ofInt(SymExpr(value)); }
 
-/// 64 random bits for every element of a shape.
-static Value randomBits(Emitter &emit, const Shape &shape, const Value &seed, Stream stream) {
+/// The number of every element of a shape.
+static Value placesOf(Emitter &emit, const Shape &shape) {
   SymExpr count(1);
   for (SymExpr size : shape)
     count = count * size;
   Value line = emit.iota({count}, 0, DType::Int64);
-  Value place = Value::ofTensor(emit.reshape(line.tensor, shape));
-  return emit.map(ScalarOp::Philox, {place, integer(int64_t(stream)), seed});
+  return Value::ofTensor(emit.reshape(line.tensor, shape));
+}
+
+/// 64 random bits for every element of a shape.
+static Value randomBits(Emitter &emit, const Shape &shape, const Value &seed, Stream stream) {
+  return emit.map(ScalarOp::Philox, {placesOf(emit, shape), integer(int64_t(stream)), seed});
 }
 
 /// Bits [from, from + count) as an integer that int32 holds where count is below 32.
@@ -50,6 +57,14 @@ static Value cut(Emitter &emit, Value bits, int64_t from, int64_t count) {
 static Value fraction(Emitter &emit, const Value &number, int64_t count, DType dtype) {
   return emit.map(ScalarOp::Mul,
                   {emit.cast(number, dtype, false), Value::ofFloat(std::ldexp(1, -int(count)))});
+}
+
+/// 16 random bits for every element of a shape, of which four have a block.
+static Value fewBits(Emitter &emit, const Shape &shape, const Value &seed, Stream stream) {
+  Value place = placesOf(emit, shape), block = emit.map(ScalarOp::Shr, {place, integer(2)});
+  Value bits = emit.map(ScalarOp::Philox, {block, integer(int64_t(stream)), seed});
+  Value from = emit.map(ScalarOp::Mul, {emit.map(ScalarOp::And, {place, integer(3)}), integer(16)});
+  return cut(emit, emit.map(ScalarOp::Shr, {bits, from}), 0, 16);
 }
 
 static int64_t digitsOf(DType dtype) {
@@ -154,13 +169,14 @@ static Value dropout(Args &args) {
   if (!*isTraining)
     return *x;
   Emitter &emit = args.emit();
-  Value bits = randomBits(emit, Shape(x->shape()), *seed, Stream::Dropout);
-  Value keep = emit.map(ScalarOp::Ge, {uniform(emit, bits, DType::FP32), p});
-  Value scaled;
+  Value bits = fewBits(emit, Shape(x->shape()), *seed, Stream::Dropout);
+  Value scaled, keep;
   if (p.isStaticNumber()) {
+    keep = emit.map(ScalarOp::Ge, {bits, integer(int64_t(std::ceil(std::ldexp(float(p.asDouble()), 16))))});
     double share = 1 - p.asDouble();
     scaled = emit.map(ScalarOp::Mul, {*x, Value::ofFloat(share > 0 ? 1 / share : 0)});
   } else {
+    keep = emit.map(ScalarOp::Ge, {fraction(emit, bits, 16, DType::FP32), p});
     scaled = emit.map(ScalarOp::Div, {*x, emit.map(ScalarOp::Sub, {Value::ofFloat(1), p})});
   }
   return emit.map(ScalarOp::Where, {keep, scaled, Value::ofFloat(0)});

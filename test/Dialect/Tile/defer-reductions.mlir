@@ -48,3 +48,41 @@ tile.kernel @kept(%x: !tile.view<?x256xf32, strides = [256, 1]>, %out: !tile.vie
   tile.store %s#1, %all[%c0] dims [0] bounded : tensor<64xf32>, <64xf32, strides = [1]>
   tile.return
 }
+
+// What one position adds is looked for where it is; other steps add nothing.
+// CHECK-LABEL: tile.kernel @pick
+// CHECK: %[[L:.*]] = scf.for %[[K:.*]] = {{.*}} iter_args(%[[A:.*]] = %{{.*}}) -> (tensor<f32>) {
+// CHECK: %[[P:.*]] = tile.extract %{{.*}} : tensor<i64> -> index
+// CHECK: %[[I:.*]] = arith.subi %[[P]], %{{.*}} : index
+// CHECK: %[[H:.*]] = arith.cmpi ult, %[[I]], %{{.*}} : index
+// CHECK: %[[B:.*]] = scf.if %[[H]] -> (tensor<f32>) {
+// CHECK: tile.map eq
+// CHECK: tile.map where
+// CHECK: tile.reduce sum
+// CHECK: %[[S:.*]] = tile.map add(%[[A]],
+// CHECK: scf.yield %[[S]]
+// CHECK: } else {
+// CHECK: scf.yield %[[A]]
+// CHECK: scf.yield %[[B]]
+tile.kernel @pick(%x: !tile.view<?x?xf32, strides = [?, 1]>, %t: !tile.view<?xi64, strides = [1]>, %o: !tile.view<?xf32, strides = [1]>, %n: index) grid 1 {
+  %i = tile.program_id 0
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %zeros = tile.constant 0.0 : f32 : tensor<512xf32>
+  %p = tile.load %t[%i] dims [] : !tile.view<?xi64, strides = [1]> -> tensor<i64>
+  %all = tile.broadcast %p dims [] : tensor<i64> -> tensor<512xi64>
+  %s = scf.for %k = %c0 to %n step %c1 iter_args(%a = %zero) -> (tensor<f32>) {
+    %v = tile.load %x[%i, %k] dims [1] : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<512xf32>
+    %f = arith.muli %k, %c512 : index
+    %j = tile.iota %f : tensor<512xi64>
+    %e = tile.map eq(%j, %all) : (tensor<512xi64>, tensor<512xi64>) -> tensor<512xi1>
+    %w = tile.map where(%e, %v, %zeros) : (tensor<512xi1>, tensor<512xf32>, tensor<512xf32>) -> tensor<512xf32>
+    %r = tile.reduce sum %w dims [0] : tensor<512xf32> -> tensor<f32>
+    %b = tile.map add(%a, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %b : tensor<f32>
+  }
+  tile.store %s, %o[%i] dims [] : tensor<f32>, !tile.view<?xf32, strides = [1]>
+  tile.return
+}

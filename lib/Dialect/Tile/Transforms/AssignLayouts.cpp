@@ -54,7 +54,11 @@ private:
   LogicalResult checkShapes();
 
   // What is wanted
-  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
+  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
+                      std::optional<int64_t> promised = std::nullopt);
+  Layout memoryLayout(LoadOp load) {
+    return memoryLayout(load.getView(), load.getDims(), shapeOf(load), load.getAligned());
+  }
   Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread);
   /// `seen`: what was looked at already, and has none.
   std::optional<Layout> inherited(Value tile, llvm::DenseSet<Value> &seen);
@@ -142,8 +146,9 @@ Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, uns
   return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
-/// As wide accesses as the addresses allow, by neighbouring lanes.
-Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
+/// As wide accesses as the addresses allow, or as is promised of them, by neighbouring lanes.
+Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
+                                std::optional<int64_t> promised) {
   auto type = cast<ViewType>(view.getType());
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
@@ -158,6 +163,8 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
     if (stride != 1)
       aligned = std::gcd(aligned, bytes * (ShapedType::isDynamic(stride) ? coordinates.strideDivisor(view, dim) : stride));
   }
+  if (promised)
+    aligned = std::min<int64_t>(16, *promised * bytes);
   // No thread holds more while others have nothing.
   int64_t elements = llvm::product_of(shape), threads = kLanes * warps;
   int64_t most = std::min<int64_t>(shape[order[0]], std::max<int64_t>(1, elements / threads));
@@ -192,7 +199,7 @@ std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &s
     return known->second;
   Operation *op = tile.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
-    return memoryLayout(load.getView(), load.getDims(), shapeOf(tile));
+    return memoryLayout(load);
   if (auto gather = dyn_cast_or_null<GatherOp>(op))
     return memoryLayout(gather.getView(), gather.getDims(), shapeOf(tile));
   if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
@@ -263,7 +270,9 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
   if (!isTile(input))
     return std::nullopt;
   return llvm::TypeSwitch<Operation *, std::optional<Layout>>(op)
-      .Case([&](StoreOp store) { return memoryLayout(store.getView(), store.getDims(), shapeOf(input)); })
+      .Case([&](StoreOp store) {
+        return memoryLayout(store.getView(), store.getDims(), shapeOf(input), store.getAligned());
+      })
       .Case([&](ScatterOp scatter) { return layoutFor(scatter.getValue()); })
       .Case([&](BroadcastOp broadcast) {
         SmallVector<int64_t> added;
@@ -356,7 +365,7 @@ void Assignment::choose(Operation *op) {
     if (isTile(result))
       layoutFor(result);
   if (auto load = dyn_cast<LoadOp>(op); load && !isCoalesced(load, layoutFor(load)))
-    layouts[load.getResult()] = memoryLayout(load.getView(), load.getDims(), shapeOf(load));
+    layouts[load.getResult()] = memoryLayout(load);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     joined[op] = layoutFor(reduce.getInput());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && !(isAsked && isAcrossWarps(reduce)))

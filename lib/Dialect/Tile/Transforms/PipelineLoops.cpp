@@ -72,7 +72,7 @@ static bool isZero(std::optional<TypedAttr> pad) {
 
 std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   constexpr unsigned kChunk = 16;
-  if (load->use_empty() || !isKnownAhead(load) || !isZero(load.getPad()))
+  if (load->use_empty() || load.getTurn() || !isKnownAhead(load) || !isZero(load.getPad()))
     return std::nullopt;
   Operation *wanted = load;
   if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())

@@ -1,0 +1,113 @@
+"""Rows that begin anywhere: tiles are turned, memory is accessed by vectors, and nothing outside of a tensor is touched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interpreter import Kernel
+from test_code import DTYPES, OPT, ptx, view
+
+import tessera as tsr
+
+pytestmark = pytest.mark.skipif(not OPT.exists(), reason="unsupported: tessera-opt is not built")
+ROWS = 5
+
+
+def program(element: str, result: str, size: int, tile: int, warps: int) -> str:
+    """y = x + position of row r, by tiles, and the row's sum."""
+    row, one, two = f"tensor<{tile}xi32>", f"tensor<{tile}x{element}>", f"tensor<{tile}x{result}>"
+    zero = "0.0" if element[0] == "f" else "0"
+    cast = lambda to, value, kind, goal: f"{to} = tile.cast {value} : {kind} -> {goal}" if kind != goal else ""  # noqa: E731
+    a, b = "%t" if one == two else "%a", "%j" if row == two else "%b"
+    x, y, s = view((ROWS, size), element), view((ROWS, size), result), view((1,), result)
+    return f"""
+    tile.kernel @k(%x: {x}, %y: {y}, %s: {s}, %r: index) grid 1 hints {{warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {-(-size // tile)} : index
+      %c = arith.constant {tile} : index
+      %z = tile.constant {"0.0" if result[0] == "f" else "0"} : {result} : tensor<{result}>
+      %sum = scf.for %k = %c0 to %n step %c1 iter_args(%before = %z) -> (tensor<{result}>) {{
+        %t = tile.load %x[%r, %k] dims [1] pad {zero} : {element} : {x} -> {one}
+        {cast("%a", "%t", one, two)}
+        %first = arith.muli %k, %c : index
+        %j = tile.iota %first : {row}
+        {cast("%b", "%j", row, two)}
+        %d = tile.map add({a}, {b}) : ({two}, {two}) -> {two}
+        tile.store %d, %y[%r, %k] dims [1] bounded : {two}, {y}
+        %now = tile.reduce sum {a} dims [0] : {two} -> tensor<{result}>
+        %both = tile.map add(%before, %now) : (tensor<{result}>, tensor<{result}>) -> tensor<{result}>
+        scf.yield %both : tensor<{result}>
+      }}
+      tile.store %sum, %s[%c0] dims [] : tensor<{result}>, {s}
+      tile.return
+    }}"""
+
+
+TYPES = [("f32", "f32"), ("i32", "i32"), ("i16", "i16"), ("i8", "i8"), ("i16", "i32"), ("f32", "f64"), ("i8", "i16")]
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize(("element", "result"), TYPES)
+def test_turned_rows(element, result, warps):
+    for size, tile in [(1, 256), (255, 256), (257, 256), (1001, 1024)]:
+        text = ptx(program(element, result, size, tile, warps), "-tile-turn-rows", "-tile-assign-layouts")
+        assert tile < 1024 or "ld.global.v" in text
+        kernel = Kernel(text, "k")
+        for row in range(ROWS):
+            x = (np.arange(ROWS * size) * 7 % 23 - 11).reshape(ROWS, size).astype(DTYPES[element])
+            y, total = np.full((ROWS, size), 99, DTYPES[result]), np.zeros(1, DTYPES[result])
+            kernel.run(x, y, total, row)
+            expected = np.full_like(y, 99)
+            expected[row] = x[row].astype(DTYPES[result]) + np.arange(size).astype(DTYPES[result])
+            assert (y == expected).all(), (size, tile, row)
+            assert total[0] == x[row].astype(DTYPES[result]).sum(dtype=DTYPES[result])
+
+
+@tsr.function
+def softmax(x):
+    return tsr.softmax(x, dim=-1)
+
+
+@tsr.function
+def log_softmax(x):
+    return tsr.log_softmax(x, dim=-1)
+
+
+@tsr.function
+def norm(x, w, b):
+    return tsr.layer_norm(x, weight=w, bias=b)
+
+
+@tsr.function
+def argmax(x):
+    return tsr.argmax(x, dim=-1)
+
+
+@tsr.function
+def loss(x, t):
+    return tsr.cross_entropy(x, t, reduction="none")
+
+
+@tsr.function
+def widened(x):
+    return tsr.softmax(x.to(tsr.fp32), dim=-1)
+
+
+def draw(*shape, dtype="float32"):
+    return (np.random.default_rng(shape[-1]).standard_normal(shape) * 3).astype(dtype)
+
+
+@pytest.mark.parametrize("size", [1, 2, 17, 1001, 4095, 4097, 20011])
+def test_functions(size):
+    """On the simulator, which sees misaligned accesses and those out of bounds."""
+    rows = 3 if size > 4096 else 5
+    for dtype in ("float32", "float16"):
+        x = draw(rows, size, dtype=dtype)
+        targets = np.random.default_rng(1).integers(0, size, rows)
+        calls = [(softmax, x), (log_softmax, x), (argmax, x), (loss, x, targets), (widened, x)]
+        calls.append((norm, x, draw(size, dtype=dtype), draw(size, dtype=dtype)))
+        for function, *arguments in calls:
+            simulation = function.simulate(*arguments, seeds=1)
+            assert simulation.ok, simulation.text
+            assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
