@@ -39,6 +39,19 @@ def test_batches_and_vectors(matmul, left, right):
     check(matmul, random(left), random(right, seed=1))
 
 
+@pytest.mark.parametrize("batch", [(2, 3), (4, 70), (3, 2, 33), (7, 1), (2, 0)])
+def test_batches_by_one_matrix(batch):
+    """Rows of all batches are one dimension, unless something tells them apart."""
+    matrix, x = random((20, 50), seed=1), random((*batch, 20))
+    f = define("def f(x, w, r):\n    return tsr.gelu(tsr.rms_norm(x, (20,)) @ w) + r\n")
+    check(f, x, matrix, random((*batch, 50), seed=2))
+    check(f, x, matrix, random((batch[-1], 50), seed=2))
+    check(f, x, matrix, random((50,), seed=2))
+    g = define("def f(x, w):\n    y = x @ w\n    return y.reshape(-1, 5), tsr.softmax(y, dim=-2), y.sum(dim=-1)\n")
+    check(g, x, matrix)
+    check(g, random((*batch, 40))[..., ::2], matrix)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_layouts(matmul, dtype, layout):

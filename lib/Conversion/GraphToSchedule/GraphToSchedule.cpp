@@ -9,6 +9,7 @@
 #include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "AlignRows.h"
 #include "Emit.h"
+#include "MergeRows.h"
 #include "Pull.h"
 #include "StoreOperands.h"
 
@@ -314,6 +315,8 @@ private:
         return puller.cut;
       kernel.plan.outputs.push_back(output);
     }
+    if (!machine.isGpu && !batchInvariant)
+      mergeRows(*kernel.pool, facts, kernel.plan.outputs);
     return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
   }
 

@@ -1,10 +1,26 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
 
-// Few batches do not keep a product from the matrix unit: a tile has rows of one of them.
+// Rows of all batches are one dimension where all of them are multiplied by one matrix.
 // CHECK-LABEL: func.func @batches
+// CHECK: dims [parallel i1 = "128*B" tile 512,
+// CHECK: sched.load {{.*}}["D*i1 + d"]
+// CHECK: sched.store {{.*}}["N*i1 + n"]
+
+// So they are with an epilogue that reads the same rows and columns.
+// CHECK-LABEL: func.func @residual
+// CHECK: dims [parallel i1 = "128*A*B" tile 512,
+// CHECK: sched.load {{.*}}["N*i1 + n"]
+
+// Not where the epilogue tells rows of a batch apart, nor where memory has gaps, nor with a matrix for each batch. Few
+// batches do not keep a product from the matrix unit: a tile has rows of one of them.
+// CHECK-LABEL: func.func @positions
 // CHECK: dims [parallel b = B tile 1, parallel i = 128 tile 128,
 // CHECK-NOT: unit
 // CHECK: sched.stream
+// CHECK-LABEL: func.func @gaps
+// CHECK: dims [parallel b = B tile 1, parallel i = 128 tile 128,
+// CHECK-LABEL: func.func @matrices
+// CHECK: dims [parallel b = B tile 1, parallel i = 128 tile 128,
 
 // Few rows do.
 // CHECK-LABEL: func.func @few
@@ -13,8 +29,27 @@
 // A long stream is cut into parts where there are few rows: they stay together, for what is streamed is packed once.
 // CHECK-LABEL: func.func @stream
 // CHECK: tile 64, stream v = V tile 256
-func.func @batches(%x: !gir.tensor<B, 128, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 128, N, f32> attributes {gir.symbols = {B = {hint = 4 : i64, max = 4 : i64}}} {
+func.func @batches(%x: !gir.tensor<B, 128, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 128, N, f32> attributes {gir.symbols = {B = {hint = 4 : i64}}} {
   %0 = gir.contract %x, %w batch [] x [] over [2] x [0] : (!gir.tensor<B, 128, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<B, 128, N, f32>
+  return %0 : !gir.tensor<B, 128, N, f32>
+}
+func.func @residual(%x: !gir.tensor<A, B, 128, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}, %r: !gir.tensor<A, B, 128, N, f32> {gir.contiguous}) -> !gir.tensor<A, B, 128, N, f32> attributes {gir.symbols = {A = {hint = 2 : i64}, B = {hint = 4 : i64}}} {
+  %0 = gir.contract %x, %w batch [] x [] over [3] x [0] : (!gir.tensor<A, B, 128, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<A, B, 128, N, f32>
+  %1 = gir.map add(%0, %r) : (!gir.tensor<A, B, 128, N, f32>, !gir.tensor<A, B, 128, N, f32>) -> !gir.tensor<A, B, 128, N, f32>
+  return %1 : !gir.tensor<A, B, 128, N, f32>
+}
+func.func @positions(%x: !gir.tensor<B, 128, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}, %p: !gir.tensor<128, N, f32> {gir.contiguous}) -> !gir.tensor<B, 128, N, f32> attributes {gir.symbols = {B = {hint = 4 : i64, max = 4 : i64}}} {
+  %0 = gir.contract %x, %w batch [] x [] over [2] x [0] : (!gir.tensor<B, 128, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<B, 128, N, f32>
+  %1 = gir.broadcast %p dims [1, 2] : !gir.tensor<128, N, f32> -> !gir.tensor<B, 128, N, f32>
+  %2 = gir.map add(%0, %1) : (!gir.tensor<B, 128, N, f32>, !gir.tensor<B, 128, N, f32>) -> !gir.tensor<B, 128, N, f32>
+  return %2 : !gir.tensor<B, 128, N, f32>
+}
+func.func @gaps(%x: !gir.tensor<B, 128, D, f32>, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 128, N, f32> attributes {gir.symbols = {B = {hint = 4 : i64}}} {
+  %0 = gir.contract %x, %w batch [] x [] over [2] x [0] : (!gir.tensor<B, 128, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<B, 128, N, f32>
+  return %0 : !gir.tensor<B, 128, N, f32>
+}
+func.func @matrices(%x: !gir.tensor<B, 128, D, f32> {gir.contiguous}, %w: !gir.tensor<B, D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 128, N, f32> attributes {gir.symbols = {B = {hint = 4 : i64}}} {
+  %0 = gir.contract %x, %w batch [0] x [0] over [2] x [1] : (!gir.tensor<B, 128, D, f32>, !gir.tensor<B, D, N, f32>) -> !gir.tensor<B, 128, N, f32>
   return %0 : !gir.tensor<B, 128, N, f32>
 }
 func.func @few(%x: !gir.tensor<B, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, N, f32> attributes {gir.symbols = {B = {hint = 100 : i64, max = 100 : i64}}} {

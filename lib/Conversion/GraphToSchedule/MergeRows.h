@@ -1,0 +1,15 @@
+//===- MergeRows.h - Batches of rows as one dimension ----------*- C++ -*-===//
+#ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_MERGEROWS_H
+#define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_MERGEROWS_H
+
+#include "KernelPlan.h"
+
+namespace tessera {
+
+/// Walks the rows of all batches as one dimension where a product multiplies them by the same
+/// matrix and nothing tells them apart.
+void mergeRows(ExprPool &pool, const SizeFacts &facts, std::vector<KernelOutput> &outputs);
+
+} // namespace tessera
+
+#endif
