@@ -218,20 +218,31 @@ template <typename OpTy> static ReductionPlan planOf(OpTy op) {
   return planReduction(*tile::layoutOf(op.getInput()), dims);
 }
 
+/// One instruction leaves nans out of a maximum, one lets them through.
+template <typename OpTy> static Value join(codegen::Emitter &e, OpTy op, Value a, Value b) {
+  ReduceOp kind = op.getReduceOp();
+  Type element = op.getType().getElementType();
+  if (op.getSkipNan() && (element.isF32() || element.isF64())) {
+    if (kind == ReduceOp::Max)
+      return LLVM::MaxNumOp::create(e.b, a, b);
+    if (kind == ReduceOp::Min)
+      return LLVM::MinNumOp::create(e.b, a, b);
+  }
+  return e.join(kind, a, b, element, op.getSkipNan());
+}
+
 LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
   ReductionPlan plan = planOf(reduce);
   if (!plan.warps.empty())
     return reduce.emitError("expected the joined dimensions in the registers and lanes of each warp, got ")
            << reduce.getInput().getType();
-  return takeJoined(reduce, plan.result, joinInWarp(reduce.getInput(), plan, [&](Value a, Value b) {
-                      return e.join(reduce.getReduceOp(), a, b, elementOf(reduce), reduce.getSkipNan());
-                    }));
+  auto joined = joinInWarp(reduce.getInput(), plan, [&](Value a, Value b) { return join(e, reduce, a, b); });
+  return takeJoined(reduce, plan.result, joined);
 }
 
 LogicalResult KernelEmitter::emitPartial(tile::PartialOp partial) {
   ReductionPlan plan = planOf(partial);
   unsigned last = partial.getType().getRank() - 1;
-  return takeJoined(partial, plan.partial(last), joinInWarp(partial.getInput(), plan, [&](Value a, Value b) {
-                      return e.join(partial.getReduceOp(), a, b, elementOf(partial), partial.getSkipNan());
-                    }));
+  auto joined = joinInWarp(partial.getInput(), plan, [&](Value a, Value b) { return join(e, partial, a, b); });
+  return takeJoined(partial, plan.partial(last), joined);
 }
