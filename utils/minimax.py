@@ -254,6 +254,7 @@ def tail_weight(f, power):  # relative to f when the tail is scaled by x^power
 # What each entry approximates, and where.
 FORMS = {
     "Exp2": "2^x, |x| <= 1/2",
+    "Exp2Unit": "(2^x - 1) / x, x in [0, 1]",
     "Exp": "(exp(x) - 1 - x) / x^2, |x| <= ln(2) / 2",
     "Log": "(log(1 + x) - x + x^2 / 2) / x^3, 1 + x in [sqrt(1/2), sqrt(2)]",
     "Atanh": "(2 atanh(s) - 2 s) / s^3 in s^2, s = x / (2 + x) for the same x",
@@ -267,6 +268,8 @@ FORMS = {
     "ErfTail": "-log2(erfc(x)), x in [1, 4]",
     "Erfcx": "(1 + 2 x) exp(x^2) erfc(x) in (x - 4) / (x + 4), up to where erfc is 0",
     "Erf": "erf(x) / x in x^2, up to where erf is 1, relative to 1",
+    "ErfShort": "erf(x) / x in x^2, up to where erf is 1 - 2^-14",
+    "Tanh": "tanh(x) / x in x^2, up to where tanh is 1 - 2^-14",
 }
 
 EPS = mpf("1e-8")
@@ -279,6 +282,14 @@ TABLE = {
         (7, 13),
         -mpf("0.5"),
         mpf("0.5"),
+    ),
+    "Exp2Unit": (
+        lambda x: (mpf(2) ** x - 1) / x,
+        lambda x: x * mpf(2) ** -x,
+        plain,
+        (4, None),
+        EPS,
+        mpf(1),
     ),
     "Exp": (expm1_tail, tail_weight(mp.expm1, 2), plain, (5, 11), -LN2_HALF, LN2_HALF),
     "Log": (log_tail, tail_weight(mp.log1p, 3), plain, (8, None), *ROOT),
@@ -341,6 +352,22 @@ TABLE = {
         ((6, 5), None),
         EPS,
         mpf("3.93"),
+    ),
+    "ErfShort": (
+        per_x(mp.erf, 2 / mp.sqrt(mp.pi)),
+        tail_weight(mp.erf, 1),
+        square,
+        ((3, 3), None),
+        EPS,
+        mpf("2.9"),
+    ),
+    "Tanh": (
+        per_x(mp.tanh, mpf(1)),
+        tail_weight(mp.tanh, 1),
+        square,
+        ((2, 3), None),
+        EPS,
+        mpf("5.2"),
     ),
 }
 

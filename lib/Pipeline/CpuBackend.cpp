@@ -60,7 +60,17 @@ public:
 protected:
   LogicalResult lower(ModuleOp module) const override {
     PassManager manager(module.getContext());
-    manager.addPass(tile::createTileExpandMath());
+    tile::TileExpandMathOptions expand;
+    if (target.describe().hasEstimates) {
+      // Within 2^-13, whatever the argument: less than what a rounding to either type loses.
+      tile::TileRelaxMathOptions relax;
+      relax.types = {"bf16", "f16"};
+      relax.operations = {"exp",  "exp2",    "sigmoid", "silu",  "gelu_erf",  "gelu_tanh",
+                          "tanh", "erf",     "sqrt",    "rsqrt", "reciprocal"};
+      manager.addPass(tile::createTileRelaxMath(relax));
+      expand.quick = {"exp2", "reciprocal", "rsqrt"};
+    }
+    manager.addPass(tile::createTileExpandMath(expand));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     if (failed(manager.run(module)))

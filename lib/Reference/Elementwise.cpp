@@ -179,6 +179,29 @@ static bool isExactResult(ScalarOp op, const double *x, double value, DType dtyp
   }
 }
 
+/// What a quick form may lose besides, in unit roundoffs of f32: 2^-13 of the scale of the
+/// function's own error, and all of what is below 2^-120.
+static double quickErrorUnits(ScalarOp op, const double *x, double exact) {
+  constexpr double units = 0x1p11, tiny = 0x1p-96;
+  switch (op) {
+  case ScalarOp::Exp:
+  case ScalarOp::Exp2:
+  case ScalarOp::Sigmoid:
+  case ScalarOp::Silu:
+  case ScalarOp::Tanh:
+  case ScalarOp::Erf:
+  case ScalarOp::Sqrt:
+  case ScalarOp::Rsqrt:
+  case ScalarOp::Reciprocal:
+    return units * std::fabs(exact) + tiny;
+  case ScalarOp::GeluErf:
+  case ScalarOp::GeluTanh:
+    return units * std::fabs(x[0]) + tiny;
+  default:
+    return 0;
+  }
+}
+
 /// Whether the result hangs on the sign of a zero, which the order of a sum or a choice of equals
 /// may change.
 static bool dependsOnSignOfZero(ScalarOp op, const double *x, double value) {
@@ -207,7 +230,8 @@ static bool hasPole(ScalarOp op) {
 static bool mayChangeSign(Approximation x) { return x.bound > 0 && std::fabs(x.value) <= x.bound; }
 
 /// A floating point operation with a floating point result.
-static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arity, DType dtype) {
+static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arity, DType dtype,
+                              bool isQuick) {
   const Rounding &rounding = roundingOf(dtype);
   double values[3];
   bool isExact = true, isFinite = true, isUncertain = false;
@@ -250,6 +274,8 @@ static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arit
     return {value, 0};
   double magnitude = std::fabs(value) + bound;
   double units = scalarErrorUnits(op, values, magnitude);
+  if (isQuick && dtype != DType::FP64)
+    units += quickErrorUnits(op, values, magnitude);
   if (op == ScalarOp::FloorDiv && roundTo(dtype, value) != value)
     units = magnitude; // a quotient with more digits than the type has
   // Other operations that choose an operand or a whole number add nothing, not even a rounding.
@@ -292,7 +318,8 @@ static void whereTensors(const Tensor &condition, const Tensor &x, const Tensor 
   }
 }
 
-TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs) {
+TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs,
+                                bool isQuick) {
   auto result = std::make_shared<Tensor>(dtype, inputs[0]->sizes);
   if (op == ScalarOp::Where) {
     whereTensors(*inputs[0], *inputs[1], *inputs[2], *result);
@@ -320,7 +347,7 @@ TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorR
       values[k] = x[k].value;
     }
     if (result->isFloat()) {
-      result->set(i, mapFloat(op, x, arity, dtype));
+      result->set(i, mapFloat(op, x, arity, dtype, isQuick));
     } else if (op == ScalarOp::OrderKey) {
       result->integers[i] = orderKey(values[0], inputs[0]->dtype == DType::FP64);
       result->uncertain[i] = x[0].bound != 0;

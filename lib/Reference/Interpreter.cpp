@@ -8,6 +8,7 @@
 #include "HostTensor.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/ValueType.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -127,6 +128,14 @@ unsigned productDigitsOf(func::FuncOp function) {
       .Default(0);
 }
 
+/// Whether functions may have the digits of 16 bits only: as the policy says, or where the program
+/// has no others.
+bool mayTakeQuickForms(func::FuncOp function) {
+  StringRef policy = gir::numericsOption(function, "fast_math");
+  Type type = gir::narrowValueType(function);
+  return policy.empty() ? type && (type.isBF16() || type.isF16()) : policy == "true";
+}
+
 /// The elements of `source` at places that other tensors say, which have an element for each point:
 /// along the dimensions that have one, indices beyond either end are taken as the nearest inside.
 /// Where an index is uncertain, so is the element.
@@ -167,7 +176,8 @@ TensorRef gatherAt(const TensorRef &source, const IndexMap &rest, ArrayRef<Tenso
 class Interpreter {
 public:
   Interpreter(func::FuncOp function, const llvm::StringMap<int64_t> &symbols)
-      : symbols(symbols), productDigits(productDigitsOf(function)) {}
+      : symbols(symbols), productDigits(productDigitsOf(function)),
+        takesQuickForms(mayTakeQuickForms(function)) {}
 
   LogicalResult bindArguments(func::FuncOp function, ArrayRef<HostTensor> arguments);
   FailureOr<std::vector<Result>> run(func::FuncOp function);
@@ -201,6 +211,7 @@ private:
 
   llvm::StringMap<int64_t> symbols;
   unsigned productDigits;
+  bool takesQuickForms;
   llvm::DenseMap<Value, TensorRef> values;
   llvm::DenseMap<Value, unsigned> pendingUses;
 };
@@ -444,7 +455,8 @@ TensorRef Interpreter::evaluateBody(gir::GraphOpInterface op, const gir::ScalarB
     SmallVector<TensorRef> operands;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       operands.push_back(operand(op, i, iteration));
-    return mapTensors(body.kind == gir::ScalarBody::Map ? body.op : ScalarOp::Mul, dtype, operands);
+    return mapTensors(body.kind == gir::ScalarBody::Map ? body.op : ScalarOp::Mul, dtype, operands,
+                      takesQuickForms);
   }
   }
   return nullptr;

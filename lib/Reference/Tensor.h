@@ -74,7 +74,9 @@ const Rounding &roundingOf(DType dtype);
 IntegerFormat formatOf(DType dtype);
 
 // The operations; element counts and types are the caller's to get right.
-TensorRef mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs);
+/// With `isQuick` functions may have quick forms (tile-relax-math).
+TensorRef mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs,
+                     bool isQuick = false);
 TensorRef castTensor(const TensorRef &input, DType dtype, bool isExplicit);
 /// The floats of a tensor, each of which may be rounded to this many binary digits.
 TensorRef perhapsRounded(const TensorRef &input, unsigned digits);

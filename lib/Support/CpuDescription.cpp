@@ -22,6 +22,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
     cpu.vectorRegisters = 32;
     cpu.hasMaskedMemory = true;
     cpu.hasScaleF = true;
+    cpu.hasEstimates = true;
     cpu.hasBf16Conversion = has("avx512bf16");
     cpu.hasTileUnit = has("amx-tile") && has("amx-bf16");
     cpu.l1Bytes = 48 << 10;

@@ -25,6 +25,7 @@ struct CpuDescription {
       false; // masked loads and stores of 32- and 64-bit elements are instructions
   bool hasHalfConversion = false;
   bool hasScaleF = false; // one instruction multiplies by a power of two (AVX-512F)
+  bool hasEstimates = false; // instructions give 1/x and 1/sqrt(x) to 14 bits, and fractions
   bool hasBf16Conversion = false;
   bool hasTileUnit = false; // multiplies 16×32 by 32×16 tiles of bf16 (AMX)
   bool fusesArithmetic = true; // a product may go into the addition behind it without being rounded

@@ -110,7 +110,11 @@ Value KernelEmitter::evaluateUncached(Value tile, const Position &at) {
     SmallVector<Value> operands;
     for (Value input : map.getInputs())
       operands.push_back(evaluate(input, at));
-    Value value = e.scalarOp(map.getScalarOp(), operands, Plan::elementOf(map.getInputs().back()));
+    Value value;
+    if (map.getFast())
+      value = e.quickOp(map.getScalarOp(), operands.front());
+    if (!value)
+      value = e.scalarOp(map.getScalarOp(), operands, Plan::elementOf(map.getInputs().back()));
     if (!value) {
       (void)fail(op, "is not a primitive; tile-expand-math must run first");
       return LLVM::PoisonOp::create(e.b, Emitter::withLanes(e.valueType(element), at.lanes));

@@ -17,6 +17,7 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/ValueType.h"
 
 #include <algorithm>
 
@@ -565,24 +566,6 @@ void noteProductType(mlir::func::FuncOp function) {
     function->setAttr(gir::kProductTypeAttr, mlir::TypeAttr::get(common));
 }
 
-/// Notes the one narrow type of all arguments and results, unless the program widens explicitly.
-void noteValueType(mlir::func::FuncOp function) {
-  mlir::Type common;
-  bool agree = true;
-  auto note = [&](mlir::Type tensor) {
-    mlir::Type type = llvm::cast<gir::TensorType>(tensor).getElementType();
-    if (!llvm::isa<mlir::FloatType>(type))
-      return;
-    agree &= type.getIntOrFloatBitWidth() <= 16 && (!common || common == type);
-    common = type;
-  };
-  llvm::for_each(function.getArgumentTypes(), note);
-  llvm::for_each(function.getResultTypes(), note);
-  function.walk([&](gir::CastOp cast) { agree &= !cast.getExplicit_(); });
-  if (common && agree)
-    function->setAttr(gir::kValueTypeAttr, mlir::TypeAttr::get(common));
-}
-
 struct ConvertGraphToSchedule
     : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGraphToSchedule)
@@ -600,8 +583,8 @@ struct ConvertGraphToSchedule
     for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
       if (machine.isGpu)
         noteProductType(function);
-      if (gir::numericsOption(function, "numerics") != "strict")
-        noteValueType(function);
+      if (mlir::Type narrow = gir::narrowValueType(function))
+        function->setAttr(gir::kValueTypeAttr, mlir::TypeAttr::get(narrow));
       if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
         return signalPassFailure();
     }

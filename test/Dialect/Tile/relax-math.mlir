@@ -1,5 +1,9 @@
 // RUN: %tessera_opt %s -tile-relax-math | FileCheck %s
 // RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,tanh | FileCheck %s --check-prefix=EXPAND
+// RUN: %tessera_opt %s '-tile-relax-math=types=bf16,f16 operations=tanh,sigmoid,sqrt' \
+// RUN:   '-tile-expand-math=quick=exp2,reciprocal' -cse | FileCheck %s --check-prefix=CPU
+// RUN: not %tessera_opt %s -tile-relax-math=operations=sigh -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
+// ERROR: expected operations of the scalar vocabulary in 'operations', got 'sigh'
 
 // CHECK-LABEL: tile.kernel @narrow
 // CHECK: tile.map tanh(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
@@ -56,5 +60,32 @@ func.func @h(%x: !gir.tensor<64, f32>) attributes {gir.numerics = {fast_math = "
 
 func.func @i(%x: !gir.tensor<64, f32>) attributes {gir.numerics = {fast_math = "false"}, gir.value_type = bf16} {
   tile.launch @exact grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
+  return
+}
+
+// A target may say what its quick forms are exact enough for: here it has reciprocals and powers of two to 14 bits.
+// CHECK-LABEL: tile.kernel @half
+// CHECK: tile.map sigmoid(%{{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+// CPU-LABEL: tile.kernel @half
+// CPU: %[[T:.*]] = tile.map mul(%{{.*}}) : (tensor<64xf32>, tensor<64xf32>)
+// CPU: %[[POWER:.*]] = tile.map exp2(%[[T]]) fast
+// CPU: %[[SUM:.*]] = tile.map add(%[[POWER]], %{{.*}})
+// CPU: %[[SIGMOID:.*]] = tile.map reciprocal(%[[SUM]]) fast
+// CPU: tile.map lt(%[[SIGMOID]],
+// CPU: %[[DENOMINATOR:.*]] = tile.map reciprocal(%{{.*}}) fast
+// CPU: %[[TANH:.*]] = tile.map mul(%{{.*}}, %[[DENOMINATOR]])
+// CPU: tile.map sqrt(%[[TANH]]) fast
+tile.kernel @half(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %x[%c0] dims [0] : !tile.view<64xf32, strides = [1]> -> tensor<64xf32>
+  %1 = tile.map sigmoid(%0) : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = tile.map tanh(%1) : (tensor<64xf32>) -> tensor<64xf32>
+  %3 = tile.map sqrt(%2) : (tensor<64xf32>) -> tensor<64xf32>
+  tile.store %3, %x[%c0] dims [0] : tensor<64xf32>, !tile.view<64xf32, strides = [1]>
+  tile.return
+}
+
+func.func @j(%x: !gir.tensor<64, f32>) attributes {gir.value_type = f16} {
+  tile.launch @half grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
   return
 }

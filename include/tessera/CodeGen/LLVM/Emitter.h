@@ -113,6 +113,8 @@ public:
 
   // Scalar semantics (ScalarLowering.cpp), lane by lane.
   Value scalarOp(ScalarOp op, ValueRange operands, Type element);
+  /// Forms of f32 that keep the digits of 16-bit types (QuickMath.cpp); null: there is none.
+  Value quickOp(ScalarOp op, Value x);
   Value cast(Value value, Type from, Type to);
   /// The same for several vectors of f32; they share the look for numbers that need special care.
   llvm::SmallVector<Value> bf16FromF32(ValueRange values);
@@ -139,6 +141,7 @@ private:
   bool isWholeF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
   Value scaleB(Value x, Value exponent);
+  Value quickWhole(ScalarOp op, Value x);
   /// Rounded to odd: a further rounding to fewer bits gives what one rounding of the f64 would.
   Value oddF32FromF64(Value value);
   Value float8ToF32(Value value, Type from);

@@ -219,16 +219,34 @@ static Term expByExp2(Term x) {
   return t.map(ScalarOp::Exp2) * fma(rest, x.number(0x1.62e43p-1), x.number(1));
 }
 
-/// Functions of f32 by exp2 with no more digits than bf16 needs; none: there is no such form.
-static std::optional<Term> expandQuick(ScalarOp op, Term x) {
+/// Functions of f32 by exp2 with no more digits than the target's quick operations keep; none:
+/// there is no such form.
+static std::optional<Term> expandQuick(ScalarOp op, Term x, const TargetMath &target) {
+  constexpr double log2e = 0x1.715476p+0;
+  bool hasReciprocal = target.isNative(ScalarOp::Reciprocal, /*fast=*/true);
+  auto power = [](Term exponent) { return exponent.map(ScalarOp::Exp2, {}, /*fast=*/true); };
+  auto quotient = [&](Term a, Term b) {
+    return hasReciprocal ? a * b.map(ScalarOp::Reciprocal, {}, /*fast=*/true)
+                         : a.map(ScalarOp::Div, b, /*fast=*/true);
+  };
   switch (op) {
+  case ScalarOp::Exp:
+    return power(x * log2e);
   case ScalarOp::GeluErf:
     return expandQuickGeluErf(x);
+  case ScalarOp::GeluTanh:
+    return quotient(x, power(geluTanhExponent(x)) + 1.0);
   case ScalarOp::Sigmoid:
-  case ScalarOp::Silu: {
-    Term power = (x * x.number(-0x1.715476p+0)).map(ScalarOp::Exp2, {}, /*fast=*/true);
-    Term numerator = op == ScalarOp::Silu ? x : x.number(1);
-    return numerator.map(ScalarOp::Div, power + 1.0, /*fast=*/true);
+    return quotient(x.number(1), power(x * -log2e) + 1.0);
+  case ScalarOp::Silu:
+    return quotient(x, power(x * -log2e) + 1.0);
+  case ScalarOp::Tanh: {
+    auto [numerator, denominator] = quickTanh(x);
+    return quotient(numerator, denominator);
+  }
+  case ScalarOp::Erf: {
+    auto [numerator, denominator] = quickErf(x);
+    return quotient(numerator, denominator);
   }
   default:
     return std::nullopt;
@@ -251,7 +269,9 @@ static void expandMap(MapOp map, const TargetMath &target) {
   for (Value input : map.getInputs())
     inputs.push_back(Term(builder, input).cast(computed));
   bool hasExp2 = computed.isF32() && target.isNative(ScalarOp::Exp2);
-  std::optional<Term> quick = map.getFast() && hasExp2 ? expandQuick(op, inputs[0]) : std::nullopt;
+  bool isQuick =
+      map.getFast() && computed.isF32() && target.isNative(ScalarOp::Exp2, /*fast=*/true);
+  std::optional<Term> quick = isQuick ? expandQuick(op, inputs[0], target) : std::nullopt;
   Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
                 : quick                    ? *quick
                 : hasExp2 && op == ScalarOp::Exp ? expByExp2(inputs[0])

@@ -49,9 +49,15 @@ Term tile::expandGeluErf(Term x) {
   return fma(half, erfAbsolute(y), half);
 }
 
+std::pair<Term, Term> tile::quickErf(Term x) {
+  x = clamp(x, -2.9f, 2.9f); // where erf is 1 - 2^-14
+  Term z = x * x;
+  return {x * horner<float>(z, kErfShortNumeratorF32), horner<float>(z, kErfShortDenominatorF32)};
+}
+
 Term tile::expandQuickGeluErf(Term x) {
   // The part of |x| that the normal distribution cuts off; beyond the bound it is below 1e-7.
-  Term a = atMost(abs(x), 5.5f);
+  Term size = abs(x), a = atMost(size, 5.5f);
   Term tail = horner<float>(a, kNormalTailBF16).map(ScalarOp::Exp2, {}, /*fast=*/true);
-  return fma(-a, tail, maximum(x, x.number(0)));
+  return fma(-a, tail, fma(size, 0.5, x * 0.5)); // (|x| + x) / 2, which is nan at -inf as gelu is
 }

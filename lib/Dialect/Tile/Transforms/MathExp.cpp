@@ -104,6 +104,17 @@ Term tile::expandSigmoid(Term x) { return logistic(abs(x), x < 0.0, x.number(1))
 
 Term tile::expandSilu(Term x) { return logistic(abs(x), x < 0.0, x); }
 
+std::pair<Term, Term> tile::quickTanh(Term x) {
+  x = clamp(x, -5.2f, 5.2f); // where tanh is 1 - 2^-14
+  Term z = x * x;
+  return {x * horner<float>(z, kTanhNumeratorF32), horner<float>(z, kTanhDenominatorF32)};
+}
+
+Term tile::geluTanhExponent(Term x) {
+  constexpr double log2e = 0x1.71547652b82fep+0;
+  return x * fma(x * x, -log2e * 0x1.2444f2a4d8b4bp-4, x.number(-log2e * 0x1.9884533d43651p+0));
+}
+
 Term tile::expandGeluTanh(Term x) {
   // (1 + tanh u) / 2 is the logistic function of 2u = x (c0 + c1 x²), which has the sign of x.
   Term slope = fma(x * x, 0x1.2444f2a4d8b4bp-4, x.number(0x1.9884533d43651p+0));

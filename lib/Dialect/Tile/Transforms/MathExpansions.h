@@ -21,6 +21,10 @@ Term expandTanh(Term x);
 Term expandSigmoid(Term x);
 Term expandSilu(Term x);
 Term expandGeluTanh(Term x);
+/// The exponent of 2 in gelu_tanh(x) = x / (1 + 2^exponent).
+Term geluTanhExponent(Term x);
+/// Numerator and denominator of tanh in f32, both finite, with the digits that 16 bits hold.
+std::pair<Term, Term> quickTanh(Term x);
 /// exp(-x²) as p · 2^n (p first), the square kept to twice the precision; x in [0, 10.2] (27.3).
 std::pair<Term, Term> expMinusSquare(Term x);
 /// 2^x for x within the range of scaleb's exponents; also for x = high + low with a small low part.
@@ -48,6 +52,8 @@ Term expandErfc(Term x);
 Term expandGeluErf(Term x);
 /// In f32, with the digits that bf16 keeps, on targets that have exp2.
 Term expandQuickGeluErf(Term x);
+/// Numerator and denominator of erf in f32, both finite, with the digits that 16 bits hold.
+std::pair<Term, Term> quickErf(Term x);
 
 // MathBasic.cpp: also on integers where the vocabulary has them there.
 Term expandSign(Term x);

@@ -150,6 +150,19 @@ inline constexpr float kErfNumeratorF32[] = {0x1.3bf238p+0f,  0x1.9f3862p-3f,  0
 inline constexpr float kErfDenominatorF32[] = {0x1.18p+0f,     0x1.16a95ap-1f, 0x1.feb59ap-4f,
                                                0x1.1517dcp-6f, 0x1.76977p-10f, 0x1.1fec34p-14f};
 
+// erf(x) / x in x^2, up to where erf is 1 - 2^-14
+// F32: 2^-18.4
+inline constexpr float kErfShortNumeratorF32[] = {0x1.a8450ep+0f, 0x1.cfde06p-3f, 0x1.05ed0ep-4f,
+                                                  0x1.26e242p-10f};
+inline constexpr float kErfShortDenominatorF32[] = {0x1.78p+0f, 0x1.6174bap-1f, 0x1.1e220ap-3f,
+                                                    0x1.c57a7p-7f};
+
+// tanh(x) / x in x^2, up to where tanh is 1 - 2^-14
+// F32: 2^-17.6
+inline constexpr float kTanhNumeratorF32[] = {0x1.6fffe2p+0f, 0x1.54fa0cp-3f, 0x1.2a0196p-9f};
+inline constexpr float kTanhDenominatorF32[] = {0x1.7p+0f, 0x1.4a8f0cp-1f, 0x1.a7c2aap-6f,
+                                                0x1.6e2bbcp-14f};
+
 } // namespace tessera::tile
 
 #endif

@@ -1,6 +1,7 @@
 //===- RelaxMath.cpp - No more digits than the program's type has ---------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -13,41 +14,60 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-static bool hasQuickForm(ScalarOp op) {
-  switch (op) {
-  case ScalarOp::Div:
-  case ScalarOp::Sqrt:
-  case ScalarOp::Tanh:
-  case ScalarOp::Sigmoid:
-  case ScalarOp::Silu:
-  case ScalarOp::GeluErf:
-    return true;
-  default:
-    return false;
-  }
-}
-
-/// The policy decides; without one, functions that keep no more digits take quick forms.
-static bool takesQuickForms(func::FuncOp function) {
-  StringRef policy = gir::numericsOption(function, "fast_math");
-  auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
-  return policy.empty() ? type && type.getValue().isBF16() : policy == "true";
-}
-
 namespace {
 struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
+  using TileRelaxMathBase::TileRelaxMathBase;
+
   void runOnOperation() override {
+    if (failed(readOptions()))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (!takesQuickForms(function))
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
-          kernel.walk([](MapOp map) {
-            if (hasQuickForm(map.getScalarOp()))
+          kernel.walk([&](MapOp map) {
+            if (llvm::is_contained(quick, map.getScalarOp()))
               map.setFast(true);
           });
       });
     }
   }
+
+private:
+  LogicalResult readOptions() {
+    narrow = {BFloat16Type::get(&getContext())};
+    quick = {ScalarOp::Div,     ScalarOp::Sqrt, ScalarOp::Tanh,
+             ScalarOp::Sigmoid, ScalarOp::Silu, ScalarOp::GeluErf};
+    if (!types.empty())
+      narrow.clear();
+    for (const std::string &name : types) {
+      Type type = parseType(name, &getContext());
+      if (!type)
+        return failure();
+      narrow.push_back(type);
+    }
+    if (!operations.empty())
+      quick.clear();
+    for (const std::string &name : operations) {
+      std::optional<ScalarOp> op = scalarOpByName(name);
+      if (!op)
+        return emitError(getOperation()->getLoc())
+               << "expected operations of the scalar vocabulary in 'operations', got '" << name
+               << "'";
+      quick.push_back(*op);
+    }
+    return success();
+  }
+
+  /// The policy decides; without one, functions that keep no more digits take quick forms.
+  bool takesQuickForms(func::FuncOp function) const {
+    StringRef policy = gir::numericsOption(function, "fast_math");
+    auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
+    return policy.empty() ? type && llvm::is_contained(narrow, type.getValue()) : policy == "true";
+  }
+
+  SmallVector<Type> narrow;
+  SmallVector<ScalarOp> quick;
 };
 } // namespace

@@ -126,17 +126,23 @@ def TileCarryShapes : Pass<"tile-carry-shapes"> {
 }
 
 def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
-  let summary = "let functions of bf16, or whose policy allows it, take quick forms";
+  let summary = "let functions of a narrow type, or whose policy allows it, take quick forms";
   let description = [{
     Kernels compute in f32 what a program of bf16 rounds again and again. Where a function has no other floating point
-    type (`gir.value_type = bf16`), operations with a quick form of about that accuracy are marked `fast`:
-    quotients, `tanh`, `sigmoid`, `silu` and `gelu_erf`.
-    The policy `fast_math = "true"` marks them in any function, `"false"` in none.
+    type (`gir.value_type = bf16`), operations with a quick form of about that accuracy are marked `fast`. A target says
+    by `types` what its quick forms are exact enough for (bf16 alone if nothing is said), and by `operations` which ones
+    it has (quotients, `sqrt`, `tanh`, `sigmoid`, `silu` and `gelu_erf`).
+    The policy `fast_math = "true"` marks them in any function, `"false"` in none; a function whose numerics are strict
+    has no `gir.value_type`.
 
     ```mlir
     %1 = tile.map tanh(%0) fast : (tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
+  let options = [
+    ListOption<"types", "types", "std::string", "narrow types whose functions take quick forms">,
+    ListOption<"operations", "operations", "std::string", "operations that have a quick form">
+  ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

@@ -1,0 +1,15 @@
+//===- ValueType.h - The one narrow type of a function ---------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_GRAPH_IR_VALUETYPE_H
+#define TESSERA_DIALECT_GRAPH_IR_VALUETYPE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tessera::gir {
+
+/// The narrow type of all floating point arguments and results, unless the function widens
+/// explicitly or its numerics are strict; else null.
+mlir::Type narrowValueType(mlir::func::FuncOp function);
+
+} // namespace tessera::gir
+
+#endif

@@ -1,0 +1,131 @@
+"""Quick forms of elementary functions: programs of one 16-bit type, all 65,536 numbers of it, against float64."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+import tessera as tsr
+from harness import define, numpy_dtype
+
+pytest.importorskip("ml_dtypes")
+
+# What a quick form may lose before the rounding to the type, relative to the result (CpuBackend.cpp).
+QUICK = 2.0**-13
+# Below it quotients by 1 + exp(-x) are zero: the exponential is infinite.
+TINY = 2.0**-120
+TABLE = "TESSERA_ULP_TABLE" in os.environ  # print what is measured
+DIGITS = {"bf16": 8, "fp16": 11}
+LEAST = {"bf16": 2.0**-133, "fp16": 2.0**-24}  # subnormal numbers are multiples of it
+
+erf = np.vectorize(math.erf, otypes=[float])
+
+
+def logistic(x):
+    return np.where(x > 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+
+
+def gelu_tanh(x):
+    slope = 2 * np.sqrt(2 / np.pi)
+    return x * logistic(slope * (x + 0.044715 * x**3))
+
+
+# name: ours, exact, whether errors are relative to the argument
+FUNCTIONS = {
+    "exp": ("tsr.exp(x)", np.exp, False),
+    "exp2": ("tsr.exp2(x)", np.exp2, False),
+    "sigmoid": ("tsr.sigmoid(x)", logistic, False),
+    "silu": ("tsr.silu(x)", lambda x: x * logistic(x), False),
+    "tanh": ("tsr.tanh(x)", np.tanh, False),
+    "erf": ("tsr.erf(x)", erf, False),
+    "sqrt": ("tsr.sqrt(x)", np.sqrt, False),
+    "rsqrt": ("tsr.rsqrt(x)", lambda x: 1 / np.sqrt(x), False),
+    "reciprocal": ("tsr.reciprocal(x)", lambda x: 1 / x, False),
+    "gelu": ("tsr.gelu(x)", lambda x: x * (1 + erf(x / np.sqrt(2))) / 2, True),
+    "gelu_tanh": ('tsr.gelu(x, approximate="tanh")', gelu_tanh, True),
+}
+
+
+def usual_and_exact(expression: str):
+    text = f"def f(x):\n    return {expression}\n\n\n"
+    text += f"@tsr.function(fast_math=False)\ndef g(x):\n    return {expression}\n"
+    return define(text), define(text, "g")
+
+
+def every_number(dtype: str) -> np.ndarray:
+    return np.arange(1 << 16, dtype=np.uint16).view(numpy_dtype(dtype)).reshape(64, 1024)
+
+
+def error_in_units(found, exact, dtype, scale):
+    """Units of the last place of `scale`; an overflow of the type is where its rounding says."""
+    _, exponent = np.frexp(scale)
+    unit = np.maximum(np.ldexp(1.0, exponent - DIGITS[dtype]), LEAST[dtype])
+    return np.abs(found - exact) / unit
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_number(name, dtype):
+    expression, exact, is_relative_to_argument = FUNCTIONS[name]
+    f, without_quick_forms = usual_and_exact(expression)
+    x = every_number(dtype)
+    found = f(x)
+    assert found.dtype == x.dtype
+    with np.errstate(all="ignore"):
+        wide, y = x.astype(np.float64), exact(x.astype(np.float64))
+        expected = y.astype(x.dtype).astype(np.float64)
+        exactly = without_quick_forms(x).astype(np.float64)
+    found = found.astype(np.float64)
+    assert np.array_equal(np.isnan(found), np.isnan(exactly))
+    zeros = (found == 0) & ((x != 0) | (name != "gelu"))  # of gelu(-0) the exact form loses the sign too
+    assert np.array_equal(np.signbit(found[zeros]), np.signbit(y[zeros]))
+    finite = np.isfinite(expected) & np.isfinite(found)
+    infinite = np.isinf(wide)
+    assert np.array_equal(found[infinite], exactly[infinite], equal_nan=True)
+    # Infinite where the exact result is, but for numbers that all but reach the bound of the type.
+    beyond = np.isinf(expected) != np.isinf(found)
+    with np.errstate(invalid="ignore"):
+        limit = float(np.finfo(x.dtype).max) if dtype == "fp16" else 2.0**128
+        assert np.all(np.abs(y[beyond & ~np.isnan(y)]) / limit - 1 < 2.0 ** (1 - DIGITS[dtype]))
+    scale = np.maximum(np.abs(y), np.abs(wide)) if is_relative_to_argument else np.abs(y)
+    error = error_in_units(found[finite], y[finite], dtype, scale[finite])
+    error[np.abs(found - y)[finite] <= TINY] = 0
+    if TABLE:
+        print(f"{name:10} {dtype} {error.max():.3f} units")
+    bound = 0.5 + QUICK * 2.0 ** DIGITS[dtype]
+    assert error.max() <= bound, (error.max(), wide[finite][error.argmax()])
+
+
+def test_who_takes_them():
+    """Programs of one narrow type, unless the policy says otherwise; the policy decides for others."""
+
+    def activation(x):
+        return tsr.sqrt(tsr.sigmoid(x) + 1.0)
+
+    def widened(x):
+        return tsr.sqrt(tsr.sigmoid(x.to(tsr.fp32)) + 1.0).to(tsr.bf16)
+
+    target = "x86_64:avx512f,avx512vl,avx512bw,avx512dq,fma,f16c"
+
+    def is_quick(function, dtype, target=target, **options):
+        text = tsr.function(**options)(function).inspect_ir("asm", tsr.Tensor[256, 256, dtype], target=target)
+        quick = "vrcp14ps" in text and "vrsqrt14ps" in text
+        assert quick != ("vdivps" in text and "vsqrtps" in text)
+        return quick
+
+    assert is_quick(activation, tsr.bf16) and is_quick(activation, tsr.fp16)
+    assert not is_quick(activation, tsr.fp32) and is_quick(activation, tsr.fp32, fast_math=True)
+    assert not is_quick(activation, tsr.bf16, numerics="strict")
+    assert not is_quick(activation, tsr.bf16, fast_math=False)
+    assert not is_quick(widened, tsr.bf16)
+    assert not is_quick(activation, tsr.bf16, target="x86_64:avx2,fma,f16c")
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_a_number_has_one_result(dtype):
+    """However many lanes are beside it."""
+    f = define("def f(x):\n    return tsr.sqrt(tsr.sigmoid(x) * tsr.exp(x))\n")
+    x = np.random.default_rng(0).standard_normal((3, 1000)).astype(numpy_dtype(dtype))
+    whole = f(x)
+    for width in (1, 5, 16, 31, 40, 999):
+        assert f(np.ascontiguousarray(x[:, :width])).tobytes() == whole[:, :width].tobytes()
