@@ -36,11 +36,18 @@ def test_goes_on_where_it_stopped(tmp_path):
     assert "2 programs: 2 ok" in run.summarise(results) and "; 4 calls" in run.summarise(results)
 
 
-def test_simulated_programs(tmp_path):
+@pytest.mark.parametrize(
+    ("first", "end"),
+    [
+        (120, 123),
+        (476, 477),  # a tile with three sides that were too long for shared memory
+    ],
+)
+def test_simulated_programs(first, end, tmp_path):
     """As kernels for a GPU, by way of PTX; `run.py --simulate sm_90` runs more of them."""
-    results = run.run(120, 123, tmp_path / "report.jsonl", 1, float("inf"), calls=1, chip="sm_90")
+    results = run.run(first, end, tmp_path / "report.jsonl", 1, float("inf"), calls=1, chip="sm_90")
     assert not run.failures(results), "\n".join(run.failures(results))
-    assert sum(line["status"] == "ok" for line in results.values()) == len(results) == 3
+    assert sum(line["status"] == "ok" for line in results.values()) == len(results) == end - first
 
 
 def test_half_have_two_reductions():

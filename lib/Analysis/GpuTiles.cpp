@@ -13,6 +13,7 @@
 #include "TileChooser.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -197,10 +198,17 @@ private:
     bool isRow = last.role != Dim::Parallel;
     bool isAligned = facts.divisor(last.size) * shape.storageBytes % 16 == 0;
     if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
-      int64_t side = streams ? 64 : 128, area = last.tile = bounded(last, side);
+      llvm::SmallSetVector<Dim *, 4> sides;
+      sides.insert(&last);
       for (const std::string &name : shape.otherContiguous)
-        if (Dim *dim = find(name); dim && dim != &last)
-          area *= dim->tile = bounded(*dim, side);
+        if (Dim *dim = find(name))
+          sides.insert(dim);
+      int64_t area = 1;
+      for (Dim *dim : sides)
+        area *= dim->tile = bounded(*dim, streams ? 64 : 128);
+      // The exchange goes through shared memory, of which every chip has 64 KiB.
+      for (; area * shape.storageBytes > 64 << 10; area /= 2)
+        (*llvm::max_element(sides, [](Dim *a, Dim *b) { return a->tile < b->tile; }))->tile /= 2;
       return spreadOverThreads(area, 32);
     }
     // What has eight bytes takes two registers.
