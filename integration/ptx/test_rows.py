@@ -1,4 +1,4 @@
-"""Rows that begin anywhere: tiles are turned, memory is accessed by vectors, and nothing outside of a tensor is touched."""
+"""Rows that begin anywhere: as they are, and turned; nothing outside of a tensor is touched."""
 
 from __future__ import annotations
 

@@ -223,11 +223,6 @@ private:
       } else if (isNarrow && shape.rowOperands) {
         each = 64;
       }
-      // Rows that begin anywhere are turned one by one (tile-turn-rows).
-      if (!isAligned && last.tile >= 512 && !shape.rowOperands && !shape.batchInvariant) {
-        wanted = last.tile;
-        fewest = 1;
-      }
       // Rows that take long to work on come ahead of that, by copies past the registers.
       bool takesLong = shape.waits >= 5 || (shape.rowOperands && last.tile >= machine.wholeRow);
       if (isNarrow && isAligned && takesLong && !shape.batchInvariant && last.tile >= 2048 &&
@@ -238,10 +233,8 @@ private:
     } else if (isRow) {
       // Few rows have to be read by many threads each; of many, each has a warp, which waits for no other.
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
-      // The ends of steps that are turned cost more than their share: longer steps have fewer of them.
-      int64_t step = isAligned ? 512 : shape.storageBytes <= 2 ? 2048 : 1024;
-      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : step);
-      each = isFew ? 32 : step / 32;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 512);
+      each = isFew ? 32 : 16;
       fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 1024);

@@ -131,7 +131,6 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(tile::createTileTurnRows());
   manager.addPass(tile::createTileAssignLayouts());
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;

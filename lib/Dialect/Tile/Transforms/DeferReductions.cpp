@@ -1,6 +1,4 @@
 //===- DeferReductions.cpp - Loops add tiles, and what follows joins them -===//
-#include "GuardSums.h"
-
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -78,7 +76,6 @@ struct TileDeferReductions : tile::impl::TileDeferReductionsBase<TileDeferReduct
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      guardSums(kernel);
       int64_t threads = 32 * getHint(kernel.getHintsAttr(), "warps").value_or(4);
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
