@@ -1,6 +1,5 @@
 //===- Coordinates.cpp - Bounds of index values ---------------------------===//
 #include "tessera/Analysis/Coordinates.h"
-#include "tessera/Analysis/SizeFacts.h"
 #include <numeric>
 #include <string>
 
@@ -46,7 +45,6 @@ Coordinates::Coordinates(tile::KernelOp kernel)
            other.getSizes() == launches[0].getSizes();
   });
   tile::LaunchOp launch = agree && !launches.empty() ? launches.front() : tile::LaunchOp();
-  SizeFacts facts;
   if (launch)
     facts = SizeFacts(launch->getParentOfType<func::FuncOp>());
   unsigned view = 0, indexArgument = 0;
@@ -98,6 +96,15 @@ int64_t Coordinates::addressDivisor(Value view) const {
   Type element = cast<tile::ViewType>(view.getType()).getElementType();
   int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
   return std::gcd(alignment, offsetDivisors.lookup(view) * bytes);
+}
+
+int64_t Coordinates::rowAlignment(Value view) const {
+  auto type = cast<tile::ViewType>(view.getType());
+  int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8), aligned = addressDivisor(view);
+  for (auto [dim, stride] : llvm::enumerate(type.getStrides()))
+    if (stride != 1)
+      aligned = std::gcd(aligned, bytes * (ShapedType::isDynamic(stride) ? strideDivisor(view, dim) : stride));
+  return aligned;
 }
 
 unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked,
@@ -170,6 +177,11 @@ std::optional<SymExpr> Coordinates::expression(Value value) const {
   if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op))
     return x->floorDiv(*y);
   return std::nullopt;
+}
+
+int64_t Coordinates::most(Value value) const {
+  std::optional<SymExpr> known = expression(value);
+  return known ? facts.max(*known) : INT64_MAX;
 }
 
 int64_t Coordinates::divisor(Value value) const {
@@ -271,6 +283,6 @@ bool Coordinates::isBelow(Value value, SymExpr bound, Operation *at) const {
 }
 
 bool Coordinates::touches(Value coordinate, Value view, unsigned dim, int64_t tileSize, Operation *at) const {
-  return isNonNegative(coordinate) &&
+  return isNonNegative(coordinate, 0) &&
          isBelow(coordinate, size(view, dim).ceilDiv(SymExpr(tileSize)), at);
 }

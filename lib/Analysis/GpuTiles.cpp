@@ -190,6 +190,23 @@ private:
       hint("residents", isShort ? 4 : 2);
   }
 
+  /// Rows that are gone over again stay in shared memory, of long ones the first part, beside what reductions exchange. The
+  /// threads of a multiprocessor share the rows that it keeps. Gives how many elements of a tile each has; 0: none stays.
+  int64_t keepRows(Dim &row, bool isAligned) {
+    constexpr int64_t others = 1024, ofSystem = 1024, threads = 1024, mostBlocks = 4;
+    // Elements that are accessed one by one take registers for their addresses.
+    const int64_t tiles = isAligned ? 8 : 16;
+    int64_t bytes = shape.storageBytes * shape.rowTensors, room = (machine.sharedOfBlock - others) / bytes;
+    if (shape.walks < 2 || (facts.max(row.size) > room && facts.hint(row.size) <= room))
+      return 0;
+    int64_t kept = std::min(facts.max(row.size), room);
+    int64_t blocks = std::clamp<int64_t>(machine.sharedBytes / (kept * bytes + others + ofSystem), 1, mostBlocks);
+    blocks = llvm::bit_floor(uint64_t(blocks));
+    row.tile = llvm::PowerOf2Ceil(kept / tiles);
+    hint("residents", blocks);
+    return std::max<int64_t>(1, row.tile * blocks / threads);
+  }
+
   /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread as make wide accesses.
   void memoryInRegisters() {
     constexpr int64_t manyThreads = 512;
@@ -230,6 +247,9 @@ private:
         hint("walk", 4);
         each = shape.rowOperands ? 64 : each;
       }
+    } else if (int64_t part = isRow ? keepRows(last, isAligned) : 0) {
+      each = part;
+      wanted = last.tile;
     } else if (isRow) {
       // Few rows have to be read by many threads each; of many, each has a warp, which waits for no other.
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;

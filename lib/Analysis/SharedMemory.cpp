@@ -1,6 +1,7 @@
 //===- SharedMemory.cpp - Who touches shared memory, and when -------------===//
 #include "tessera/Analysis/SharedMemory.h"
 
+#include "tessera/Layout/Reduction.h"
 #include "tessera/Support/GpuDescription.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -60,6 +61,32 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
       .Default([](Operation *) { return Accesses(); });
 }
 
+static uint64_t bytesOf(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return type.getNumElements() * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
+                                 llvm::function_ref<bool(Operation *)> isElsewhere) {
+  uint64_t bytes = 0;
+  scope->walk([&](Operation *op) {
+    if (auto convert = dyn_cast<tile::ConvertOp>(op)) {
+      Value input = convert.getInput(), result = convert.getResult();
+      unsigned bits = 8 * bytesOf(result) / convert.getType().getNumElements();
+      auto plan = planConversion(*tile::layoutOf(input), *tile::layoutOf(result), bits, features);
+      if ((!plan || plan->kind == ConversionPlan::Kind::Shared) && !(isElsewhere && isElsewhere(op)))
+        bytes += bytesOf(result);
+    } else if (auto mma = dyn_cast<tile::MmaOp>(op); mma && !tile::fragmentDepth(mma)) {
+      bytes += bytesOf(mma.getLhs()) + bytesOf(mma.getRhs());
+    } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+      if (size_t warps = planReduction(*tile::layoutOf(reduce.getInput()), dims).warps.size())
+        bytes += bytesOf(reduce.getResult()) << warps;
+    }
+  });
+  return bytes;
+}
+
 //===----------------------------------------------------------------------===//
 // Slots
 //===----------------------------------------------------------------------===//
@@ -102,28 +129,52 @@ static bool areApart(Value a, Value b, bool sameTurn) {
 // Hazards
 //===----------------------------------------------------------------------===//
 
-/// The units of an access's places: the element of each, and its warp. Of threads that hold the same element one writes;
-/// copies are begun by all.
-static std::pair<gf2::Vectors, gf2::Vectors> placesOf(const BufferAccess &access) {
+/// The units of an access's places: the element of each, and its lane and warp. Of threads that hold the same element one
+/// writes; copies are begun by all.
+struct Places {
+  gf2::Vectors elements, lanes, warps;
+};
+static Places placesOf(const BufferAccess &access) {
   const Layout &layout = access.layout;
   uint64_t idle = isa<tile::WriteOp>(access.op) ? layout.freeBits() & layout.in().mask({Dim::Lane, Dim::Warp}) : 0;
-  gf2::Vectors elements, warps;
+  Places places;
   for (unsigned i = 0; i < layout.in().bits(); ++i) {
     if (idle >> i & 1)
       continue;
-    elements.push_back(layout.columns()[i]);
-    warps.push_back(layout.in().unpack(uint64_t(1) << i)[Dim::Warp]);
+    Point place = layout.in().unpack(uint64_t(1) << i);
+    places.elements.push_back(layout.columns()[i]);
+    places.lanes.push_back(place[Dim::Lane]);
+    places.warps.push_back(place[Dim::Warp]);
   }
-  return {elements, warps};
+  return places;
 }
 
-/// Whether places of the two that hold the same element are always of the same warp.
-static bool stayInWarp(const BufferAccess &a, const BufferAccess &b) {
-  auto [elements, warps] = placesOf(a);
-  auto [others, otherWarps] = placesOf(b);
-  gf2::Vectors all = gf2::concat({warps, otherWarps});
-  return llvm::all_of(gf2::kernel(gf2::concat({elements, others})),
-                      [&](uint64_t same) { return !gf2::sum(all, same); });
+/// Whether each thread accesses for itself what its registers hold: no instruction of the whole warp does it.
+static bool isOfThreads(const BufferAccess &access) {
+  if (isa<tile::CopyOp>(access.op))
+    return true;
+  tile::BufferType type = cast<tile::BufferType>(access.buffer.getType());
+  unsigned bits = 8 * type.getBytes() / type.getTile().getNumElements();
+  SharedFeatures all{.ldmatrix = true, .stmatrix = true};
+  auto plan = access.isWrite ? planStore : planLoad;
+  return isa<tile::ReadOp, tile::WriteOp>(access.op) &&
+         plan(type.getMemory(), access.layout, bits, all).kind == SharedAccess::Kind::Plain;
+}
+
+/// Who is kept apart where places of the two hold the same element: nobody where these are of the same thread. A copy
+/// goes its own way as soon as it is begun, also past what its thread has read before.
+static BarrierScope apart(const BufferAccess &a, const BufferAccess &b) {
+  Places x = placesOf(a), y = placesOf(b);
+  gf2::Vectors lanes = gf2::concat({x.lanes, y.lanes}), warps = gf2::concat({x.warps, y.warps});
+  bool isThread = true;
+  for (uint64_t same : gf2::kernel(gf2::concat({x.elements, y.elements}))) {
+    if (gf2::sum(warps, same))
+      return BarrierScope::Block;
+    isThread &= !gf2::sum(lanes, same);
+  }
+  bool isPassed = isa<tile::CopyOp>(b.op) && !a.isWrite;
+  bool isOrdered = isThread && !isPassed && isOfThreads(a) && isOfThreads(b);
+  return isOrdered ? BarrierScope::None : BarrierScope::Warp;
 }
 
 /// Bytes of shared memory, where they are known.
@@ -151,7 +202,7 @@ static BarrierScope between(const BufferAccess &a, const BufferAccess &b, bool s
     return BarrierScope::Block;
   if (areApart(a.slot, b.slot, sameTurn))
     return BarrierScope::None;
-  return stayInWarp(a, b) ? BarrierScope::Warp : BarrierScope::Block;
+  return apart(a, b);
 }
 
 namespace {

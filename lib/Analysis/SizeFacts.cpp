@@ -47,6 +47,18 @@ int64_t SizeFacts::max(SymExpr e) const {
     auto it = facts.find(e.symbolName());
     return it == facts.end() ? INT64_MAX : it->second.max;
   }
+  if (e.kind() == SymExpr::Kind::Min) {
+    int64_t least = INT64_MAX;
+    for (SymExpr op : e.operands())
+      least = std::min(least, max(op));
+    return least;
+  }
+  if (e.kind() == SymExpr::Kind::CeilDiv || e.kind() == SymExpr::Kind::FloorDiv) {
+    int64_t size = max(e.operands()[0]), unit = e.operands()[1].isConstant() ? e.operands()[1].constantValue() : 0;
+    if (size == INT64_MAX || size < 0 || unit < 1)
+      return INT64_MAX;
+    return size / unit + (e.kind() == SymExpr::Kind::CeilDiv && size % unit);
+  }
   if (e.kind() != SymExpr::Kind::Mul && e.kind() != SymExpr::Kind::Add)
     return INT64_MAX;
   int64_t result = e.kind() == SymExpr::Kind::Mul ? 1 : 0;

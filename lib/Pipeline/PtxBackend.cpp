@@ -42,6 +42,8 @@ public:
     MachineModel machine = machineOf(gpu);
     machine.operandsInRegisters = true; // mma.sync
     machine.tilesInRegisters = true;
+    machine.sharedBytes = gpu.multiprocessor.sharedBytes;
+    machine.sharedOfBlock = gpu.multiprocessor.sharedOfBlock;
     return machine;
   }
 
@@ -76,7 +78,7 @@ static void settleHints(tile::KernelOp kernel) {
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
   hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
-  for (StringRef name : {"ahead", "group", "walk"})
+  for (StringRef name : {"ahead", "group", "residents", "walk"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
@@ -128,10 +130,14 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     return failure();
   llvm::for_each(module.getOps<tile::KernelOp>(), limitCode);
   manager.clear();
+  manager.addPass(tile::createTileDeferStatistics());
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tile::createTileAssignLayouts());
+  tile::TileKeepRowsOptions kept;
+  kept.chip = gpu.ptxChip;
+  manager.addPass(tile::createTileKeepRows(kept));
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;
     ahead.chip = gpu.ptxChip;

@@ -10,7 +10,10 @@
 #include <iterator>
 
 namespace {
-constexpr int64_t bounds[] = {4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 0};
+/// Rows of the last ones fill an eighth, a quarter, a half, … of 458,752 bytes: two blocks of a multiprocessor, or the
+/// multiprocessors of a cluster, keep them in shared memory.
+constexpr int64_t bounds[] = {4,    8,    16,   32,   64,    128,   256,   512,    1024,   2048,
+                              4096, 8192, 16384, 28672, 57344, 114688, 229376, 458752, 0};
 
 /// Rows of a multiple of 8 elements of 16 bits begin where copy engines can take them from; short
 /// ones have no need of that.

@@ -8,6 +8,7 @@
 #ifndef TESSERA_ANALYSIS_COORDINATES_H
 #define TESSERA_ANALYSIS_COORDINATES_H
 
+#include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include <optional>
 
@@ -19,6 +20,9 @@ public:
 
   /// An index value as an expression over sizes, if it is one.
   std::optional<SymExpr> expression(mlir::Value value) const;
+  /// What an index value is at most; INT64_MAX where that is not known.
+  int64_t most(mlir::Value value) const;
+  bool isNonNegative(mlir::Value value) const { return isNonNegative(value, 0); }
   /// What is known to divide an index value; 0 for 0.
   int64_t divisor(mlir::Value value) const;
   /// The size of dimension `dim` of a view argument.
@@ -30,6 +34,8 @@ public:
   std::optional<SymExpr> stride(mlir::Value view, unsigned dim) const;
   /// What is known to divide the address of a view argument, in bytes, at most 16.
   int64_t addressDivisor(mlir::Value view) const;
+  /// What is known to divide the addresses of a view's rows, in bytes, at most 16.
+  int64_t rowAlignment(mlir::Value view) const;
   /// Whether the program itself walks the dimension backward.
   bool isBackward(mlir::Value view, unsigned dim) const;
   /// Whether the stride is known not to be negative: all but the strides of arguments that come as they are.
@@ -47,13 +53,14 @@ public:
                mlir::Operation *at = nullptr) const;
 
 private:
-  bool isNonNegative(mlir::Value value, unsigned depth = 0) const;
+  bool isNonNegative(mlir::Value value, unsigned depth) const;
   /// Whether value <= bound.
   bool isAtMost(mlir::Value value, SymExpr bound, unsigned depth = 0) const;
   /// Whether value < bound at an operation.
   bool isBelow(mlir::Value value, SymExpr bound, mlir::Operation *at) const;
 
   tile::KernelOp kernel;
+  SizeFacts facts; // of the function that launches it
   llvm::DenseMap<mlir::Value, llvm::SmallVector<SymExpr>> sizes;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::optional<SymExpr>>> strides;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> strideDivisors;

@@ -31,6 +31,8 @@ struct MachineModel {
   bool tilesInRegisters = false;
   /// Of a GPU: its programs can add to one number of 32 or 64 bits in memory at the same time.
   bool addsInMemory = false;
+  /// Of a GPU: shared memory of a multiprocessor, and what a block may have of it, for rows that are walked again.
+  int64_t sharedBytes = 0, sharedOfBlock = 0;
 };
 
 /// What the choice of tiles depends on.
@@ -55,6 +57,8 @@ struct KernelShape {
   bool dataMasked = false; ///< the condition looks at elements in memory
   bool rowOperands = false; ///< something that is read goes along the stream and is the same for all rows
   unsigned waits = 0; ///< how often a row is gone over, and how often something is known only behind it
+  unsigned walks = 1;      ///< how often a row is gone over
+  unsigned rowTensors = 1; ///< whose rows are
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;
   /// Whether rows are computed in the same way however many there are.

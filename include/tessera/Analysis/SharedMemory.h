@@ -31,6 +31,11 @@ struct BufferAccess {
 };
 llvm::SmallVector<BufferAccess, 2> bufferAccesses(mlir::Operation *op);
 
+/// What exchanges inside an operation may take of shared memory at once: conversions that shuffles do not make, operands
+/// of products without tensor cores, parts of reductions. `isElsewhere` names those that will not be made so.
+uint64_t exchangedBytes(mlir::Operation *scope, SharedFeatures features,
+                        llvm::function_ref<bool(mlir::Operation *)> isElsewhere = nullptr);
+
 /// Which barrier must keep two accesses apart.
 enum class BarrierScope { None, Warp, Block };
 

@@ -127,9 +127,12 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
     for (const PtxKernel &kernel : result.kernels) {
       llvm::Function *function = translated.getFunction(kernel.name);
       function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+      auto source = module.lookupSymbol<tile::KernelOp>(kernel.name);
       function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
+      if (std::optional<int64_t> blocks = getHint(source.getHintsAttr(), "residents"))
+        function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
       function->addFnAttr(llvm::Attribute::NoUnwind);
-      if (hasBranches(module.lookupSymbol<tile::KernelOp>(kernel.name)))
+      if (hasBranches(source))
         keepTogether(*function);
     }
   };

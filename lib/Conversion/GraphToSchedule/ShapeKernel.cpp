@@ -238,6 +238,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
                      return output.pass < 0;
                    });
   shape.waits = plan.passes + llvm::count_if(plan.states, [](const StreamState &state) { return state.used; });
+  shape.walks = plan.passes;
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = floatBytes ? floatBytes : bytes;
   visitExprs(roots, [&](Expr e) {
@@ -245,9 +246,13 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       shape.scanBytes = std::max(shape.scanBytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
   });
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
+  unsigned rowTensors = 0;
   visitExprs(roots, [&](Expr e) {
-    shape.rowOperands |= e->kind == ExprNode::Load && e->dependsOn(stream) && e->dims.size() == stream.size();
+    bool isAlong = e->kind == ExprNode::Load && e->dependsOn(stream);
+    shape.rowOperands |= isAlong && e->dims.size() == stream.size();
+    rowTensors += isAlong && e->dims.size() > stream.size();
   });
+  shape.rowTensors = std::max(1u, rowTensors);
   noteMasks(plan, stream, shape);
   for (const std::string &name : order)
     shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});

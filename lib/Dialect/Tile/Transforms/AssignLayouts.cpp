@@ -160,12 +160,7 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
   if (shape.empty() || !isDense(order[0]))
     return spread(shape, order, 1);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
-  int64_t aligned = coordinates.addressDivisor(view);
-  for (unsigned dim = 0; dim < type.getRank(); ++dim) {
-    int64_t stride = type.getStrides()[dim];
-    if (stride != 1)
-      aligned = std::gcd(aligned, bytes * (ShapedType::isDynamic(stride) ? coordinates.strideDivisor(view, dim) : stride));
-  }
+  int64_t aligned = coordinates.rowAlignment(view);
   if (promised)
     aligned = std::min<int64_t>(16, *promised * bytes);
   // No thread holds more while others have nothing.
@@ -209,6 +204,9 @@ std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &s
     for (Value operand : op->getOperands())
       if (std::optional<Layout> layout = inherited(operand, seen))
         return layout;
+  if (auto reshape = dyn_cast_or_null<ReshapeOp>(op))
+    if (std::optional<Layout> layout = inherited(reshape.getInput(), seen))
+      return layout->reshape(spaceOf(shapeOf(tile)));
   if (auto mma = dyn_cast_or_null<MmaOp>(op))
     return ofProduct(mma);
   if (auto reduce = dyn_cast_or_null<tile::ReduceOp>(op))

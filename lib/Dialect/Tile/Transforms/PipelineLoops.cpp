@@ -1,12 +1,13 @@
 //===- PipelineLoops.cpp - Copies run ahead of a loop ---------------------===//
 #include "FirstUse.h"
+#include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Analysis/Coordinates.h"
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Layout/Reduction.h"
+#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -33,7 +34,8 @@ public:
 
   /// The bytes of the streams that were found.
   uint64_t find();
-  uint64_t exchangedBytes();
+  /// What the loop's other exchanges may take of shared memory at once.
+  uint64_t exchanged();
   void rewrite();
 
 private:
@@ -61,18 +63,9 @@ bool Pipeline::isKnownAhead(LoadOp load) {
   });
 }
 
-/// Zeros are what copies put outside of a tensor.
-static bool isZero(std::optional<TypedAttr> pad) {
-  if (!pad)
-    return true;
-  if (auto number = dyn_cast<FloatAttr>(*pad))
-    return number.getValue().isPosZero();
-  return cast<IntegerAttr>(*pad).getValue().isZero();
-}
-
 std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   constexpr unsigned kChunk = 16;
-  if (load->use_empty() || load.getTurn() || !isKnownAhead(load) || !isZero(load.getPad()))
+  if (load->use_empty() || load.getTurn() || !isKnownAhead(load) || !isZeroOrNone(load.getPad()))
     return std::nullopt;
   Operation *wanted = load;
   if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())
@@ -91,30 +84,10 @@ std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, exchange->memory)), Value()};
 }
 
-static uint64_t bytesOf(Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  return type.getNumElements() * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
-}
-
-/// What the loop's other exchanges may take of shared memory at once.
-uint64_t Pipeline::exchangedBytes() {
-  uint64_t bytes = 0;
-  loop.walk([&](Operation *op) {
-    if (auto convert = dyn_cast<ConvertOp>(op)) {
-      Value input = convert.getInput(), result = convert.getResult();
-      unsigned bits = 8 * bytesOf(result) / convert.getType().getNumElements();
-      auto plan = planConversion(*layoutOf(input), *layoutOf(result), bits, features);
-      bool isStream = llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
-      if (!isStream && (!plan || plan->kind == ConversionPlan::Kind::Shared))
-        bytes += bytesOf(result);
-    } else if (auto mma = dyn_cast<MmaOp>(op); mma && !fragmentDepth(mma)) {
-      bytes += bytesOf(mma.getLhs()) + bytesOf(mma.getRhs());
-    } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
-      SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
-      bytes += bytesOf(reduce.getResult()) << planReduction(*layoutOf(reduce.getInput()), dims).warps.size();
-    }
+uint64_t Pipeline::exchanged() {
+  return exchangedBytes(loop, features, [&](Operation *op) {
+    return llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
   });
-  return bytes;
 }
 
 uint64_t Pipeline::find() {
@@ -191,6 +164,19 @@ void Pipeline::rewrite() {
   WaitOp::create(builder, loc, 0);
 }
 
+/// What a kernel's own buffers leave of so many bytes, without keeping away blocks that have room beside each other.
+static uint64_t leftOf(KernelOp kernel, uint64_t bytes, StringRef chip) {
+  constexpr uint64_t ofSystem = 1024;
+  uint64_t taken = 0;
+  kernel.walk([&](AllocOp alloc) { taken += alloc.getType().getAllBytes(); });
+  std::optional<GpuDescription> gpu = GpuDescription::from(chip);
+  if (taken && gpu) {
+    uint64_t all = gpu->multiprocessor.sharedBytes, blocks = std::max<uint64_t>(1, all / (taken + 2 * ofSystem));
+    bytes = std::min(bytes, all / blocks - ofSystem);
+  }
+  return bytes - std::min(bytes, taken);
+}
+
 namespace {
 struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> {
   using TilePipelineLoopsBase::TilePipelineLoopsBase;
@@ -201,10 +187,10 @@ struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> 
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       SharedFeatures features = sharedFeaturesOf(chip);
-      uint64_t left = most ? most : features.memoryBytes;
+      uint64_t left = leftOf(kernel, most ? most : features.memoryBytes, chip);
       for (scf::ForOp loop : loops) {
         Pipeline pipeline(loop, coordinates, slots, features);
-        if (uint64_t bytes = pipeline.find(); bytes + pipeline.exchangedBytes() <= left) {
+        if (uint64_t bytes = pipeline.find(); bytes + pipeline.exchanged() <= left) {
           left -= bytes;
           pipeline.rewrite();
         }

@@ -353,6 +353,76 @@ def TileTurnRows : Pass<"tile-turn-rows", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileDeferStatistics : Pass<"tile-defer-statistics", "::mlir::ModuleOp"> {
+  let summary = "give each thread statistics of its own while a row is walked";
+  let description = [{
+    Where a loop joins a number that it carries with the reduction of a tile of one dimension, it carries a tile instead,
+    with an element for each thread. A step joins what a thread holds, and one reduction follows the loop. So do loops that carry the largest
+    exponent so far and sums of powers relative to it: a thread's sums are relative to its own maximum, and behind the loop
+    they are brought to the common one by the factor that the loop has for that. A second loop that goes on with the
+    numbers of the first takes the tiles.
+
+    Before:
+    ```mlir
+    %m, %s = scf.for … iter_args(%a = %lowest, %b = %zero) -> (tensor<f32>, tensor<f32>) {
+      %r = tile.reduce max %x dims [0] : tensor<2048xf32> -> tensor<f32>
+      %c = tile.map maximum(%a, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %f = … // exp2((%a - %c) * k)
+      %w = … // exp2((%x - %c) * k)
+      %t = tile.reduce sum %w dims [0] : tensor<2048xf32> -> tensor<f32>
+      %d = … // %b * %f + %t
+    ```
+    After, with 128 threads that hold 8 neighbours each:
+    ```mlir
+    %ms, %ss = scf.for … iter_args(%a = %lowests, %b = %zeros) -> (tensor<128xf32>, tensor<128xf32>) {
+      %y = tile.reshape %x : tensor<2048xf32> -> tensor<2x128x8xf32>
+      %r = tile.reduce max %y dims [0, 2] : tensor<2x128x8xf32> -> tensor<128xf32>
+      …
+    }
+    %m = tile.reduce max %ms dims [0] : tensor<128xf32> -> tensor<f32>
+    %s = … // the sum of %ss * exp2((%ms - %m) * k)
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileKeepRows : Pass<"tile-keep-rows", "::mlir::ModuleOp"> {
+  let summary = "keep in shared memory the rows that are walked again";
+  let description = [{
+    Where several loops load the same tiles of a view, one tile after the other, the first of them leaves the tiles in shared
+    memory, a slot for each, and the others read them there. Copies of all tiles are begun before the first loop, `ahead`
+    at most, in groups that it waits for one by one; rows that cannot be copied by 16 bytes are written behind their loads. How many tiles
+    there are at most must be known, and they must fit beside what the kernel exchanges through shared memory. The hint `residents` says how
+    many blocks share a multiprocessor's; kernels that have it keep the first tiles of longer rows, by loops that are split.
+
+    ```mlir
+    %b = tile.alloc : <7, tensor<8192xbf16, #layout>>
+    scf.for %i = %c0 to %c7 step %c1 {
+      %exists = arith.cmpi slt, %i, %n : index
+      scf.if %exists {
+        tile.copy %x[%row, %i] dims [1] into %b[%i] via #layout : !v, <7, tensor<8192xbf16, #layout>>
+      }
+      tile.commit
+    }
+    %m = scf.for %i = %c0 to %n step %c1 iter_args(…) {
+      tile.wait 6
+      tile.commit
+      %t = tile.read %b[%i] : <7, tensor<8192xbf16, #layout>> -> tensor<8192xbf16, #layout>
+      …
+    }
+    tile.wait 0
+    scf.for %i = %c0 to %n step %c1 {
+      %t = tile.read %b[%i] : <7, tensor<8192xbf16, #layout>> -> tensor<8192xbf16, #layout>
+      …
+    }
+    ```
+  }];
+  let options = [Option<"ahead", "ahead", "unsigned", "32", "tiles whose copies are under way at once">,
+                 Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">,
+                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "copy tiles into shared memory some steps before a loop needs them";
   let description = [{

@@ -1,0 +1,134 @@
+"""Rows that are longer than a tile and are walked again: kept in shared memory, with statistics of each thread.
+
+What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tessera as tsr
+
+
+@tsr.function
+def softmax(x):
+    return tsr.softmax(x, dim=-1)
+
+
+@tsr.function
+def log_softmax(x):
+    return tsr.log_softmax(x, dim=-1)
+
+
+@tsr.function
+def layer_norm(x, w, b):
+    return tsr.layer_norm(x, weight=w, bias=b)
+
+
+@tsr.function
+def rms_norm(x, w):
+    return tsr.rms_norm(x, weight=w)
+
+
+@tsr.function
+def residual(x, r, w):
+    return tsr.rms_norm(x + r, weight=w)
+
+
+@tsr.function
+def cross_entropy(x, t):
+    return tsr.cross_entropy(x, t, reduction="none")
+
+
+@tsr.function
+def total(x):
+    return x.sum(dim=-1)
+
+
+@tsr.function
+def centered(x):
+    return x - x.amax(dim=-1, keepdim=True)
+
+
+def draw(*shape, dtype="float32"):
+    rng = np.random.default_rng(shape[-1])
+    if dtype == "int32":
+        return rng.integers(-100, 100, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype)
+
+
+def classes(count, most):
+    return np.random.default_rng(count).integers(0, most, (count,)).astype("int64")
+
+
+# Whole tiles, a part of one behind them, rows that begin anywhere; as many blocks on a multiprocessor as keep a row.
+CASES = {
+    "softmax of fp16": (softmax, lambda: (draw(2, 50264, dtype="float16"),)),
+    "softmax of whole tiles": (softmax, lambda: (draw(2, 57344, dtype="float16"),)),
+    "softmax of odd rows": (softmax, lambda: (draw(2, 20001, dtype="float16"),)),
+    "softmax of fp32": (softmax, lambda: (draw(2, 28672),)),
+    "softmax of one row": (softmax, lambda: (draw(1, 114688, dtype="float16"),)),
+    "softmax of rows that are too long": (softmax, lambda: (draw(1, 120000),)),
+    "RMS norm of one row": (rms_norm, lambda: (draw(1, 60001), draw(60001))),
+    "log softmax": (log_softmax, lambda: (draw(2, 16392),)),
+    "layer norm": (layer_norm, lambda: (draw(2, 20008, dtype="float16"), *(draw(20008, dtype="float16"),) * 2)),
+    "RMS norm": (rms_norm, lambda: (draw(2, 16400), draw(16400))),
+    "RMS norm of odd rows": (rms_norm, lambda: (draw(2, 16387), draw(16387))),
+    "RMS norm of two tensors": (residual, lambda: (*(draw(2, 17000, dtype="float16"),) * 2, draw(17000, dtype="float16"))),
+    "cross-entropy": (cross_entropy, lambda: (draw(3, 32776, dtype="float16"), classes(3, 32776))),
+    "sums": (total, lambda: (draw(3, 40000),)),
+    "integers": (centered, lambda: (draw(2, 20000, dtype="int32"),)),
+}
+KEPT = {
+    "softmax of fp16": 7 * 8192 * 2,
+    "softmax of fp32": 7 * 4096 * 4,
+    "softmax of odd rows": 7 * 4096 * 2,
+    "layer norm": 7 * 4096 * 2,
+    "softmax of one row": 7 * 16384 * 2,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_found(case):
+    function, arguments = CASES[case]
+    simulation = function.simulate(*arguments(), seeds=2)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_rows_are_kept(case):
+    function, arguments = CASES[case]
+    launches = function.simulate(*arguments(), seeds=1).report["launches"]
+    assert max(launch["shared_bytes"] for launch in launches) >= KEPT[case]
+
+
+@pytest.mark.parametrize("size", [16392, 16387])
+def test_mutants_are_killed(size):
+    spoilt = centered.simulate(draw(1, size, dtype="int32"), seeds=1, mutants=True).report["mutants"]
+    assert any(mutant["killed"] for mutant in spoilt)
+    for mutant in spoilt:
+        assert mutant["killed"] or mutant["equivalent"] or not mutant["reached"], mutant
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_120"])
+def test_chips(target):
+    """Without asynchronous copies rows go through registers, and where there is less room more of them are read twice."""
+    for size in (20000, 50000):
+        simulation = softmax.simulate(draw(1, size, dtype="float16"), target=target, seeds=1)
+        assert simulation.ok, simulation.text
+
+
+def test_extreme_numbers():
+    """A thread that has seen nothing, a row of nothing, and numbers that are none."""
+    x = draw(5, 20008)
+    x[0, :20000] = -np.inf
+    x[1, :] = -np.inf
+    x[2, 77] = np.nan
+    x[3, 19999] = np.inf
+    x[4, 5] = 3e38
+    with np.errstate(all="ignore"):
+        simulation = softmax.simulate(x, seeds=1)
+    assert simulation.ok, simulation.text
+    assert not any(one["wrong"] for one in simulation.report["results"])

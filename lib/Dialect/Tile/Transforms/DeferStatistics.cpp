@@ -1,0 +1,368 @@
+//===- DeferStatistics.cpp - Each thread has statistics of its own --------===//
+//
+// A loop that walks a row for its sum or its maximum joins a number with a reduction of a tile in
+// each step, for which all threads wait. Here the number becomes a tile with an element for each
+// thread, which joins what it holds itself, and one reduction follows the loop.
+//
+// A loop for sums of e^(x - m), m being the row's maximum, carries the maximum so far and makes its
+// sums smaller whenever that grows. For each thread these are relative to its own maximum then, and
+// they are brought to the common one at the end by the factor that the loop itself has for that.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Monoids.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEDEFERSTATISTICS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// A carried number that each step joins with a reduction of a tile; `factor`: what it is multiplied by before.
+struct State {
+  unsigned number;
+  Value carried;
+  tile::ReduceOp reduce;
+  MapOp join;
+  Value factor;
+};
+
+/// Values of a program, each by what takes its place.
+using Renaming = llvm::DenseMap<Value, Value>;
+
+class Deferral {
+public:
+  Deferral(scf::ForOp loop, const Coordinates &coordinates, int64_t threads)
+      : loop(loop), coordinates(coordinates), threads(threads) {}
+
+  bool find();
+  /// `tiles`: of numbers that earlier loops have left, the tiles that they were made of.
+  void rewrite(Renaming &tiles);
+
+private:
+  std::optional<State> stateOf(unsigned number);
+  bool dependsOnLoop(Value value, Value exceptFor);
+  bool isWeight(Value weight, Value exponent, Value &gauge, TypedAttr &scale);
+  bool isRelative(State sum);
+  bool areApart();
+  bool findSteps();
+
+  RankedTensorType typeOf(Value number) {
+    return RankedTensorType::get({threads}, cast<RankedTensorType>(number.getType()).getElementType());
+  }
+  Value onThreads(OpBuilder &builder, Value number);
+  Value rename(OpBuilder &builder, Value value, Renaming &known);
+  Value tileOf(OpBuilder &builder, Value tile, Renaming &known);
+  Value reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known);
+
+  scf::ForOp loop;
+  const Coordinates &coordinates;
+  int64_t threads, width = 1, rest = 1; // of a tile: rest x threads x width
+  SmallVector<State> states; // those with a factor behind their gauge
+  std::optional<State> gauge;
+  Value common; // what weights take away: the gauge, or zero where that is not finite
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What is deferred
+//===----------------------------------------------------------------------===//
+
+std::optional<State> Deferral::stateOf(unsigned number) {
+  Value carried = loop.getRegionIterArg(number);
+  auto type = dyn_cast<RankedTensorType>(carried.getType());
+  auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
+  if (!type || type.getRank() != 0 || !join || join->getBlock() != loop.getBody() || join.getInputs().size() != 2)
+    return std::nullopt;
+  for (unsigned i = 0; i < 2; ++i) {
+    auto reduce = join.getInputs()[i].getDefiningOp<tile::ReduceOp>();
+    if (!reduce || reduce->getBlock() != loop.getBody() || reduce.getInput().getType().getRank() != 1 ||
+        join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
+      continue;
+    Value other = join.getInputs()[1 - i];
+    if (other == carried)
+      return State{number, carried, reduce, join, Value()};
+    auto scaled = other.getDefiningOp<MapOp>();
+    if (!scaled || scaled.getScalarOp() != ScalarOp::Mul || reduce.getReduceOp() != tessera::ReduceOp::Sum)
+      continue;
+    for (unsigned k = 0; k < 2; ++k)
+      if (scaled.getInputs()[k] == carried)
+        return State{number, carried, reduce, join, scaled.getInputs()[1 - k]};
+  }
+  return std::nullopt;
+}
+
+/// Whether a value of the body is made of what the loop carries, by another way than by `exceptFor`.
+bool Deferral::dependsOnLoop(Value value, Value exceptFor) {
+  llvm::SetVector<Value> made;
+  made.insert(value);
+  for (unsigned i = 0; i < made.size(); ++i) {
+    Value each = made[i];
+    if (each == exceptFor || each == loop.getInductionVar())
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(each)) {
+      if (argument.getOwner() == loop.getBody())
+        return true;
+    } else if (Operation *op = each.getDefiningOp(); loop->isAncestor(op)) {
+      if (op->getNumRegions())
+        return true;
+      made.insert_range(op->getOperands());
+    }
+  }
+  return false;
+}
+
+/// exp2((exponent - gauge) * scale), where one or both of the last two may be a tile of the same number; no exponent: any
+/// that does not depend on the loop.
+bool Deferral::isWeight(Value weight, Value exponent, Value &gauge, TypedAttr &scale) {
+  auto power = weight.getDefiningOp<MapOp>();
+  if (!power || power.getScalarOp() != ScalarOp::Exp2)
+    return false;
+  auto product = power.getInputs()[0].getDefiningOp<MapOp>();
+  auto factor = product && product.getScalarOp() == ScalarOp::Mul ? product.getInputs()[1].getDefiningOp<ConstantOp>()
+                                                                  : ConstantOp();
+  auto difference = factor ? product.getInputs()[0].getDefiningOp<MapOp>() : MapOp();
+  if (!difference || difference.getScalarOp() != ScalarOp::Sub)
+    return false;
+  Value from = difference.getInputs()[0], taken = difference.getInputs()[1];
+  if (auto broadcast = taken.getDefiningOp<BroadcastOp>())
+    taken = broadcast.getInput();
+  if (exponent ? from != exponent : dependsOnLoop(from, Value()))
+    return false;
+  if ((gauge && gauge != taken) || (scale && scale != factor.getValue()))
+    return false;
+  gauge = taken;
+  scale = factor.getValue();
+  return true;
+}
+
+/// Whether a sum is of weights relative to the new gauge, each perhaps times something, and is made smaller as those are.
+bool Deferral::isRelative(State sum) {
+  TypedAttr scale;
+  Value gauged = common;
+  if (!sum.factor || !isWeight(sum.factor, gauge->carried, gauged, scale) ||
+      dependsOnLoop(gauged, gauge->join.getResult()))
+    return false;
+  common = gauged;
+  auto isTerm = [&](Value term) { return isWeight(term, Value(), gauged = common, scale); };
+  auto product = sum.reduce.getInput().getDefiningOp<MapOp>();
+  if (!product || product.getScalarOp() != ScalarOp::Mul)
+    return isTerm(sum.reduce.getInput());
+  Value a = product.getInputs()[0], b = product.getInputs()[1];
+  return (isTerm(a) && !dependsOnLoop(b, Value())) || (isTerm(b) && !dependsOnLoop(a, Value()));
+}
+
+/// How threads hold the tiles: as wide pieces as they are loaded in. For a gauge of its own each should have several.
+bool Deferral::findSteps() {
+  constexpr int64_t fewest = 4;
+  int64_t size = states.front().reduce.getInput().getType().getNumElements();
+  for (auto load : loop.getBody()->getOps<LoadOp>()) {
+    if (load.getType().getNumElements() != size || load.getType().getRank() != 1)
+      continue;
+    int64_t bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
+    int64_t aligned = load.getAligned() ? std::min<int64_t>(16, *load.getAligned() * bytes)
+                                        : coordinates.rowAlignment(load.getView());
+    width = std::clamp<int64_t>(aligned / bytes, 1, std::max<int64_t>(1, size / threads));
+    break;
+  }
+  rest = size / (threads * width);
+  auto fits = [&](State &state) { return state.reduce.getInput().getType().getNumElements() == size; };
+  return rest * width >= (gauge ? fewest : 1) && llvm::all_of(states, fits);
+}
+
+/// Whether nothing but the states' own joins knows them on their way.
+bool Deferral::areApart() {
+  llvm::SmallPtrSet<Operation *, 16> known;
+  std::function<bool(Value)> isInside = [&](Value value) -> bool {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      if (isa<scf::YieldOp>(user) || !known.insert(user).second)
+        return true;
+      return isa<MapOp, BroadcastOp, tile::ReduceOp>(user) && isInside(user->getResult(0));
+    });
+  };
+  auto isState = [&](unsigned number) {
+    return llvm::any_of(states, [&](const State &state) { return state.number == number; });
+  };
+  if (!llvm::all_of(states, [&](State &state) { return isInside(state.carried) && isInside(state.join.getResult()); }))
+    return false;
+  for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
+    if (!isState(i) && yielded.getDefiningOp() && known.contains(yielded.getDefiningOp()))
+      return false;
+  return true;
+}
+
+bool Deferral::find() {
+  SmallVector<State> relative;
+  for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
+    std::optional<State> state = stateOf(i);
+    if (state && state->factor)
+      relative.push_back(*state);
+    else if (state && !dependsOnLoop(state->reduce.getInput(), Value()))
+      states.push_back(*state);
+  }
+  if (!relative.empty()) {
+    auto *found = llvm::find_if(states, [](State &state) { return state.reduce.getReduceOp() == tessera::ReduceOp::Max; });
+    if (found == states.end())
+      return false;
+    gauge = *found;
+  }
+  for (State &state : relative) {
+    if (!isRelative(state))
+      return false;
+    states.push_back(state);
+  }
+  return !states.empty() && areApart() && findSteps();
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+/// A number that all threads have.
+Value Deferral::onThreads(OpBuilder &builder, Value number) {
+  if (auto constant = number.getDefiningOp<ConstantOp>())
+    return ConstantOp::create(builder, loop.getLoc(), typeOf(number), constant.getValue());
+  return BroadcastOp::create(builder, loop.getLoc(), number, ArrayRef(threads), ArrayRef<int64_t>());
+}
+
+/// The operations that make a number, with others in place of what is known, for each thread or for all.
+Value Deferral::rename(OpBuilder &builder, Value value, Renaming &known) {
+  if (Value found = known.lookup(value))
+    return found;
+  auto map = value.getDefiningOp<MapOp>();
+  if (!map || !loop->isAncestor(map)) {
+    bool isOfThreads = llvm::any_of(known, [&](auto &pair) { return cast<RankedTensorType>(pair.second.getType()).getRank(); });
+    return isOfThreads ? known[value] = onThreads(builder, value) : value;
+  }
+  SmallVector<Value> operands;
+  for (Value operand : map.getInputs())
+    operands.push_back(rename(builder, operand, known));
+  return known[value] = MapOp::create(builder, map.getLoc(), map.getScalarOp(), operands, map.getFast());
+}
+
+Value Deferral::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
+  if (!dependsOnLoop(tile, Value()))
+    return tile;
+  if (Value found = known.lookup(tile))
+    return found;
+  if (auto broadcast = tile.getDefiningOp<BroadcastOp>()) {
+    Value all = BroadcastOp::create(builder, broadcast.getLoc(), rename(builder, broadcast.getInput(), known),
+                                    ArrayRef<int64_t>{rest, threads, width}, ArrayRef<int64_t>{1});
+    return known[tile] = ReshapeOp::create(builder, broadcast.getLoc(), all, broadcast.getType().getShape());
+  }
+  auto map = tile.getDefiningOp<MapOp>();
+  SmallVector<Value> operands;
+  for (Value operand : map.getInputs())
+    operands.push_back(tileOf(builder, operand, known));
+  return known[tile] = MapOp::create(builder, map.getLoc(), map.getScalarOp(), operands, map.getFast());
+}
+
+Value Deferral::reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known) {
+  Value pieces = ReshapeOp::create(builder, old.getLoc(), tileOf(builder, old.getInput(), known),
+                                   ArrayRef<int64_t>{rest, threads, width});
+  return tile::ReduceOp::create(builder, old.getLoc(), old.getReduceOp(), pieces, ArrayRef<int64_t>{0, 2},
+                                old.getSkipNan());
+}
+
+void Deferral::rewrite(Renaming &tiles) {
+  IRRewriter rewriter(loop);
+  Location loc = loop.getLoc();
+  SmallVector<Value> inits, starts;
+  bool goesOn = true;
+  for (State &state : states) {
+    inits.push_back(loop.getInitArgs()[state.number]);
+    Value tile = tiles.lookup(inits.back());
+    goesOn &= tile && tile.getType() == typeOf(inits.back());
+  }
+  for (auto [state, init] : llvm::zip_equal(states, inits)) {
+    RankedTensorType type = typeOf(init);
+    starts.push_back(goesOn ? tiles.lookup(init)
+                            : ConstantOp::create(rewriter, loc, type,
+                                                 unitOf(state.reduce.getReduceOp(), type.getElementType())));
+  }
+  auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, starts, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) {
+        Renaming known;
+        for (auto [state, tile] : llvm::zip_equal(states, carried))
+          known[state.carried] = tile;
+        SmallVector<Value> yielded;
+        for (State &state : states) {
+          Value part = reduce(inside, state.reduce, known), whole = known[state.carried];
+          if (state.factor)
+            whole = MapOp::create(inside, state.join.getLoc(), ScalarOp::Mul,
+                                  ValueRange{whole, rename(inside, state.factor, known)});
+          Value joined = MapOp::create(inside, state.join.getLoc(), state.join.getScalarOp(), ValueRange{whole, part});
+          known[state.join.getResult()] = joined;
+          yielded.push_back(joined);
+        }
+        return yielded;
+      }));
+  loop = replaced;
+  rewriter.setInsertionPointAfter(replaced);
+  unsigned first = replaced.getNumResults() - states.size();
+  auto *yield = replaced.getBody()->getTerminator();
+  SmallVector<Value> joined;
+  Renaming once; // values of the body, as they are for the whole row
+  for (auto [i, state] : llvm::enumerate(states)) {
+    Value own = replaced.getResult(first + i), init = inits[i];
+    state.carried = replaced.getRegionIterArg(state.number);
+    Renaming known, before;
+    if (state.factor) {
+      Value taken = rename(rewriter, common, once), gauged = replaced.getRegionIterArg(gauge->number);
+      const auto *number = llvm::find_if(states, [&](State &each) { return each.number == gauge->number; });
+      known[gauged] = replaced.getResult(first + (number - states.begin()));
+      known[common] = onThreads(rewriter, taken);
+      own = MapOp::create(rewriter, loc, ScalarOp::Mul, ValueRange{own, rename(rewriter, state.factor, known)});
+      before[gauged] = inits[number - states.begin()];
+      before[common] = taken;
+    }
+    Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, ArrayRef<int64_t>{0},
+                                         state.reduce.getSkipNan());
+    auto unit = init.getDefiningOp<ConstantOp>();
+    TypedAttr value = unitOf(state.reduce.getReduceOp(), cast<RankedTensorType>(init.getType()).getElementType());
+    if (!goesOn && !(unit && unit.getValue() == value)) {
+      if (state.factor)
+        init = MapOp::create(rewriter, loc, ScalarOp::Mul, ValueRange{init, rename(rewriter, state.factor, before)});
+      whole = MapOp::create(rewriter, loc, state.join.getScalarOp(), ValueRange{init, whole});
+    }
+    once[state.join.getResult()] = whole;
+    joined.push_back(whole);
+  }
+  for (auto [i, state] : llvm::enumerate(states)) {
+    // The old value goes through the loop as it is, and leaves it by a later pass.
+    yield->setOperand(state.number, replaced.getRegionIterArg(state.number));
+    rewriter.replaceAllUsesWith(replaced.getResult(state.number), joined[i]);
+    tiles[joined[i]] = replaced.getResult(first + i);
+  }
+}
+
+namespace {
+struct TileDeferStatistics : tile::impl::TileDeferStatisticsBase<TileDeferStatistics> {
+  using TileDeferStatisticsBase::TileDeferStatisticsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      int64_t threads = 32 * getHint(kernel.getHintsAttr(), "warps").value_or(4);
+      Coordinates coordinates(kernel);
+      SmallVector<scf::ForOp> loops;
+      kernel.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
+      Renaming tiles;
+      for (scf::ForOp loop : loops) {
+        Deferral deferral(loop, coordinates, threads);
+        if (deferral.find())
+          deferral.rewrite(tiles);
+      }
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,392 @@
+//===- KeepRows.cpp - Rows that are walked again stay near ----------------===//
+//
+// A walk is a loop, or several one behind the other, over the tiles of a row. What the first walk
+// loads lies in shared memory afterwards, a slot for each tile of the row, and later walks read it
+// there. The slots are filled by copies that are all under way before the first walk begins; it
+// waits for them in their order. Rows that copies cannot take are written behind their loads. Of rows
+// that are too long the first tiles are kept.
+//
+//===----------------------------------------------------------------------===//
+#include "FirstUse.h"
+#include "Zero.h"
+
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/Dominance.h"
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/GpuDescription.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEKEEPROWS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// The loads of one row, by those of the first walk and those of all others, in order.
+struct Row {
+  SmallVector<LoadOp> first, later;
+  BufferType buffer;
+  bool isCopied = false;
+  Value room;
+};
+
+class Keeper {
+public:
+  Keeper(KernelOp kernel, SharedFeatures features, bool hasCopies, unsigned ahead)
+      : kernel(kernel), coordinates(kernel), dominance(kernel), features(features), hasCopies(hasCopies), ahead(ahead) {}
+
+  /// Keeps what fits into so many bytes; `splits`: a part of what does not, too.
+  void run(uint64_t left, bool splits);
+
+private:
+  SmallVector<Row> findRows();
+  SmallVector<Row> rowsOf(ArrayRef<LoadOp> loads);
+  void splitLong(uint64_t left);
+  static void split(scf::ForOp loop, int64_t turns);
+  bool isSame(Value a, Value b) {
+    std::optional<SymExpr> x = coordinates.expression(a), y = coordinates.expression(b);
+    return a == b || (x && y && *x == *y);
+  }
+  bool isWalk(LoadOp load);
+  bool areOfOneRow(LoadOp a, LoadOp b);
+  bool haveSameTiles(LoadOp a, LoadOp b);
+  /// How often a loop runs at most.
+  int64_t turnsOf(scf::ForOp loop);
+  bool settle(Row &row);
+
+  void rewrite(MutableArrayRef<Row> rows);
+  void copy(ArrayRef<Row> rows);
+  void copyTile(ArrayRef<Row> rows, unsigned walk, Value tile);
+  void serve(LoadOp load, Value room);
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(*builder, loc, value); }
+
+  KernelOp kernel;
+  Coordinates coordinates;
+  DominanceInfo dominance;
+  SharedFeatures features;
+  bool hasCopies;
+  unsigned ahead;
+  std::optional<OpBuilder> builder;
+  Location loc = kernel.getLoc();
+};
+
+scf::ForOp loopOf(LoadOp load) { return cast<scf::ForOp>(load->getParentOp()); }
+
+/// From one slot of a buffer to the next.
+uint64_t bytesOfTile(LoadOp load) {
+  RankedTensorType type = load.getType();
+  return llvm::alignTo(type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8), 128);
+}
+
+/// What a load is converted to if it is, or the load itself.
+Operation *wantedOf(LoadOp load) {
+  auto convert = load->hasOneUse() ? dyn_cast<ConvertOp>(*load->user_begin()) : ConvertOp();
+  return convert && convert->getBlock() == load->getBlock() ? convert.getOperation() : load.getOperation();
+}
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which rows
+//===----------------------------------------------------------------------===//
+
+/// Whether a load takes one tile after the other along one dimension, of a view that nobody writes.
+bool Keeper::isWalk(LoadOp load) {
+  auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+  if (!loop || load->use_empty() || getConstantIntValue(loop.getStep()) != 1 ||
+      !coordinates.isNonNegative(loop.getLowerBound()))
+    return false;
+  unsigned moved = 0;
+  for (auto [dim, coordinate] : llvm::enumerate(load.getCoords())) {
+    if (coordinate != loop.getInductionVar()) {
+      if (!loop.isDefinedOutsideOfLoop(coordinate))
+        return false;
+      continue;
+    }
+    ++moved;
+    if (!llvm::is_contained(load.getDims(), int64_t(dim)))
+      return false;
+  }
+  bool isWritten = llvm::any_of(load.getView().getUsers(), [](Operation *user) { return isa<StoreOp, ScatterOp>(user); });
+  return moved == 1 && !isWritten;
+}
+
+bool Keeper::areOfOneRow(LoadOp a, LoadOp b) {
+  RankedTensorType x = a.getType(), y = b.getType();
+  if (loopOf(a)->getBlock() != loopOf(b)->getBlock() || a.getView() != b.getView() || a.getDims() != b.getDims() ||
+      a.getTurn() != b.getTurn() || x.getShape() != y.getShape())
+    return false;
+  return llvm::all_of(llvm::zip_equal(a.getCoords(), b.getCoords()), [&](auto pair) {
+    auto [p, q] = pair;
+    bool moves = p == loopOf(a).getInductionVar();
+    return moves == (q == loopOf(b).getInductionVar()) && (moves || isSame(p, q));
+  });
+}
+
+bool Keeper::haveSameTiles(LoadOp a, LoadOp b) {
+  return loopOf(a) != loopOf(b) && isSame(loopOf(a).getLowerBound(), loopOf(b).getLowerBound()) &&
+         isSame(loopOf(a).getUpperBound(), loopOf(b).getUpperBound()) && a.getPadAttr() == b.getPadAttr();
+}
+
+/// The loops of a first walk follow one another in the row as well, so that no tile comes twice.
+SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
+  SmallVector<Row> rows;
+  auto take = [&](LoadOp load) {
+    for (Row &row : rows) {
+      if (!areOfOneRow(row.first.front(), load))
+        continue;
+      if (llvm::any_of(row.first, [&](LoadOp first) { return haveSameTiles(first, load); }))
+        return row.later.push_back(load);
+      if (isSame(loopOf(row.first.back()).getUpperBound(), loopOf(load).getLowerBound()))
+        return row.first.push_back(load);
+    }
+    rows.push_back({{load}});
+  };
+  llvm::for_each(loads, take);
+  return rows;
+}
+
+int64_t Keeper::turnsOf(scf::ForOp loop) {
+  std::optional<SymExpr> first = coordinates.expression(loop.getLowerBound()),
+                         end = coordinates.expression(loop.getUpperBound());
+  // What is left behind the whole tiles.
+  if (first && end && end->kind() == SymExpr::Kind::CeilDiv &&
+      *first == end->operands()[0].floorDiv(end->operands()[1]))
+    return 1;
+  return coordinates.most(loop.getUpperBound());
+}
+
+/// Whether a row is worth its room and has a place for each of its tiles; says what its buffer is.
+bool Keeper::settle(Row &row) {
+  constexpr int64_t kMostSlots = 1 << 10;
+  constexpr unsigned kChunk = 16;
+  int64_t slots = 0;
+  for (LoadOp load : row.first)
+    slots = std::max(slots, coordinates.most(loopOf(load).getUpperBound()));
+  LoadOp first = row.first.front();
+  auto isBefore = [&](LoadOp load) {
+    scf::ForOp loop = loopOf(load);
+    return llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound()},
+                        [&](Value bound) { return dominance.properlyDominates(bound, loopOf(first)); });
+  };
+  if (row.later.empty() || slots < 1 || slots > kMostSlots)
+    return false;
+  unsigned bits = first.getType().getElementTypeBitWidth(), bytes = std::max(1u, bits / 8);
+  auto isCopy = [&](LoadOp load) {
+    return !load.getTurn() && isZeroOrNone(load.getPad()) && isBefore(load) && layoutOf(load) == layoutOf(first) &&
+           coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load), load.getPad().has_value()) * bytes ==
+               kChunk;
+  };
+  row.isCopied = hasCopies && bits >= 8 && llvm::all_of(row.first, isCopy);
+  Layout from = *layoutOf(first), to = *layoutOf(wantedOf(first)->getResult(0));
+  std::optional<SharedExchange> exchange =
+      row.isCopied ? planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), features)
+                   : planExchange(from, to, 8 * bytes, features);
+  if (!exchange || exchange->passes() > 1)
+    return false;
+  row.buffer = BufferType::get(kernel.getContext(), slots, withLayout(first.getType(), exchange->memory));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+void Keeper::copyTile(ArrayRef<Row> rows, unsigned walk, Value tile) {
+  scf::ForOp loop = loopOf(rows.front().first[walk]);
+  Value exists = arith::CmpIOp::create(*builder, loc, arith::CmpIPredicate::slt, tile, loop.getUpperBound());
+  auto branch = scf::IfOp::create(*builder, loc, exists);
+  {
+    OpBuilder::InsertionGuard guard(*builder);
+    builder->setInsertionPointToStart(&branch.getThenRegion().front());
+    for (const Row &row : rows) {
+      LoadOp load = row.first[walk];
+      SmallVector<Value> coords;
+      for (Value coordinate : load.getCoords())
+        coords.push_back(coordinate == loop.getInductionVar() ? tile : coordinate);
+      CopyOp::create(*builder, load.getLoc(), load.getView(), coords, load.getDims(), row.room, tile,
+                     LayoutAttr::get(kernel.getContext(), *layoutOf(load)), load.getPad().has_value());
+    }
+  }
+  CommitOp::create(*builder, loc);
+}
+
+/// Rows whose first walks are the same loops. Before these the first tiles of all of them are begun, a group for each
+/// step; in each step a group is waited for and another one closed, so that as many are behind the one that is needed.
+void Keeper::copy(ArrayRef<Row> rows) {
+  SmallVector<scf::ForOp> loops;
+  SmallVector<int64_t> turns, begun;
+  for (LoadOp load : rows.front().first) {
+    loops.push_back(loopOf(load));
+    turns.push_back(turnsOf(loops.back()));
+    begun.push_back(std::min<int64_t>(turns.back(), ahead));
+  }
+  for (unsigned walk = 0; walk < loops.size(); ++walk) {
+    Value first = loops[walk].getLowerBound();
+    if (begun[walk] == 1) {
+      copyTile(rows, walk, first);
+      continue;
+    }
+    auto fill = scf::ForOp::create(*builder, loc, index(0), index(begun[walk]), index(1));
+    OpBuilder::InsertionGuard guard(*builder);
+    builder->setInsertionPointToStart(fill.getBody());
+    bool isFromStart = getConstantIntValue(first) == 0;
+    copyTile(rows, walk, isFromStart ? fill.getInductionVar()
+                                     : arith::AddIOp::create(*builder, loc, first, fill.getInductionVar()).getResult());
+  }
+  int64_t behind = std::accumulate(begun.begin(), begun.end(), int64_t(0));
+  for (auto [walk, loop] : llvm::enumerate(loops)) {
+    bool goesOn = turns[walk] > begun[walk];
+    builder->setInsertionPointToStart(loop.getBody());
+    WaitOp::create(*builder, loc, goesOn ? begun[walk] - 1 : behind - 1);
+    if (goesOn)
+      copyTile(rows, walk, arith::AddIOp::create(*builder, loc, loop.getInductionVar(), index(begun[walk])));
+    else
+      CommitOp::create(*builder, loc);
+    behind -= begun[walk];
+  }
+  builder->setInsertionPointAfter(loops.back());
+  WaitOp::create(*builder, loc, 0);
+}
+
+void Keeper::serve(LoadOp load, Value room) {
+  Operation *wanted = wantedOf(load);
+  Value result = wanted->getResult(0);
+  builder->setInsertionPoint(firstUse(result));
+  result.replaceAllUsesWith(
+      ReadOp::create(*builder, wanted->getLoc(), result.getType(), room, loopOf(load).getInductionVar()));
+  if (wanted != load)
+    wanted->erase();
+  load.erase();
+}
+
+void Keeper::rewrite(MutableArrayRef<Row> rows) {
+  builder.emplace(loopOf(rows.front().first.front()));
+  loc = loopOf(rows.front().first.front()).getLoc();
+  for (Row &row : rows)
+    row.room = AllocOp::create(*builder, loc, row.buffer);
+  if (rows.front().isCopied)
+    copy(rows);
+  for (Row &row : rows) {
+    for (LoadOp load : row.first) {
+      if (row.isCopied) {
+        serve(load, row.room);
+        continue;
+      }
+      builder->setInsertionPointAfter(load);
+      WriteOp::create(*builder, load.getLoc(), load.getResult(), row.room, loopOf(load).getInductionVar());
+    }
+    for (LoadOp load : row.later)
+      serve(load, row.room);
+  }
+}
+
+SmallVector<Row> Keeper::findRows() {
+  SmallVector<LoadOp> loads;
+  kernel.walk([&](LoadOp load) {
+    if (isWalk(load))
+      loads.push_back(load);
+  });
+  return rowsOf(loads);
+}
+
+/// Makes of a loop one for its first turns, and one behind it for those that are left.
+void Keeper::split(scf::ForOp loop, int64_t turns) {
+  OpBuilder before(loop);
+  Value count = arith::ConstantIndexOp::create(before, loop.getLoc(), turns);
+  Value end = arith::MinSIOp::create(before, loop.getLoc(), loop.getUpperBound(), count);
+  auto first = cast<scf::ForOp>(before.clone(*loop));
+  first.getUpperBoundMutable().assign(end);
+  loop.getLowerBoundMutable().assign(count);
+  loop.getInitArgsMutable().assign(first.getResults());
+}
+
+/// Of rows that are too long, or as long as they like, the first tiles stay: their loops become two.
+void Keeper::splitLong(uint64_t left) {
+  SmallVector<Row> rows = findRows();
+  llvm::erase_if(rows, [&](Row &row) {
+    LoadOp first = row.first.front();
+    uint64_t bytes = bytesOfTile(first);
+    if (row.later.empty() || getConstantIntValue(loopOf(first).getLowerBound()) != 0)
+      return true;
+    int64_t most = 0;
+    for (LoadOp load : row.first)
+      most = std::max(most, coordinates.most(loopOf(load).getUpperBound()));
+    if (uint64_t(most) > left / bytes)
+      return false;
+    left -= most * bytes;
+    return true;
+  });
+  llvm::MapVector<Operation *, int64_t> turns;
+  for (Row &row : rows) {
+    LoadOp first = row.first.front();
+    int64_t fit = left / rows.size() / bytesOfTile(first);
+    for (LoadOp load : llvm::concat<LoadOp>(row.first, row.later))
+      if (load == first || haveSameTiles(first, load)) {
+        int64_t &all = turns.try_emplace(loopOf(load), fit).first->second;
+        all = std::min(all, fit);
+      }
+  }
+  for (auto [loop, fit] : turns)
+    if (fit > 1)
+      split(cast<scf::ForOp>(loop), fit);
+}
+
+void Keeper::run(uint64_t left, bool splits) {
+  if (splits)
+    splitLong(left);
+  SmallVector<Row> kept;
+  for (Row &row : findRows()) {
+    if (!settle(row) || uint64_t(row.buffer.getAllBytes()) > left)
+      continue;
+    left -= row.buffer.getAllBytes();
+    kept.push_back(std::move(row));
+  }
+  // Copies of the same steps go together.
+  auto areTogether = [](const Row &a, const Row &b) {
+    return a.isCopied && b.isCopied && a.first.size() == b.first.size() &&
+           llvm::all_of(llvm::zip_equal(a.first, b.first),
+                        [](auto pair) { return loopOf(std::get<0>(pair)) == loopOf(std::get<1>(pair)); });
+  };
+  while (!kept.empty()) {
+    auto *others = std::stable_partition(kept.begin() + 1, kept.end(),
+                                         [&](const Row &row) { return areTogether(kept.front(), row); });
+    rewrite(MutableArrayRef<Row>(kept.begin(), others));
+    kept.erase(kept.begin(), others);
+  }
+}
+
+/// Products want the room for their operands.
+static bool hasProducts(KernelOp kernel) {
+  return kernel.walk([](MmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+namespace {
+struct TileKeepRows : tile::impl::TileKeepRowsBase<TileKeepRows> {
+  using TileKeepRowsBase::TileKeepRowsBase;
+
+  void runOnOperation() override {
+    constexpr int64_t ofSystem = 1024; // bytes of each block
+    SharedFeatures features = sharedFeaturesOf(chip);
+    std::optional<GpuDescription> gpu = GpuDescription::from(chip.getValue());
+    uint64_t room = most ? most : features.memoryBytes;
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      std::optional<int64_t> residents = getHint(kernel.getHintsAttr(), "residents");
+      uint64_t own = room;
+      if (gpu && residents)
+        own = std::min<uint64_t>(room, gpu->multiprocessor.sharedBytes / *residents - ofSystem);
+      if (uint64_t others = exchangedBytes(kernel, features); others < own && !hasProducts(kernel))
+        Keeper(kernel, features, gpu && gpu->hasAsyncCopies, ahead).run(own - others, residents.has_value());
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,104 @@
+// RUN: %tessera_opt %s -tile-defer-statistics -canonicalize | FileCheck %s
+
+!v = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 64]>
+!y = !tile.view<?xf32, strides = [1]>
+
+// Each of 64 threads has a maximum and a sum for what it holds: 8 neighbours, twice. The second loop goes on with both.
+// CHECK-LABEL: tile.kernel @logsumexp
+// CHECK-DAG: %[[LOWEST:.*]] = tile.constant 0xFF800000 : f32 : tensor<64xf32>
+// CHECK-DAG: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f32 : tensor<64xf32>
+// CHECK: %[[A:.*]]:2 = scf.for {{.*}} iter_args(%[[M:.*]] = %[[LOWEST]], %[[S:.*]] = %[[ZERO]]) -> (tensor<64xf32>, tensor<64xf32>)
+// CHECK: %[[R:.*]] = tile.reshape %{{.*}} -> tensor<2x64x8xf32>
+// CHECK: %[[P:.*]] = tile.reduce max %[[R]] dims [0, 2] skip_nan
+// CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[P]])
+// CHECK: tile.broadcast %[[N]] dims [1] : tensor<64xf32> -> tensor<2x64x8xf32>
+// CHECK: tile.reduce sum %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
+// CHECK: %[[F:.*]] = tile.map exp2(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
+// CHECK: tile.map mul(%[[S]], %[[F]])
+// CHECK: %[[B:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[A]]#0, %{{.*}} = %[[A]]#1)
+// CHECK: %[[ALL:.*]] = tile.reduce max %[[B]]#0 dims [0] skip_nan : tensor<64xf32> -> tensor<f32>
+// CHECK: %[[C:.*]] = tile.broadcast %[[ALL]] dims [] : tensor<f32> -> tensor<64xf32>
+// CHECK: tile.map sub(%[[B]]#0, %[[C]])
+// CHECK: %[[W:.*]] = tile.map exp2
+// CHECK: %[[T:.*]] = tile.map mul(%[[B]]#1, %[[W]])
+// CHECK: tile.reduce sum %[[T]] dims [0] : tensor<64xf32> -> tensor<f32>
+tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %k = tile.constant 2.0 : f32 : tensor<f32>
+  %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
+  %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
+    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %n, %b : tensor<f32>, tensor<f32>
+  }
+  %m1, %s1 = scf.for %i = %whole to %all step %c1 iter_args(%m = %m0, %s = %s0) -> (tensor<f32>, tensor<f32>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
+    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %n, %b : tensor<f32>, tensor<f32>
+  }
+  %h = tile.map add(%m1, %s1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tile.store %h, %y[%row] dims [] : tensor<f32>, !y
+  tile.return
+}
+
+// The weights are of another scale than the factor.
+// CHECK-LABEL: tile.kernel @other
+// CHECK: scf.for {{.*}} -> (tensor<f32>, tensor<f32>)
+// CHECK-NOT: tile.reshape
+tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %k = tile.constant 2.0 : f32 : tensor<f32>
+  %ks = tile.constant 3.0 : f32 : tensor<1024xf32>
+  %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
+    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %n, %b : tensor<f32>, tensor<f32>
+  }
+  %h = tile.map add(%m0, %s0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tile.store %h, %y[%row] dims [] : tensor<f32>, !y
+  tile.return
+}

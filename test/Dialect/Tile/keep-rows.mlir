@@ -1,0 +1,109 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-keep-rows | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-keep-rows=ahead=2 | FileCheck %s --check-prefix=AHEAD
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-keep-rows=most=8192 | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-keep-rows=chip=sm_75 | FileCheck %s --check-prefix=OLD
+
+!v = !tile.view<?x?xbf16, strides = [?, 1], divisors = [1, 8]>
+
+func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16>
+    attributes {gir.symbols = {M = {divisor = 1 : i64}, N = {divisor = 8 : i64, max = 6144 : i64}}} {
+  %0 = tile.empty : !gir.tensor<M, N, bf16>
+  tile.launch @center grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  return %0 : !gir.tensor<M, N, bf16>
+}
+
+// Six tiles at most, all of them under way before the first loop: each of its steps waits for one of them, the part of a
+// tile behind it for the last. The second walk reads.
+// CHECK-LABEL: tile.kernel @center
+// CHECK: %[[ROOM:.*]] = tile.alloc : <6, tensor<1024xbf16, #{{.*}}>>
+// CHECK: scf.for %[[I:[a-z0-9]*]] = %{{.*}} to %c6
+// CHECK: arith.cmpi slt, %[[I]], %[[WHOLE:.*]] : index
+// CHECK: tile.copy %x[%{{.*}}, %[[I]]] dims [1] into %[[ROOM]][%[[I]]]
+// CHECK: tile.commit
+// CHECK: tile.copy %x[%{{.*}}, %[[WHOLE]]] dims [1] bounded into %[[ROOM]][%[[WHOLE]]]
+// CHECK: tile.commit
+// CHECK: scf.for %[[J:[a-z0-9]*]] = %c0{{.*}} to %[[WHOLE]]
+// CHECK-NEXT: tile.wait 6
+// CHECK-NEXT: tile.commit
+// CHECK-NEXT: tile.read %[[ROOM]][%[[J]]]
+// CHECK: scf.for %[[J:[a-z0-9]*]] = %[[WHOLE]] to
+// CHECK-NEXT: tile.wait 0
+// CHECK-NEXT: tile.commit
+// CHECK-NEXT: tile.read %[[ROOM]][%[[J]]]
+// CHECK: tile.wait 0
+// CHECK-COUNT-2: tile.read %[[ROOM]]
+// CHECK-NOT: tile.load
+
+// Two at a time: a step begins the copy of the next tile but one.
+// AHEAD-LABEL: tile.kernel @center
+// AHEAD: scf.for %{{.*}} to %c2
+// AHEAD: scf.for %[[J:[a-z0-9]*]] = %c0{{.*}} to
+// AHEAD-NEXT: tile.wait 1
+// AHEAD: %[[NEXT:.*]] = arith.addi %[[J]], %c2
+// AHEAD: tile.copy %x[%{{.*}}, %[[NEXT]]] dims [1] into %{{.*}}[%[[NEXT]]]
+
+// SMALL-NOT: tile.copy
+
+// OLD: tile.alloc : <6,
+// OLD: scf.for %[[J:[a-z0-9]*]] =
+// OLD-NEXT: %[[T:.*]] = tile.load
+// OLD-NEXT: tile.write %[[T]], %{{.*}}[%[[J]]]
+tile.kernel @center(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %zero = tile.constant 0.0 : bf16 : tensor<bf16>
+  %a = scf.for %i = %c0 to %whole step %c1 iter_args(%s = %zero) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %b = scf.for %i = %whole to %all step %c1 iter_args(%s = %a) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %c = tile.broadcast %b dims [] : tensor<bf16> -> tensor<1024xbf16>
+  scf.for %i = %c0 to %whole step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %c) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %whole to %all step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %c) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}
+
+// What is outside of the tensor is another number in the second walk, or nobody knows how many tiles there are.
+// CHECK-LABEL: tile.kernel @others
+// CHECK-NOT: tile.alloc
+tile.kernel @others(%x: !v, %y: !v, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c4 step %c1 {
+    %t = tile.load %x[%c0, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    tile.store %t, %y[%c0, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %c0 to %c4 step %c1 {
+    %t = tile.load %x[%c0, %i] dims [1] pad 1.0 : bf16 : !v -> tensor<1024xbf16>
+    tile.store %t, %y[%c1, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %t = tile.load %x[%c1, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    tile.store %t, %y[%c0, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %t = tile.load %x[%c1, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    tile.store %t, %y[%c1, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}
