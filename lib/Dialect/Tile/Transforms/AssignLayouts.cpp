@@ -40,7 +40,6 @@ class Assignment {
 public:
   Assignment(KernelOp kernel, unsigned warps) : kernel(kernel), coordinates(kernel), warps(warps) {
     kernel.walk([&](MmaOp mma) { isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp()); });
-    kernel.walk([&](LoadOp load) { isTurned |= load.getAligned().has_value(); });
   }
 
   LogicalResult run() {
@@ -101,8 +100,6 @@ private:
   unsigned warps;
   /// Whether products take the left operand from others.
   bool isChain = false;
-  /// Whether rows are turned, so that threads access vectors of them.
-  bool isTurned = false;
   llvm::DenseMap<Value, Layout> layouts;
   /// Of reductions' operands, where the results' were derived from them: a load may change its mind later.
   llvm::DenseMap<Operation *, Layout> joined;
@@ -212,8 +209,7 @@ std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &s
   if (auto reduce = dyn_cast_or_null<tile::ReduceOp>(op))
     if (std::optional<Layout> layout = inherited(reduce.getInput(), seen))
       return without(*layout, reduce.getDims());
-  // Other streams of elements are as fast lane by lane, many loads at once.
-  if (auto loop = dyn_cast_or_null<scf::ForOp>(op); loop && isTurned)
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(op))
     return inherited(loop.getYieldedValues()[cast<OpResult>(tile).getResultNumber()], seen);
   return std::nullopt;
 }
