@@ -36,6 +36,12 @@ def heads(x, w):
 
 
 @tsr.function
+def statistics(h, w):
+    """A stream whose elements are products that are made in several steps themselves."""
+    return tsr.logsumexp(h @ w.mT, dim=-1)
+
+
+@tsr.function
 def softmax(x):
     return tsr.softmax(x, dim=-1)
 
@@ -88,6 +94,10 @@ CASES = {
     "matmul of fp32": (matmul, lambda: (draw(32, 256), draw(256, 32))),
     "matmul of fp64": (matmul, lambda: (draw(32, 64, dtype="float64"), draw(64, 32, dtype="float64"))),
     "attention": (attention, lambda: tuple(draw(1, s, 64, dtype="float16") for s in (64, 1088, 1088))),
+    "statistics of products": (
+        statistics,
+        lambda: (draw(32, 320, dtype="float16"), draw(300, 320, dtype="float16")),
+    ),
     "heads": (heads, lambda: (draw(33, 12), draw(12, 32))),
     "softmax": (softmax, lambda: (draw(8, 1000),)),
     "softmax of long rows": (softmax, lambda: (draw(2, 8192),)),

@@ -260,11 +260,16 @@ bool Coordinates::isAtMost(Value value, SymExpr bound, unsigned depth) const {
 }
 
 bool Coordinates::isBelow(Value value, SymExpr bound, Operation *at) const {
+  auto isSaidBy = [&](Value condition) {
+    auto less = condition ? condition.getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
+    return less && less.getPredicate() == arith::CmpIPredicate::slt && less.getLhs() == value &&
+           isAtMost(less.getRhs(), bound);
+  };
+  if (auto copy = dyn_cast_or_null<tile::CopyOp>(at); copy && isSaidBy(copy.getCondition()))
+    return true;
   for (; at && at != kernel; at = at->getParentOp()) {
     auto branch = dyn_cast<scf::IfOp>(at->getParentOp());
-    auto less = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
-    if (less && at->getParentRegion() == &branch.getThenRegion() && less.getPredicate() == arith::CmpIPredicate::slt &&
-        less.getLhs() == value && isAtMost(less.getRhs(), bound))
+    if (branch && at->getParentRegion() == &branch.getThenRegion() && isSaidBy(branch.getCondition()))
       return true;
   }
   if (scf::ForOp loop = loopOf(value))

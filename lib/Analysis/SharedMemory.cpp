@@ -40,11 +40,23 @@ static Layout ofProduct(const Layout &sums, Dim kept, RankedTensorType operand) 
   return Layout(in, out, std::move(columns));
 }
 
+/// Whoever reads a part of a tile is taken to read the other parts as well, with registers of their own.
+static Layout ofParts(const Layout &part) {
+  gf2::Vectors registers = part.columnsOf({Dim::Register}), others = part.columnsOf(~DimSet{Dim::Register});
+  gf2::Subspace covered(part.columns());
+  Space in = part.in();
+  for (uint64_t unit : gf2::units(part.out().bits()))
+    if (covered.add(unit))
+      registers.push_back(unit);
+  in.setBits(Dim::Register, registers.size());
+  return Layout(in, part.out(), gf2::concat({registers, others}));
+}
+
 SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
   using Accesses = SmallVector<BufferAccess, 2>;
   return llvm::TypeSwitch<Operation *, Accesses>(op)
       .Case([&](tile::ReadOp read) {
-        return Accesses{{op, read.getBuffer(), read.getSlot(), false, *tile::layoutOf(read)}};
+        return Accesses{{op, read.getBuffer(), read.getSlot(), false, ofParts(read.getPlaces())}};
       })
       .Case([&](tile::WriteOp write) {
         return Accesses{{op, write.getBuffer(), write.getSlot(), true, *tile::layoutOf(write.getValue())}};
@@ -91,38 +103,61 @@ uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
 // Slots
 //===----------------------------------------------------------------------===//
 
-/// A slot that a loop carries, and moves on by one in each turn, back to 0 behind the last one.
-static bool isRotating(BlockArgument slot, int64_t &start, int64_t &slots) {
-  auto loop = dyn_cast<scf::ForOp>(slot.getOwner()->getParentOp());
-  if (!loop || slot.getArgNumber() == 0)
-    return false;
-  unsigned number = slot.getArgNumber() - 1;
+namespace {
+/// A slot that moves on by one in each turn of a loop, back to 0 behind the last one.
+struct Rotation {
+  scf::ForOp loop;
+  int64_t start, slots; // in the first turn; of how many
+};
+
+/// How many turns of the loop around an access ago it was; further back is not told apart.
+constexpr unsigned kSameTurn = 0, kTurnBefore = 1, kLongAgo = 2;
+} // namespace
+
+/// Of what a loop carries.
+static std::optional<Rotation> rotationOf(scf::ForOp loop, unsigned number) {
   std::optional<int64_t> first = getConstantIntValue(loop.getInitArgs()[number]);
   auto next = loop.getYieldedValues()[number].getDefiningOp<arith::SelectOp>();
   if (!first || !next || getConstantIntValue(next.getTrueValue()) != 0)
-    return false;
+    return std::nullopt;
   auto sum = next.getFalseValue().getDefiningOp<arith::AddIOp>();
   auto isLast = next.getCondition().getDefiningOp<arith::CmpIOp>();
-  if (!sum || sum.getLhs() != slot || getConstantIntValue(sum.getRhs()) != 1 || !isLast ||
+  if (!sum || sum.getLhs() != loop.getRegionIterArg(number) || getConstantIntValue(sum.getRhs()) != 1 || !isLast ||
       isLast.getPredicate() != arith::CmpIPredicate::eq || isLast.getLhs() != sum)
-    return false;
-  std::optional<int64_t> count = getConstantIntValue(isLast.getRhs());
-  start = *first;
-  slots = count.value_or(0);
-  return slots > 0;
+    return std::nullopt;
+  int64_t slots = getConstantIntValue(isLast.getRhs()).value_or(0);
+  return *first >= 0 && *first < slots ? std::optional(Rotation{loop, *first, slots}) : std::nullopt;
 }
 
-/// Whether two slots are never the same. `sameTurn`: both values are of the same turn of all loops.
-static bool areApart(Value a, Value b, bool sameTurn) {
-  std::optional<int64_t> x = getConstantIntValue(a), y = getConstantIntValue(b);
+/// Of what a loop carries, or what that is in the next turn.
+static std::optional<Rotation> rotationOf(Value slot) {
+  if (auto argument = dyn_cast<BlockArgument>(slot)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && argument.getArgNumber() ? rotationOf(loop, argument.getArgNumber() - 1) : std::nullopt;
+  }
+  auto loop = dyn_cast<scf::ForOp>(slot.getDefiningOp()->getParentOp());
+  for (unsigned i = 0; loop && i < loop.getNumRegionIterArgs(); ++i)
+    if (loop.getYieldedValues()[i] == slot)
+      if (std::optional<Rotation> rotation = rotationOf(loop, i))
+        return Rotation{loop, (rotation->start + 1) % rotation->slots, rotation->slots};
+  return std::nullopt;
+}
+
+/// Whether two accesses' slots are never the same, the first one's of so many turns ago.
+static bool areApart(const BufferAccess &a, const BufferAccess &b, unsigned turns) {
+  std::optional<int64_t> x = getConstantIntValue(a.slot), y = getConstantIntValue(b.slot);
   if (x && y)
     return *x != *y;
-  auto first = dyn_cast<BlockArgument>(a), second = dyn_cast<BlockArgument>(b);
-  if (!sameTurn || !first || !second || first.getOwner() != second.getOwner())
+  if (x || y || turns == kLongAgo)
     return false;
-  int64_t startA, startB, slotsA, slotsB;
-  return isRotating(first, startA, slotsA) && isRotating(second, startB, slotsB) && slotsA == slotsB &&
-         startA != startB && startA < slotsA && startB < slotsB;
+  std::optional<Rotation> first = rotationOf(a.slot), second = rotationOf(b.slot);
+  if (!first || !second || first->loop != second->loop || first->slots != second->slots)
+    return false;
+  // Turns are counted of the loop that is next around an access.
+  auto isOfLoop = [&](const BufferAccess &access) { return access.op->getParentOfType<scf::ForOp>() == first->loop; };
+  if (turns == kTurnBefore && (!isOfLoop(a) || !isOfLoop(b)))
+    return false;
+  return (first->start + first->slots - turns) % first->slots != second->start;
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,14 +228,14 @@ static bool overlap(Value a, Value b) {
   return x && y && x->first < y->second && y->first < x->second;
 }
 
-static BarrierScope between(const BufferAccess &a, const BufferAccess &b, bool sameTurn) {
+static BarrierScope between(const BufferAccess &a, const BufferAccess &b, unsigned turns) {
   if (!a.isWrite && !b.isWrite)
     return BarrierScope::None;
   if (!overlap(a.buffer, b.buffer))
     return BarrierScope::None;
   if (a.buffer != b.buffer)
     return BarrierScope::Block;
-  if (areApart(a.slot, b.slot, sameTurn))
+  if (areApart(a, b, turns))
     return BarrierScope::None;
   return apart(a, b);
 }
@@ -209,12 +244,12 @@ namespace {
 /// An access that lies behind a place of the program.
 struct Past {
   BufferAccess access;
-  bool isOfOtherTurn = false; // of a loop, earlier than this one
+  unsigned turns = kSameTurn; // ago
   bool sinceWarp = true;      // no barrier of the warp has come after it
 
   bool isSame(const Past &other) const {
     return access.op == other.access.op && access.buffer == other.access.buffer &&
-           isOfOtherTurn == other.isOfOtherTurn;
+           turns == other.turns;
   }
 };
 
@@ -241,11 +276,14 @@ struct State {
       isNew |= add(copies, past);
     return isNew;
   }
-  State inNextTurn() const {
+  State inNextTurn(scf::ForOp loop) const {
     State next;
     for (auto [from, to] : {std::pair(&since, &next.since), std::pair(&copies, &next.copies)})
       for (Past past : *from) {
-        past.isOfOtherTurn = true;
+        if (past.access.op->getParentOfType<scf::ForOp>() == loop)
+          past.turns = std::min(past.turns + 1, kLongAgo);
+        else if (loop->isAncestor(past.access.op))
+          past.turns = kLongAgo;
         add(*to, past);
       }
     return next;
@@ -288,7 +326,7 @@ Hazard Walk::need(Operation *op, const State &state) const {
   Hazard widest{nullptr, op, BarrierScope::None};
   for (const BufferAccess &access : bufferAccesses(op))
     for (const Past &past : state.since) {
-      BarrierScope scope = between(past.access, access, !past.isOfOtherTurn);
+      BarrierScope scope = between(past.access, access, past.turns);
       if (scope == BarrierScope::Warp && !past.sinceWarp)
         continue;
       if (scope > widest.scope)
@@ -369,13 +407,13 @@ void Walk::run(scf::ForOp loop, State &state) {
   for (bool isNew = true; isNew;) {
     State end = turn;
     run(*loop.getBody(), end);
-    isNew = turn.join(end.inNextTurn());
+    isNew = turn.join(end.inNextTurn(loop));
   }
   settleBefore(loop, state);
   State end = state;
   end.join(turn);
   run(*loop.getBody(), end);
-  state.join(end.inNextTurn());
+  state.join(end.inNextTurn(loop));
 }
 
 SmallVector<Hazard> tessera::findHazards(tile::KernelOp kernel) {

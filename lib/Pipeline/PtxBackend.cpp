@@ -144,6 +144,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     manager.addPass(tile::createTilePipelineLoops(ahead));
   }
   manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
+  manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTilePlaceBarriers());
   return manager.run(module);

@@ -258,6 +258,8 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   } else {
     plan = isWrite ? planStore(type.getMemory(), layout, bits, features)
                    : planLoad(type.getMemory(), layout, bits, features);
+    if (auto read = dyn_cast<tile::ReadOp>(op))
+      access->first = read.getFirst();
   }
   access->accesses = plan.accesses;
   access->wavefronts = plan.wavefronts;
@@ -267,7 +269,7 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   for (unsigned warp = 0; warp < program.warps; ++warp) {
     std::vector<uint32_t> &list = access->offsets.emplace_back(access->places->count());
     for (unsigned i = 0; i < list.size(); ++i)
-      list[i] = (*offsets)((*access->places)(warp, i)) * bytes;
+      list[i] = (*offsets)(access->first ^ (*access->places)(warp, i)) * bytes;
   }
   return access;
 }
@@ -351,6 +353,8 @@ LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
   if (from->element.isFloat())
     from->pad = real(0);
   Step &step = add(Step::Kind::Copy, copy);
+  if (copy.getCondition())
+    step.in = {slotOf(copy.getCondition())};
   step.global = from;
   step.shared = to;
   return success();
@@ -396,7 +400,7 @@ LogicalResult Compiler::compile(Operation *op) {
           [&](auto) { return compileGlobal(op); })
       .Case([&](tile::CopyOp copy) { return compileCopy(copy); })
       .Case([&](tile::ReadOp read) {
-        return compileSlot(op, read.getBuffer(), read.getSlot(), *tile::layoutOf(read),
+        return compileSlot(op, read.getBuffer(), read.getSlot(), read.getPlaces(),
                            /*isWrite=*/false, slotOf(read));
       })
       .Case([&](tile::WriteOp write) {

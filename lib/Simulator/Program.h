@@ -102,6 +102,7 @@ struct SlotAccess {
   bool isWrite = false;
   llvm::SmallVector<int64_t> shape;
   std::shared_ptr<Places> places;
+  uint64_t first = 0; // the element at which the places begin
   /// For each warp the offset in the slot of each of its numbers, in bytes.
   std::vector<std::vector<uint32_t>> offsets;
   unsigned accesses = 0, wavefronts = 0, ideal = 0; // of one warp

@@ -11,7 +11,7 @@ static bool takesPart(const Step &step, unsigned warp, unsigned number) {
 }
 
 static std::string elementText(const Step &step, unsigned warp, unsigned number) {
-  uint64_t element = (*step.shared->places)(warp, number);
+  uint64_t element = step.shared->first ^ (*step.shared->places)(warp, number);
   llvm::SmallVector<int64_t> index(step.shared->shape.size());
   for (size_t dim = index.size(); dim-- > 0; element /= step.shared->shape[dim])
     index[dim] = element % step.shared->shape[dim];
@@ -201,7 +201,9 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
 
 void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {
   unsigned number = warp.frame.warp;
-  TileRef data = load(block, warp, step);
+  bool isRead = step.in.empty() || warp.frame.slots[step.in[0]].scalar.integer;
+  TileRef data = isRead ? load(block, warp, step)
+                        : TileRef(new Tile(step.global->places->count(), step.global->pad));
   ++warp.copies;
   if (setup.costs) {
     Cost &cost = (*setup.costs)[setup.program.steps.size() + step.number];

@@ -61,7 +61,7 @@ private:
 /// made.
 struct Tile : llvm::RefCountedBase<Tile> {
   std::vector<Number> numbers;
-  explicit Tile(size_t count) : numbers(count) {}
+  explicit Tile(size_t count, Number each = integer(0)) : numbers(count, each) {}
 };
 using TileRef = llvm::IntrusiveRefCntPtr<Tile>;
 

@@ -72,7 +72,7 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   return part;
 }
 
-Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, Value turn) {
+Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, Value turn, uint64_t first) {
   if (turn) {
     // What a register knows of its place may say that the turn does not lead before the tile's begin.
     Ix straight = coordinate(layout, reg, out);
@@ -88,7 +88,7 @@ Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, Value 
       mask |= layout.out().unpack(column)[out];
     return mask;
   };
-  uint64_t fixed = layout(Point({{Dim::Register, reg}}))[out];
+  uint64_t fixed = layout(Point({{Dim::Register, reg}}))[out] ^ first;
   if (!(along(Dim::Lane) | along(Dim::Warp)))
     return Ix(int64_t(fixed));
   Value part = threadPart(layout, out);

@@ -78,9 +78,14 @@ private:
   Registers emitShuffles(const ShuffleSchedule &schedule, llvm::ArrayRef<Value> parts, Type element, unsigned count);
 
   // Shared memory (Shared.cpp)
+  struct Lazy {
+    SharedAccess load;
+    Value slot;
+    uint64_t first; // the offset of the part's first element
+  };
   void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element, Value owner);
-  Registers loadAll(const SharedAccess &load, Value buffer, Type element);
-  Registers loadPiece(const SharedAccess &access, Value buffer, Type element, unsigned at);
+  Registers loadAll(const Lazy &read, Type element);
+  Registers loadPiece(const Lazy &read, Type element, unsigned at);
   /// A register of a tile that may have to be read first.
   Value part(Value tile, unsigned reg);
   Value sharedMemory(unsigned first, unsigned bytes);
@@ -112,8 +117,8 @@ private:
   static Type elementOf(Value tile);
   /// The part of an element's coordinate that lane and warp decide (i32).
   Value threadPart(const Layout &layout, Dim dim);
-  /// A coordinate of what a register of this thread holds, in a tile that may be turned.
-  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim, Value turn = Value());
+  /// A coordinate of what a register of this thread holds, in a tile that may be turned, or begin behind its first element.
+  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim, Value turn = Value(), uint64_t first = 0);
   /// Whether this thread is the one that answers for what several threads hold; none: always.
   Value isOwner(const Layout &layout);
 
@@ -136,10 +141,6 @@ private:
   std::map<std::pair<std::string, Dim>, Value> threadParts;
   unsigned sharedBytes = 0;
   /// Tiles that are read when they are needed.
-  struct Lazy {
-    SharedAccess load;
-    Value slot;
-  };
   llvm::DenseMap<Value, Lazy> reads;
 };
 

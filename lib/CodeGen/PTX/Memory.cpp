@@ -386,7 +386,10 @@ LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
     Value to = LLVM::GEPOp::create(e.b, slot.getType(), e.i8, slot, ValueRange(e.materialize(offset)));
     SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to), pointerOf(access, reg)};
     std::string text = "cp.async.cg.shared.global [$0], [$1], 16", constraints = "r,l";
-    if (Value mask = maskOf(access, reg)) {
+    Value mask = maskOf(access, reg);
+    if (copy.getCondition())
+      mask = mask ? e.andI(mask, get(copy.getCondition())) : get(copy.getCondition());
+    if (mask) {
       operands.push_back(e.select(mask, e.integer(kChunk, e.i32), e.integer(0, e.i32)));
       text += ", $2";
       constraints += ",r";

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 #include "tessera/Layout/Families.h"
+#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -14,18 +15,35 @@ using namespace tessera::ptx;
 using codegen::Ix;
 
 namespace {
-/// The names of an instruction's types, and the constraint of its sums.
+/// An instruction of tensor cores: what a warp multiplies by it, and how its threads hold that.
 struct Instruction {
-  const char *types, *accumulator;
+  unsigned m, n, k;
+  Layout a, b, c;
+  std::string name;
+  const char *sum, *word; // the constraints of registers
 };
 } // namespace
 
-static Instruction instructionFor(Type operand) {
+/// What a chip has for operands of this type. Chips with smaller instructions make the products of the larger ones, whose
+/// fragments are theirs side by side.
+static Instruction instructionFor(Type operand, int chip) {
+  auto make = [](unsigned m, unsigned n, unsigned k, unsigned bits, const char *types, const char *sum) {
+    std::string shape = "m" + std::to_string(m) + "n" + std::to_string(n) + "k" + std::to_string(k);
+    return Instruction{m, n, k, mmaOperandA(m, k, bits), mmaOperandB(k, n, bits), mmaAccumulator(m, n),
+                       shape + ".row.col." + types, sum, bits == 64 ? "d" : "r"};
+  };
+  if (operand.isF64())
+    return make(8, 8, 4, 64, "f64.f64.f64.f64", "d");
   if (operand.isBF16())
-    return {"f32.bf16.bf16.f32", "f"};
+    return make(16, 8, 16, 16, "f32.bf16.bf16.f32", "f");
+  if (operand.isF16() && chip < 75) // by each quarter of the warp
+    return {16, 16, 4, voltaOperandA(16, 4), voltaOperandB(4, 16), voltaAccumulator(16, 16), "m8n8k4.row.col.f32.f16.f16.f32",
+            "f", "r"};
   if (operand.isF16())
-    return {"f32.f16.f16.f32", "f"};
-  return operand.isInteger(8) ? Instruction{"s32.s8.s8.s32", "r"} : Instruction{"f32.tf32.tf32.f32", "f"};
+    return make(16, 8, chip < 80 ? 8 : 16, 16, "f32.f16.f16.f32", "f");
+  if (operand.isInteger(8))
+    return chip < 80 ? make(8, 8, 16, 8, "s32.s8.s8.s32", "r") : make(16, 8, 32, 8, "s32.s8.s8.s32", "r");
+  return make(16, 8, 8, 32, "f32.tf32.tf32.f32", "f");
 }
 
 /// The registers of a tile by the element that they hold in the first thread.
@@ -73,8 +91,8 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   if (!tile::fragmentDepth(mma))
     return mma.emitError("expected a product that tensor cores have");
   Type operand = elementOf(mma.getLhs()), accumulator = elementOf(mma.getResult());
-  Instruction instruction = instructionFor(operand);
-  unsigned depth = *tile::fragmentDepth(mma), bits = 8 * codegen::Emitter::byteWidth(operand);
+  std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
+  Instruction instruction = instructionFor(operand, gpu ? gpu->number() : 80);
   int64_t m = mma.getType().getShape()[0], n = mma.getType().getShape()[1];
   int64_t k = cast<RankedTensorType>(mma.getLhs().getType()).getShape()[1];
 
@@ -101,24 +119,41 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
     Layout layout = layoutOf(tile);
     return Operand{tile, layout, fragment, holders(layout)};
   };
-  Operand a = make(mma.getLhs(), mmaOperandA(16, depth, bits)), b = make(mma.getRhs(), mmaOperandB(depth, 8, bits));
-  Operand c = make(mma.getAcc(), mmaAccumulator(16, 8));
+  Operand a = make(mma.getLhs(), instruction.a), b = make(mma.getRhs(), instruction.b);
+  Operand c = make(mma.getAcc(), instruction.c);
   auto words = [&](const Operand &from, ArrayRef<unsigned> registers) {
     SmallVector<Value> elements;
     for (unsigned reg : registers)
       elements.push_back(part(from.value, reg));
-    return pack(elements, operand);
+    return operand.isF64() ? elements : pack(elements, operand);
   };
-  std::string text = "mma.sync.aligned.m16n8k" + std::to_string(depth) + ".row.col." + instruction.types +
-                     " {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};";
-  std::string f = instruction.accumulator;
-  std::string constraints = "=" + f + ",=" + f + ",=" + f + ",=" + f + ",r,r,r,r,r,r," + f + "," + f + "," + f + "," + f;
-  Type four = LLVM::LLVMStructType::getLiteral(mma.getContext(), SmallVector<Type>(4, e.valueType(accumulator)));
+  // {sums} = {rows} · {columns} + {sums}
+  unsigned count = instruction.c.in().size(Dim::Register);
+  auto wordsOf = [&](const Layout &fragment) {
+    unsigned bits = std::max(32u, unsigned(e.storageType(operand).getIntOrFloatBitWidth()));
+    return fragment.in().size(Dim::Register) * e.storageType(operand).getIntOrFloatBitWidth() / bits;
+  };
+  std::string text = "mma.sync.aligned." + instruction.name, constraints;
+  unsigned number = 0;
+  auto add = [&](const char *before, const std::string &constraint, unsigned registers) {
+    text += before;
+    for (unsigned i = 0; i < registers; ++i, ++number) {
+      text += (i ? ", $" : "{$") + std::to_string(number);
+      constraints += (number ? "," : "") + constraint;
+    }
+    text += "}";
+  };
+  add(" ", std::string("=") + instruction.sum, count);
+  add(", ", instruction.word, wordsOf(instruction.a));
+  add(", ", instruction.word, wordsOf(instruction.b));
+  add(", ", instruction.sum, count);
+  text += ";";
+  Type result = LLVM::LLVMStructType::getLiteral(mma.getContext(), SmallVector<Type>(count, e.valueType(accumulator)));
 
   Registers sums = tiles[mma.getAcc()];
-  for (int64_t over = 0; over < k; over += depth)
-    for (int64_t row = 0; row < m; row += 16)
-      for (int64_t column = 0; column < n; column += 8) {
+  for (int64_t over = 0; over < k; over += instruction.k)
+    for (int64_t row = 0; row < m; row += instruction.m)
+      for (int64_t column = 0; column < n; column += instruction.n) {
         auto sum = c.at(row, column);
         if (!sum)
           continue; // another warp's
@@ -129,7 +164,7 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
         operands.append(words(b, *right));
         for (unsigned reg : *sum)
           operands.push_back(sums[reg]);
-        Value next = assembly(text, constraints, four, operands);
+        Value next = assembly(text, constraints, result, operands);
         for (auto [i, reg] : llvm::enumerate(*sum))
           sums[reg] = LLVM::ExtractValueOp::create(e.b, next, i);
       }

@@ -46,7 +46,8 @@ LogicalResult KernelEmitter::emitWrite(tile::WriteOp write) {
   return success();
 }
 
-/// Whether a read can be left to the products that take it: nothing that touches shared memory comes between.
+/// Whether a read can be left to the products that take it: nothing that touches shared memory comes between, and no
+/// other product, beside which it is meant to run.
 static bool isLazy(tile::ReadOp read) {
   auto isProduct = [&](Operation *user) { return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock(); };
   if (!llvm::all_of(read->getUsers(), isProduct))
@@ -54,7 +55,7 @@ static bool isLazy(tile::ReadOp read) {
   for (Operation *op = read->getNextNode(); op; op = op->getNextNode()) {
     if (llvm::is_contained(read->getUsers(), op))
       return true;
-    if (!isa<tile::ReadOp>(op) && !isMemoryEffectFree(op))
+    if (isa<tile::MmaOp>(op) || (!isa<tile::ReadOp>(op) && !isMemoryEffectFree(op)))
       return false;
   }
   return false;
@@ -63,15 +64,15 @@ static bool isLazy(tile::ReadOp read) {
 LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   Type element = elementOf(read);
   unsigned bytes = codegen::Emitter::byteWidth(element);
-  SharedAccess load = planLoad(read.getBuffer().getType().getMemory(), layoutOf(read), 8 * bytes,
-                               sharedFeaturesOf(options.chip));
-  Value slot = slotAddress(read.getBuffer(), read.getSlot());
+  Layout memory = read.getBuffer().getType().getMemory();
+  SharedAccess load = planLoad(memory, read.getPlaces(), 8 * bytes, sharedFeaturesOf(options.chip));
+  Lazy part{load, slotAddress(read.getBuffer(), read.getSlot()), (*memory.leftInverse())(read.getFirst())};
   // A product asks for its operands step by step, so that few of them are in registers at once.
   if (isLazy(read)) {
-    reads[read.getResult()] = {load, slot};
+    reads[read.getResult()] = part;
     tiles[read.getResult()].assign(countRegisters(read), Value());
   } else {
-    tiles[read.getResult()] = loadAll(load, slot, element);
+    tiles[read.getResult()] = loadAll(part, element);
   }
   return success();
 }
@@ -127,10 +128,11 @@ void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayR
 }
 
 /// The elements that one instruction loads, from number `at` on.
-KernelEmitter::Registers KernelEmitter::loadPiece(const SharedAccess &access, Value buffer, Type element, unsigned at) {
+KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element, unsigned at) {
+  const SharedAccess &access = read.load;
   unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
-  Ix offset = e.mul(coordinate(access.address, at, Dim::Offset), bytes);
-  Value from = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
+  Ix offset = e.mul(coordinate(access.address, at, Dim::Offset, Value(), read.first), bytes);
+  Value from = LLVM::GEPOp::create(e.b, read.slot.getType(), e.i8, read.slot, ValueRange(e.materialize(offset)));
   Registers words;
   if (access.kind == SharedAccess::Kind::Plain) {
     unsigned total = width * bytes;
@@ -176,7 +178,7 @@ Value KernelEmitter::part(Value tile, unsigned reg) {
     while (order.order(number) != reg)
       ++number;
     unsigned piece = 1u << (order.vector + lazy.load.matrices), at = number % distinct / piece * piece;
-    Registers loaded = loadPiece(lazy.load, lazy.slot, elementOf(tile), at);
+    Registers loaded = loadPiece(lazy, elementOf(tile), at);
     for (unsigned copy = 0; copy < parts.size(); copy += distinct)
       for (auto [i, value] : llvm::enumerate(loaded))
         parts[order.order(copy + at + i)] = value;
@@ -184,11 +186,11 @@ Value KernelEmitter::part(Value tile, unsigned reg) {
   return parts[reg];
 }
 
-KernelEmitter::Registers KernelEmitter::loadAll(const SharedAccess &load, Value buffer, Type element) {
-  const RegisterOrder &order = load.registers;
+KernelEmitter::Registers KernelEmitter::loadAll(const Lazy &read, Type element) {
+  const RegisterOrder &order = read.load.registers;
   Registers loaded;
   for (unsigned at = 0; at < 1u << order.distinct; at = loaded.size())
-    loaded.append(loadPiece(load, buffer, element, at));
+    loaded.append(loadPiece(read, element, at));
   // Copies of an element are made without access.
   Registers result(order.order.in().size());
   for (unsigned i = 0; i < result.size(); ++i)

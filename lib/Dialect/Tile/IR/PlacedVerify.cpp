@@ -38,17 +38,51 @@ LogicalResult CopyOp::verify() {
   return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
 }
 
-/// A tile in registers and the tile of a buffer.
-static LogicalResult verifySlot(Operation *op, StringRef what, BufferType buffer, RankedTensorType tile) {
-  if (failed(expectElement(op, what, buffer.getTile().getElementType(), tile.getElementType())) ||
-      failed(expectShape(op, what, buffer.getTile().getShape(), tile.getShape())))
+/// A tile in registers that is, or is of, the tile of a buffer.
+static LogicalResult verifyTile(Operation *op, StringRef what, BufferType buffer, RankedTensorType tile) {
+  if (failed(expectElement(op, what, buffer.getTile().getElementType(), tile.getElementType())))
     return failure();
   if (!isa_and_nonnull<LayoutAttr>(tile.getEncoding()))
     return op->emitOpError() << "expected a tile with a layout, got " << tile;
   return success();
 }
 
-LogicalResult ReadOp::verify() { return verifySlot(*this, "a result", getBuffer().getType(), getType()); }
+static LogicalResult verifySlot(Operation *op, StringRef what, BufferType buffer, RankedTensorType tile) {
+  if (failed(expectShape(op, what, buffer.getTile().getShape(), tile.getShape())))
+    return failure();
+  return verifyTile(op, what, buffer, tile);
+}
+
+LogicalResult ReadOp::verify() {
+  if (!getAt())
+    return verifySlot(*this, "a result", getBuffer().getType(), getType());
+  ArrayRef<int64_t> whole = getBuffer().getType().getTile().getShape(), part = getType().getShape(), at = *getAt();
+  if (at.size() != whole.size() || part.size() != whole.size())
+    return emitOpError() << "expected a part of " << whole.size() << " dimensions, got " << part.size() << " and "
+                         << at.size() << " numbers of where it begins";
+  for (auto [size, most, begin] : llvm::zip(part, whole, at))
+    if (begin < 0 || begin % size || begin + size > most)
+      return emitOpError() << "expected a part of size " << size << " that begins at a multiple of it and ends by " << most
+                           << ", got one at " << begin;
+  return verifyTile(*this, "a result", getBuffer().getType(), getType());
+}
+
+Layout ReadOp::getPlaces() {
+  Layout layout = *layoutOf(getResult());
+  Space whole = spaceOf(getBuffer().getType().getTile().getShape());
+  gf2::Vectors columns;
+  for (uint64_t column : layout.columns())
+    columns.push_back(layout.out().carry(column, whole));
+  return Layout(layout.in(), whole, std::move(columns));
+}
+
+uint64_t ReadOp::getFirst() {
+  Point point;
+  if (getAt())
+    for (auto [dim, begin] : llvm::enumerate(*getAt()))
+      point[tensorDim(dim)] = begin;
+  return spaceOf(getBuffer().getType().getTile().getShape()).pack(point);
+}
 
 LogicalResult WriteOp::verify() {
   return verifySlot(*this, "a tile", getBuffer().getType(), tileType(getValue()));

@@ -6,6 +6,7 @@
 
 #include "tessera/Analysis/Coordinates.h"
 #include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Support/GpuDescription.h"
 
@@ -111,7 +112,7 @@ void Pipeline::copyStep(Value step, Value slot) {
       for (Value coordinate : stream.load.getCoords())
         coords.push_back(coordinate == loop.getInductionVar() ? step : coordinate);
       CopyOp::create(builder, stream.load.getLoc(), stream.load.getView(), coords, stream.load.getDims(), stream.room,
-                     slot, LayoutAttr::get(loop.getContext(), *layoutOf(stream.load)), stream.load.getPad().has_value());
+                     slot, /*condition=*/Value(), LayoutAttr::get(loop.getContext(), *layoutOf(stream.load)), stream.load.getPad().has_value());
     }
   }
   CommitOp::create(builder, loc);
@@ -187,9 +188,10 @@ struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> 
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       SharedFeatures features = sharedFeaturesOf(chip);
+      std::optional<int64_t> ahead = getHint(kernel.getHintsAttr(), "ahead");
       uint64_t left = leftOf(kernel, most ? most : features.memoryBytes, chip);
       for (scf::ForOp loop : loops) {
-        Pipeline pipeline(loop, coordinates, slots, features);
+        Pipeline pipeline(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots, features);
         if (uint64_t bytes = pipeline.find(); bytes + pipeline.exchanged() <= left) {
           left -= bytes;
           pipeline.rewrite();

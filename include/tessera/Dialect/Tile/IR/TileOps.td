@@ -557,15 +557,26 @@ def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "reads the tile in a slot of a buffer";
   let description = [{
     Each thread reads what its registers are to hold; by which instructions follows from the two layouts (planLoad of
-    lib/Layout).
+    lib/Layout). A result that is smaller than the slot's tile is the part of it that begins `at` these elements, of
+    which each is a multiple of the result's size there.
 
     ```mlir
     %a = tile.read %b[%slot] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x64xbf16, #fragments>
+    %a2 = tile.read %b[%slot] at [0, 32] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x16xbf16, #fragments>
     ```
   }];
-  let arguments = (ins Tile_BufferType:$buffer, Index:$slot);
+  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, OptionalAttr<DenseI64ArrayAttr>:$at);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)";
+  let assemblyFormat = "$buffer `[` $slot `]` (`at` $at^)? attr-dict `:` type($buffer) `->` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer, "::mlir::Value":$slot), [{
+    build($_builder, $_state, type, buffer, slot, /*at=*/nullptr);
+  }]> ];
+  let extraClassDeclaration = [{
+    /// Thread -> the elements of the slot's tile that it reads, less the first one.
+    ::tessera::Layout getPlaces();
+    /// The number of the first element in the slot's tile: others are found by adding bits to it.
+    uint64_t getFirst();
+  }];
 }
 
 def Tile_MmaSharedOp : Tile_Op<"mma_shared", [MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "result"]>]> {
@@ -587,22 +598,23 @@ def Tile_MmaSharedOp : Tile_Op<"mma_shared", [MemoryEffects<[MemRead]>, AllTypes
   }];
 }
 
-def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "begins to copy a tile of a view into a slot of a buffer";
   let description = [{
     View, coordinates and `dims` as in `tile.load`; elements outside the view become zero with `bounded`, without it the
-    tile must lie inside. The threads share the work as `via` says, which is the layout that they would load the tile in.
+    tile must lie inside. All become zero, and nothing is read, where the condition does not hold. The threads share the work as `via` says, which is the layout that they would load the tile in.
     The copy goes on beside what follows: `tile.commit` closes a group of copies, `tile.wait` waits for groups, and after
     a `tile.barrier` the others' copies can be read, too.
 
     ```mlir
     tile.copy %x[%m, %k] dims [0, 1] bounded into %b[%slot] via #rows : !v, <3, tensor<64x64xbf16, #layout>>
+    tile.copy %x[%m, %k] dims [0, 1] if %exists into %b[%slot] via #rows : !v, <3, tensor<64x64xbf16, #layout>>
     ```
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims, Tile_BufferType:$buffer,
-                       Index:$slot, Tile_LayoutAttr:$via, UnitAttr:$bounded);
+                       Index:$slot, Optional<I1>:$condition, Tile_LayoutAttr:$via, UnitAttr:$bounded);
   let assemblyFormat = [{
-    $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? `into` $buffer `[` $slot `]` `via` $via attr-dict
+    $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? (`if` $condition^)? `into` $buffer `[` $slot `]` `via` $via attr-dict
     `:` type($view) `,` type($buffer)
   }];
 }

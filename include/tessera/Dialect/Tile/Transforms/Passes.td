@@ -446,6 +446,35 @@ def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileStepProducts : Pass<"tile-step-products", "::mlir::ModuleOp"> {
+  let summary = "read the fragments of a product a step before tensor cores need them";
+  let description = [{
+    A product of tiles that are read from shared memory is made in steps of its instruction's depth: each reads its own
+    part of the tiles, while the product of the step before is made.
+
+    In a loop that copies run ahead of, the reads of the first step go round: they are made before the last product of
+    the turn before, behind the wait and the barrier that stood before them, and the loop carries what they give. So that
+    there is something to read in the last turn, copies of steps that there are not fill their slots with zeros. The copies
+    stand between the products, and one barrier is enough for a turn.
+
+    ```mlir
+    scf.for … iter_args(%acc, %a0, %b0, %slot, %free) {
+      %a1 = tile.read %a[%slot] at [0, 16] : …
+      %b1 = tile.read %b[%slot] at [16, 0] : …
+      tile.copy %x[%m, %ahead] dims [0, 1] if %exists into %a[%free] via #rows : …
+      …
+      %acc0 = tile.mma %a0, %b0, %acc : …
+      tile.wait 1
+      tile.barrier
+      %a2 = tile.read %a[%next] at [0, 0] : …
+      %b2 = tile.read %b[%next] at [0, 0] : …
+      %acc1 = tile.mma %a1, %b1, %acc0 : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileExpandExchanges : Pass<"tile-expand-exchanges", "::mlir::ModuleOp"> {
   let summary = "make everything that goes through shared memory a write and a read";
   let description = [{

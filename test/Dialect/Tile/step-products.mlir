@@ -1,0 +1,56 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops=slots=3 -tile-expand-exchanges -tile-step-products -tile-allocate-shared -tile-place-barriers | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-expand-exchanges -tile-step-products | FileCheck %s --check-prefix=PLAIN
+
+// The loop carries the fragments of its first step. Those of the second are read before the first product; those of the
+// next turn behind the wait and the one barrier of a turn, before the last product. Copies have conditions, so that
+// every slot is filled that is read.
+// CHECK-LABEL: tile.kernel @product
+// CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <3, tensor<64x32xbf16
+// CHECK: %[[B:.*]] = tile.alloc offset {{.*}} : <3, tensor<32x64xbf16
+// CHECK-NOT: scf.if
+// CHECK: tile.wait 1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[A0:.*]] = tile.read %[[A]][%{{.*}}] at [0, 0] {{.*}} -> tensor<64x16xbf16
+// CHECK-NEXT: %[[B0:.*]] = tile.read %[[B]][%{{.*}}] at [0, 0] {{.*}} -> tensor<16x64xbf16
+// CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %[[A1:.*]] = %[[A0]], %[[B1:.*]] = %[[B0]])
+// CHECK-NOT: tile.barrier
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt
+// CHECK: %[[A2:.*]] = tile.read %[[A]][%[[SLOT]]] at [0, 16]
+// CHECK-NEXT: %[[B2:.*]] = tile.read %[[B]][%[[SLOT]]] at [16, 0]
+// CHECK-NEXT: tile.copy %x{{.*}} bounded if %[[EXISTS]] into %[[A]][%[[FREE]]]
+// CHECK-NEXT: tile.copy %w{{.*}} bounded if %[[EXISTS]] into %[[B]][%[[FREE]]]
+// CHECK-NEXT: tile.commit
+// CHECK-NEXT: %[[SUM:.*]] = tile.mma %[[A1]], %[[B1]], %[[ACC]]
+// CHECK: %[[NEXT:.*]] = arith.select
+// CHECK-NEXT: tile.wait 1
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[A3:.*]] = tile.read %[[A]][%[[NEXT]]] at [0, 0]
+// CHECK-NEXT: %[[B3:.*]] = tile.read %[[B]][%[[NEXT]]] at [0, 0]
+// CHECK-NEXT: %[[LAST:.*]] = tile.mma %[[A2]], %[[B2]], %[[SUM]]
+// CHECK-NOT: tile.barrier
+// CHECK: scf.yield %[[LAST]], %[[NEXT]], %{{.*}}, %[[A3]], %[[B3]]
+// CHECK: tile.wait 0
+
+// Without copies the steps stay within a turn.
+// PLAIN: tile.write
+// PLAIN: tile.write
+// PLAIN-COUNT-4: tile.read {{.*}} at
+// PLAIN: tile.mma
+// PLAIN-NEXT: tile.mma
+// PLAIN-NEXT: scf.yield
+!a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
+!b = !tile.view<?x64xbf16, strides = [64, 1]>
+!c = !tile.view<64x64xf32, strides = [64, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x32xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<32x64xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !c
+  tile.return
+}
