@@ -21,6 +21,19 @@ def _split(text: str) -> list[str]:
     return re.findall(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)", text)
 
 
+#: Bits of what tensor cores multiply.
+WIDTHS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8}
+
+
+def _elements(words: np.ndarray, kind: str) -> list[np.ndarray]:
+    """What registers hold side by side."""
+    bits = WIDTHS[kind]
+    parts = [(words >> np.uint64(at)).astype(f"u{bits // 8}") for at in range(0, max(32, bits), bits)]
+    if kind == "bf16":
+        return [(part.astype(np.uint32) << 16).view(np.float32) for part in parts]
+    return [part.view({"f64": "f8", "tf32": "f4", "f16": "f2", "s8": "i1"}[kind]) for part in parts]
+
+
 def _names(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{}").split(",")]
 
@@ -281,22 +294,44 @@ class _Run:
         self.put(operands[0], value, mask)
 
     def multiply(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """mma.sync.m16n8kN of bf16: rows and columns by quads of lanes."""
-        assert parts[-2] == "bf16", "products of bf16 only"
+        """mma.sync: rows and columns by quads of lanes, or, of m8n8k4 in fp16, by each quarter of the warp."""
+        shape = next(part for part in parts if part.startswith("m") and "n" in part)
+        m, n, k = map(int, re.fullmatch(r"m(\d+)n(\d+)k(\d+)", shape).groups())
+        kind, total = parts[-2], parts[-1]
         lane = np.arange(self.count) % LANES
         warp, group, quad = np.arange(self.count) // LANES, lane // 4, lane % 4
-        warps = self.count // LANES
-        a, b, c = np.zeros((warps, 16, 16)), np.zeros((warps, 16, 8)), np.zeros((warps, 16, 8))
-        for i, register in enumerate(_names(operands[1]) + _names(operands[2])):
-            for half in range(2):
-                bits = self.get(register) >> np.uint64(16 * half) & np.uint64(0xFFFF)
-                number = (bits << np.uint64(16)).astype(np.uint32).view(np.float32)
-                if i < 4:
-                    a[warp, group + i % 2 * 8, quad * 2 + half + i // 2 * 8] = number
-                else:
-                    b[warp, quad * 2 + half + (i - 4) * 8, group] = number
+        each = max(1, 32 // WIDTHS[kind])
+        quarters = (shape, kind) == ("m8n8k4", "f16")
+        if quarters:
+            m = n = 16
+
+        def left(i: int) -> tuple:  # row and column of element i of a lane
+            if quarters:
+                return lane % 4 + (lane & 4) * 2 + (lane & 16) // 4, i
+            register = i // each
+            return group + register % 2 * 8 * (m > 8), quad * each + i % each + register // (1 + (m > 8)) * 4 * each
+
+        def right(i: int) -> tuple:
+            if quarters:
+                return i, lane % 4 + (lane & 8) + (lane & 16) // 4
+            return quad * each + i % each + i // each * 4 * each, group
+
+        def sums(i: int) -> tuple:
+            if quarters:
+                return (lane & 1) + (i & 2) + (lane & 4) * 2 + (lane & 16) // 4, (i & 4) + (lane & 2) + (i & 1) + (lane & 8)
+            return group + i // 2 * 8, quad * 2 + i % 2
+
+        exact = np.int64 if kind == "s8" else np.float64
+        a, b, c = (np.zeros((self.count // LANES, *size), exact) for size in ((m, k), (k, n), (m, n)))
+        for matrix, names, place in ((a, operands[1], left), (b, operands[2], right)):
+            for i, register in enumerate(_names(names)):
+                for j, number in enumerate(_elements(self.get(register), kind)):
+                    row, column = place(i * each + j)
+                    matrix[warp, row, column] = number
         for i, register in enumerate(_names(operands[3])):
-            c[warp, group + i // 2 * 8, quad * 2 + i % 2] = self.typed(register, "f32")
-        product = (a @ b + c).astype(np.float32)
+            row, column = sums(i)
+            c[warp, row, column] = self.typed(register, total)
+        product = (a @ b + c).astype({"f32": np.float32, "f64": np.float64, "s32": np.int32}[total])
         for i, register in enumerate(_names(operands[0])):
-            self.put(register, product[warp, group + i // 2 * 8, quad * 2 + i % 2], mask)
+            row, column = sums(i)
+            self.put(register, product[warp, row, column], mask)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tessera as tsr
-from tessera import Tensor, bf16, fp16, fp32, int8, int32, int64
+from tessera import Tensor, bf16, fp16, fp32, fp64, int8, int32, int64
 
 CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
 PLACES = [shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"]
@@ -100,6 +100,30 @@ def test_assembles(case, chip, monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
     function, types = CASES[case]
     check(function.compile(*types, target=chip), chip)
+
+
+# The instruction of tensor cores for a type, from a chip on.
+INSTRUCTIONS = {
+    fp16: {70: "m8n8k4.row.col.f32.f16.f16.f32", 75: "m16n8k8.row.col.f32.f16.f16.f32", 80: "m16n8k16.row.col.f32.f16"},
+    bf16: {80: "m16n8k16.row.col.f32.bf16.bf16.f32"},
+    int8: {75: "m8n8k16.row.col.s32.s8.s8.s32", 80: "m16n8k32.row.col.s32.s8.s8.s32"},
+    fp64: {80: "m8n8k4.row.col.f64.f64.f64.f64"},
+}
+
+
+@pytest.mark.parametrize("chip", ["sm_70", *CHIPS])
+@pytest.mark.parametrize("dtype", INSTRUCTIONS, ids=lambda dtype: dtype.name)
+def test_tensor_cores(dtype, chip, monkeypatch):
+    """Where a chip contracts it has its instruction for that, and the assembler takes it."""
+    ptxas = OLDER if chip == "sm_70" else PTXAS
+    if not ptxas:
+        pytest.skip("unsupported: no ptxas of CUDA 12 is installed")
+    monkeypatch.setenv("TESSERA_PTXAS", str(ptxas))
+    compiled = product.compile(*[Tensor[256, 256, dtype]] * 2, target=chip)
+    check(compiled, chip)
+    wanted = [name for first, name in INSTRUCTIONS[dtype].items() if int(chip[3:]) >= first]
+    text = compiled.inspect_ir("ptx")
+    assert f"mma.sync.aligned.{wanted[-1]}" in text if wanted else "mma.sync" not in text
 
 
 @pytest.mark.parametrize("chip", CHIPS[1:])

@@ -13,7 +13,7 @@ from interpreter import Kernel
 TOP = Path(__file__).resolve().parents[2]
 OPT = TOP / "build/bin/tessera-opt"
 PROGRAMS = TOP / "test/CodeGen/PTX"
-SHARED = ["-tile-expand-exchanges", "-tile-allocate-shared", "-tile-place-barriers", "-print-ptx", "-o", "/dev/null"]
+SHARED = ["-tile-expand-exchanges", "-tile-step-products", "-tile-allocate-shared", "-tile-place-barriers", "-print-ptx", "-o", "/dev/null"]
 DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 pytestmark = pytest.mark.skipif(not OPT.exists(), reason="unsupported: tessera-opt is not built")
 
@@ -217,9 +217,38 @@ def test_products(ahead, steps):
     assert (np.abs(from_bf16(y) - used @ from_bf16(w)) <= bound).all()
 
 
-def test_products_without_tensor_cores():
+@pytest.mark.parametrize("name", ["doubles", "plain"])
+def test_products_of_doubles(name):
+    """By tensor cores, and without them."""
     module = ptx(PROGRAMS / "products.mlir", "-tile-assign-layouts")
     x = draw((16, 16), "f64")
     y = np.zeros_like(x)
-    Kernel(module, "doubles").run(x, y)
-    np.testing.assert_allclose(y, x @ x, rtol=1e-12)
+    Kernel(module, name).run(x, y)
+    np.testing.assert_allclose(y, x @ x, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("chip, element", [("sm_70", "f16"), ("sm_75", "f16"), ("sm_80", "f16"), ("sm_75", "i8"), ("sm_80", "i8")])
+def test_products_of_chips(chip, element):
+    """The instructions of each generation give the same; whole numbers have exact sums."""
+    wide, (m, k, n) = ("f32", "i32")[element == "i8"], (32, 64, 32)
+    zero = "0.0" if wide == "f32" else "0"
+    program = f"""
+tile.kernel @product(%x: {view((m, k), element)}, %w: {view((k, n), element)}, %y: {view((m, n), wide)}) grid 1 {{
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant {zero} : {wide} : {tile((m, n), wide)}
+  %a = tile.load %x{access((m, k))} : {view((m, k), element)} -> {tile((m, k), element)}
+  %b = tile.load %w{access((k, n))} : {view((k, n), element)} -> {tile((k, n), element)}
+  %c = tile.mma %a, %b, %zero : ({tile((m, k), element)}, {tile((k, n), element)}, {tile((m, n), wide)}) -> {tile((m, n), wide)}
+  tile.store %c, %y{access((m, n))} : {tile((m, n), wide)}, {view((m, n), wide)}
+  tile.return
+}}"""
+    quarters = "=quarters=true" if chip == "sm_70" else ""
+    passes = [f"{one}=chip={chip}" if "exchanges" in one or "print" in one else one for one in SHARED]
+    command = [OPT, "-", f"-tile-assign-layouts{quarters}", *passes]
+    module = subprocess.run(command, input=program, capture_output=True, text=True, check=True).stdout
+    random = np.random.default_rng(0)
+    kind = np.float16 if element == "f16" else np.int8
+    x, w = (random.integers(-8, 8, shape).astype(kind) for shape in ((m, k), (k, n)))
+    y = np.zeros((m, n), np.float32 if element == "f16" else np.int32)
+    Kernel(module, "product").run(x, w, y)
+    np.testing.assert_array_equal(y, x.astype(np.int32) @ w.astype(np.int32))

@@ -82,8 +82,8 @@ private:
     bool bytes = narrow && shape.storageBytes == 1;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
     rows->tile = rowsOf(*rows, room);
-    // Two blocks on a multiprocessor compute while the other one waits for its copies.
-    int64_t wide = !narrow || bytes ? room : machine.tilesInRegisters ? 128 : 256;
+    // Of few rows, more columns do not make operands serve more often.
+    int64_t wide = !narrow || bytes ? room : machine.tilesInRegisters && rows->tile < 128 ? 128 : 256;
     // The accumulators of all products share the registers.
     size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
     for (size_t beside = 1; beside < products && wide > 64; beside *= 2)
@@ -117,6 +117,7 @@ private:
     if (machine.tilesInRegisters && area >= 128 * 128) {
       over->tile = std::min<int64_t>(over->tile, 32);
       hint("group", 16);
+      hint("ahead", 3);
     }
     if (machine.tilesInRegisters)
       return;

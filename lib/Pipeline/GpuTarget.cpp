@@ -81,12 +81,15 @@ bool needsWideIndices(ModuleOp module) {
 }
 
 void addGpuPasses(PassManager &manager, bool tensorCores, bool wideIndices,
-                  const std::vector<std::string> &native, const std::vector<std::string> &quick) {
+                  const std::vector<std::string> &native, const std::vector<std::string> &quick,
+                  const tile::TileWidenProductsOptions &widen) {
   if (tensorCores) {
     manager.addPass(tile::createTileNarrowProducts());
     manager.addPass(tile::createTileSplitProducts());
   } else {
-    manager.addPass(tile::createTileWidenProducts());
+    if (!widen.keep.empty())
+      manager.addPass(tile::createTileNarrowProducts({.types = widen.keep}));
+    manager.addPass(tile::createTileWidenProducts(widen));
   }
   manager.addPass(tile::createTileSplitIntegerProducts());
   if (!wideIndices)

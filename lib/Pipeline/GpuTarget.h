@@ -10,6 +10,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tessera/Analysis/CostModel.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "tessera/Support/GpuDescription.h"
 
 namespace tessera {
@@ -40,9 +41,11 @@ bool needsWideIndices(mlir::ModuleOp module);
 
 /// What both roads do with whole-tile programs: products in the types that tensor cores have (or
 /// none of theirs), small indices, scalar operations that the target has or that are made of
-/// primitive ones. `native` names the former, `quick` those that it has where `fast` asks for no more.
+/// primitive ones. `native` names the former, `quick` those that it has where `fast` asks for no more. Tensor cores that do
+/// not have all types have those that `widen` keeps.
 void addGpuPasses(mlir::PassManager &manager, bool tensorCores, bool wideIndices,
-                  const std::vector<std::string> &native, const std::vector<std::string> &quick = {});
+                  const std::vector<std::string> &native, const std::vector<std::string> &quick = {},
+                  const tile::TileWidenProductsOptions &widen = {});
 
 /// The kernels of a module in a format of their own.
 struct GpuImage {

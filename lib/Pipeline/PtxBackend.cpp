@@ -17,6 +17,7 @@
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Support/GpuFeatures.h"
 
 #include <cstdlib>
 
@@ -114,27 +115,46 @@ static bool hasDoubles(ModuleOp module) {
       .wasInterrupted();
 }
 
+/// Products of f64, which need no other types without tensor cores.
+static void keepFromTensorCores(ModuleOp module) {
+  module.walk([](tile::MmaOp product) {
+    if (product.getType().getElementType().isF64())
+      product->setAttr("tile.plain", UnitAttr::get(product.getContext()));
+  });
+}
+
 LogicalResult PtxBackend::place(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   for (auto kernel : module.getOps<tile::KernelOp>())
     settleHints(kernel);
   PassManager manager(context);
+  auto has = [&](std::string_view feature) { return findGpuFeature(feature)->isIn(gpu); };
   std::vector<std::string> native, quick;
   if (!hasDoubles(module)) {
     native = {"exp2"};
-    if (gpu.chip != "sm_70")
+    if (has("tanh"))
       quick = {"tanh"};
   }
-  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native, quick);
+  tile::TileWidenProductsOptions widen;
+  if (codeOptions.tensorCores && has("mma fp16"))
+    widen.keep.push_back("f16");
+  if (codeOptions.tensorCores && has("mma int8"))
+    widen.keep.push_back("i8");
+  bool quarters = !has("mma fp16 m16n8k8");
+  if (quarters)
+    widen.columns = 16;
+  addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native, quick, widen);
   if (failed(manager.run(module)))
     return failure();
+  if (!codeOptions.tensorCores || !has("mma fp64"))
+    keepFromTensorCores(module);
   llvm::for_each(module.getOps<tile::KernelOp>(), limitCode);
   manager.clear();
   manager.addPass(tile::createTileDeferStatistics());
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(tile::createTileAssignLayouts());
+  manager.addPass(tile::createTileAssignLayouts({.quarters = quarters}));
   tile::TileKeepRowsOptions kept;
   kept.chip = gpu.ptxChip;
   manager.addPass(tile::createTileKeepRows(kept));

@@ -10,6 +10,7 @@ std::span<const GpuFeature> gpuFeatures() {
   static constexpr GpuFeature features[] = {
       {"tileir", "the road by CUDA Tile IR", 80, kLater},
       {"ldmatrix", "fragments of matrices read from shared memory by a warp", 75, kLater},
+      {"tanh", "an instruction for an approximation of it", 75, kLater},
       {"async copies", "`cp.async` from global to shared memory", 80, kLater},
       {"mbarrier", "barriers in shared memory that count arrivals", 80, kLater},
       {"bf16 arithmetic", "instructions that compute in bf16; elsewhere it is computed in fp32", 80, kLater},

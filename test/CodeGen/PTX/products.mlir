@@ -44,17 +44,28 @@ tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>)
   tile.return
 }
 
-// Types that tensor cores do not have, step by step.
 // CHECK-LABEL: .entry doubles(
-// CHECK: st.shared
-// CHECK: bar.warp.sync -1;
-// CHECK-COUNT-8: fma.rn.f64
+// CHECK-COUNT-16: mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64
 !f = !tile.view<16x16xf64, strides = [16, 1]>
 tile.kernel @doubles(%x: !f, %y: !f) grid 1 hints {warps = 1} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f64 : tensor<16x16xf64>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !f -> tensor<16x16xf64>
   %c = tile.mma %a, %a, %zero : (tensor<16x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>
+  tile.store %c, %y[%c0, %c0] dims [0, 1] : tensor<16x16xf64>, !f
+  tile.return
+}
+
+// What chips have no tensor cores for, step by step.
+// CHECK-LABEL: .entry plain(
+// CHECK: st.shared
+// CHECK: bar.warp.sync -1;
+// CHECK-COUNT-8: fma.rn.f64
+tile.kernel @plain(%x: !f, %y: !f) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f64 : tensor<16x16xf64>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !f -> tensor<16x16xf64>
+  %c = tile.mma %a, %a, %zero {tile.plain} : (tensor<16x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>
   tile.store %c, %y[%c0, %c0] dims [0, 1] : tensor<16x16xf64>, !f
   tile.return
 }

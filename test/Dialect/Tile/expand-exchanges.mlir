@@ -93,6 +93,6 @@ tile.kernel @invariant(%x: !tile.view<16x?xbf16, strides = [16, 1]>, %n: index) 
 // CHECK: tile.mma_shared %[[A]][%{{.*}}], %[[B]][%{{.*}}], %{{.*}}
 tile.kernel @doubles() grid 1 hints {warps = 1} {
   %x = tile.constant 1.0 : f64 : tensor<16x16xf64, #d>
-  %0 = tile.mma %x, %x, %x : (tensor<16x16xf64, #d>, tensor<16x16xf64, #d>, tensor<16x16xf64, #d>) -> tensor<16x16xf64, #d>
+  %0 = tile.mma %x, %x, %x {tile.plain} : (tensor<16x16xf64, #d>, tensor<16x16xf64, #d>, tensor<16x16xf64, #d>) -> tensor<16x16xf64, #d>
   tile.return
 }

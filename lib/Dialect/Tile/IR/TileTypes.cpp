@@ -242,14 +242,18 @@ std::optional<Layout> tile::layoutOf(Value tile) {
   return attribute ? std::optional(attribute.getValue()) : std::nullopt;
 }
 
+/// Of a product that is not made on tensor cores, though they have its type.
+static constexpr StringLiteral kPlainAttr = "tile.plain";
+
 std::optional<unsigned> tile::fragmentDepth(MmaOp mma) {
   auto left = cast<RankedTensorType>(mma.getLhs().getType()), right = cast<RankedTensorType>(mma.getRhs().getType());
   Type operand = left.getElementType(), sum = mma.getType().getElementType();
   bool isHalf = (operand.isBF16() || operand.isF16()) && sum.isF32();
   bool isByte = operand.isSignlessInteger(8) && sum.isInteger(32), isWord = isa<FloatTF32Type>(operand) && sum.isF32();
-  unsigned depth = isHalf ? 16 : isByte ? 32 : 8;
+  bool isDouble = operand.isF64() && sum.isF64();
+  unsigned depth = isHalf ? 16 : isByte ? 32 : isDouble ? 4 : 8;
   bool fits = mma.getType().getShape()[0] >= 16 && mma.getType().getShape()[1] >= 8 && left.getShape()[1] >= depth;
-  return (isHalf || isByte || isWord) && right.getElementType() == operand && fits ? std::optional(depth) : std::nullopt;
+  return !mma->hasAttr(kPlainAttr) && (isHalf || isByte || isWord || isDouble) && right.getElementType() == operand && fits ? std::optional(depth) : std::nullopt;
 }
 
 RankedTensorType tile::withLayout(Type tile, const Layout &layout) {

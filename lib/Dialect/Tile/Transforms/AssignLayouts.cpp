@@ -38,7 +38,8 @@ bool isTile(Value value) { return isTileType(value.getType()); }
 
 class Assignment {
 public:
-  Assignment(KernelOp kernel, unsigned warps) : kernel(kernel), coordinates(kernel), warps(warps) {
+  Assignment(KernelOp kernel, unsigned warps, bool quarters)
+      : kernel(kernel), coordinates(kernel), warps(warps), quarters(quarters) {
     kernel.walk([&](MmaOp mma) { isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp()); });
   }
 
@@ -98,6 +99,7 @@ private:
   KernelOp kernel;
   Coordinates coordinates;
   unsigned warps;
+  bool quarters;
   /// Whether products take the left operand from others.
   bool isChain = false;
   llvm::DenseMap<Value, Layout> layouts;
@@ -235,9 +237,9 @@ Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
 /// few; but where the left operand is computed, rows stay with their warp from one product to the next.
 unsigned Assignment::warpsBelow(MmaOp mma) {
   int64_t rows = shapeOf(mma.getResult())[0], columns = shapeOf(mma.getResult())[1];
-  unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most;
+  unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most, narrowest = quarters ? 16 : 8;
   for (unsigned below = 1; below <= most && !isChain; below *= 2)
-    if (columns * below >= 8 * warps && rows / below + columns * below / warps < rows / best + columns * best / warps)
+    if (columns * below >= narrowest * warps && rows / below + columns * below / warps < rows / best + columns * best / warps)
       best = below;
   return best;
 }
@@ -249,7 +251,9 @@ Layout Assignment::fragments(MmaOp mma, unsigned operand) {
   unsigned down = warpsBelow(mma), across = warps / down;
   // All instructions are 32 bytes deep.
   unsigned depth = *fragmentDepth(mma), bits = 256 / depth;
-  Layout tile = operand == 2 ? mmaAccumulator(16, 8) : operand == 0 ? mmaOperandA(16, depth, bits) : mmaOperandB(depth, 8, bits);
+  Layout tile = operand == 2   ? quarters ? voltaAccumulator(16, 16) : mmaAccumulator(16, 8)
+                : operand == 0 ? quarters ? voltaOperandA(16, 4) : mmaOperandA(16, depth, bits)
+                               : quarters ? voltaOperandB(4, 16) : mmaOperandB(depth, 8, bits);
   tile = tile * (operand == 1 ? Layout::broadcast(Dim::Warp, down) : Layout::strided(Dim::Warp, Dim::D0, down)) *
          (operand == 0 ? Layout::broadcast(Dim::Warp, across) : Layout::strided(Dim::Warp, Dim::D1, across));
   return onAllThreads(tile.fit(spaceOf(shape), std::array{1u, 0u}));
@@ -430,7 +434,7 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       unsigned count = getHint(kernel.getHintsAttr(), "warps").value_or(warps);
-      if (failed(Assignment(kernel, count).run()))
+      if (failed(Assignment(kernel, count, quarters).run()))
         return signalPassFailure();
     }
   }

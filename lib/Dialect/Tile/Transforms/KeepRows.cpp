@@ -213,7 +213,7 @@ void Keeper::copyTile(ArrayRef<Row> rows, unsigned walk, Value tile) {
       SmallVector<Value> coords;
       for (Value coordinate : load.getCoords())
         coords.push_back(coordinate == loop.getInductionVar() ? tile : coordinate);
-      CopyOp::create(*builder, load.getLoc(), load.getView(), coords, load.getDims(), row.room, tile,
+      CopyOp::create(*builder, load.getLoc(), load.getView(), coords, load.getDims(), row.room, tile, /*condition=*/Value(),
                      LayoutAttr::get(kernel.getContext(), *layoutOf(load)), load.getPad().has_value());
     }
   }

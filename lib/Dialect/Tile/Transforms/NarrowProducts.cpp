@@ -2,6 +2,7 @@
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -38,10 +39,12 @@ static Type productType(func::FuncOp function) {
 
 namespace {
 struct TileNarrowProducts : tile::impl::TileNarrowProductsBase<TileNarrowProducts> {
+  using TileNarrowProductsBase::TileNarrowProductsBase;
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       Type type = productType(function);
-      if (!type)
+      if (!type || (!types.empty() && !llvm::is_contained(types, debugString(type))))
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))

@@ -112,7 +112,8 @@ void Pipeline::copyStep(Value step, Value slot) {
       for (Value coordinate : stream.load.getCoords())
         coords.push_back(coordinate == loop.getInductionVar() ? step : coordinate);
       CopyOp::create(builder, stream.load.getLoc(), stream.load.getView(), coords, stream.load.getDims(), stream.room,
-                     slot, /*condition=*/Value(), LayoutAttr::get(loop.getContext(), *layoutOf(stream.load)), stream.load.getPad().has_value());
+                     slot, /*condition=*/Value(), LayoutAttr::get(loop.getContext(), *layoutOf(stream.load)),
+                     stream.load.getPad().has_value());
     }
   }
   CommitOp::create(builder, loc);

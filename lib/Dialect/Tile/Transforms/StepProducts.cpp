@@ -173,7 +173,8 @@ static void rotate(scf::ForOp loop, ArrayRef<Steps> all) {
   rewriter.setInsertionPoint(loop);
   WaitOp::create(rewriter, wait.getLoc(), wait.getPending());
   auto readAt = [&](unsigned i, Value slot) -> Value {
-    return ReadOp::create(rewriter, first[i].getLoc(), first[i].getType(), first[i].getBuffer(), slot, first[i].getAtAttr());
+    return ReadOp::create(rewriter, first[i].getLoc(), first[i].getType(), first[i].getBuffer(), slot,
+                          first[i].getAtAttr());
   };
   SmallVector<Value> initial;
   for (unsigned i = 0; i < 2; ++i)

@@ -2,6 +2,8 @@
 #include "MathBuilder.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -50,9 +52,20 @@ static void widenBytes(MmaOp mma) {
 
 namespace {
 struct TileWidenProducts : tile::impl::TileWidenProductsBase<TileWidenProducts> {
+  using TileWidenProductsBase::TileWidenProductsBase;
+
+  /// Whether tensor cores have a product as it is.
+  bool isKept(MmaOp mma) {
+    Type lhs = getElementTypeOrSelf(mma.getLhs());
+    return lhs == getElementTypeOrSelf(mma.getRhs()) && llvm::is_contained(keep, debugString(lhs)) && fragmentDepth(mma) &&
+           mma.getType().getShape()[1] >= int64_t(columns);
+  }
+
   void runOnOperation() override {
     SmallVector<MmaOp> floats, bytes;
     getOperation()->walk([&](MmaOp mma) {
+      if (isKept(mma))
+        return;
       Type element = getElementTypeOrSelf(mma.getLhs());
       if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
         floats.push_back(mma);

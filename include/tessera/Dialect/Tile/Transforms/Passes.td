@@ -165,6 +165,7 @@ def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
     %d = tile.mma %n, %v, %c : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
+  let options = [ListOption<"types", "types", "std::string", "the types that products may have; none given: all">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
@@ -217,7 +218,7 @@ def TileSplitProducts : Pass<"tile-split-products"> {
 def TileWidenProducts : Pass<"tile-widen-products"> {
   let summary = "make products of narrow types from products of f32, which need no tensor cores";
   let description = [{
-    For compilations that may not use tensor cores. Floats of 16 bits and fewer are exact in f32, so only the order of
+    For compilations that may not use tensor cores, or whose tensor cores do not have all types. Floats of 16 bits and fewer are exact in f32, so only the order of
     additions may change. Bytes are exact in f32, too, and so are the sums of a tile that is at most 256 deep (of f64
     where it is deeper); the accumulator stays an integer.
 
@@ -232,6 +233,8 @@ def TileWidenProducts : Pass<"tile-widen-products"> {
     %d = tile.mma %0, %1, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
+  let options = [ListOption<"keep", "keep", "std::string", "types that stay as they are: f16, i8, ...">,
+                 Option<"columns", "columns", "unsigned", "8", "the fewest columns of products that stay">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
@@ -549,7 +552,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
     ```
   }];
-  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">];
+  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">,
+                 Option<"quarters", "quarters", "bool", "false", "whether quarters of a warp multiply f16, as on sm_70">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
