@@ -102,3 +102,38 @@ tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {warps = 2} {
   tile.store %h, %y[%row] dims [] : tensor<f32>, !y
   tile.return
 }
+
+// A number that was there before the loops is joined behind the first one: what goes on from there does not know it as a tile.
+// CHECK-LABEL: tile.kernel @nested
+// CHECK: scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}}) -> (tensor<f32>)
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>)
+// CHECK: %[[R0:.*]] = tile.reduce sum %{{.*}} dims [0] : tensor<64xf32> -> tensor<f32>
+// CHECK: %[[S0:.*]] = tile.map add(%[[BEFORE]], %[[R0]])
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>)
+// CHECK: %[[R1:.*]] = tile.reduce sum %{{.*}} dims [0] : tensor<64xf32> -> tensor<f32>
+// CHECK: %[[S1:.*]] = tile.map add(%[[S0]], %[[R1]])
+// CHECK: scf.yield %[[S1]]
+tile.kernel @nested(%x: !v, %y: !y, %rows: index, %whole: index, %all: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %sum = scf.for %row = %c0 to %rows step %c1 iter_args(%before = %zero) -> (tensor<f32>) {
+    %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%s = %before) -> (tensor<f32>) {
+      %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+      %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+      %r = tile.reduce sum %e dims [0] : tensor<1024xf32> -> tensor<f32>
+      %n = tile.map add(%s, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      scf.yield %n : tensor<f32>
+    }
+    %s1 = scf.for %i = %whole to %all step %c1 iter_args(%s = %s0) -> (tensor<f32>) {
+      %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+      %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+      %r = tile.reduce sum %e dims [0] : tensor<1024xf32> -> tensor<f32>
+      %n = tile.map add(%s, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      scf.yield %n : tensor<f32>
+    }
+    scf.yield %s1 : tensor<f32>
+  }
+  tile.store %sum, %y[%c0] dims [] : tensor<f32>, !y
+  tile.return
+}

@@ -312,6 +312,7 @@ void Deferral::rewrite(Renaming &tiles) {
   unsigned first = replaced.getNumResults() - states.size();
   auto *yield = replaced.getBody()->getTerminator();
   SmallVector<Value> joined;
+  SmallVector<bool> hasInit; // it is joined with the tile behind the loop only
   Renaming once; // values of the body, as they are for the whole row
   for (auto [i, state] : llvm::enumerate(states)) {
     Value own = replaced.getResult(first + i), init = inits[i];
@@ -330,7 +331,8 @@ void Deferral::rewrite(Renaming &tiles) {
                                          state.reduce.getSkipNan());
     auto unit = init.getDefiningOp<ConstantOp>();
     TypedAttr value = unitOf(state.reduce.getReduceOp(), cast<RankedTensorType>(init.getType()).getElementType());
-    if (!goesOn && !(unit && unit.getValue() == value)) {
+    hasInit.push_back(!goesOn && !(unit && unit.getValue() == value));
+    if (hasInit.back()) {
       if (state.factor)
         init = MapOp::create(rewriter, loc, ScalarOp::Mul, ValueRange{init, rename(rewriter, state.factor, before)});
       whole = MapOp::create(rewriter, loc, state.join.getScalarOp(), ValueRange{init, whole});
@@ -342,7 +344,8 @@ void Deferral::rewrite(Renaming &tiles) {
     // The old value goes through the loop as it is, and leaves it by a later pass.
     yield->setOperand(state.number, replaced.getRegionIterArg(state.number));
     rewriter.replaceAllUsesWith(replaced.getResult(state.number), joined[i]);
-    tiles[joined[i]] = replaced.getResult(first + i);
+    if (!hasInit[i])
+      tiles[joined[i]] = replaced.getResult(first + i);
   }
 }
 
