@@ -33,11 +33,11 @@ def test_special_values():
 
 
 def test_every_operation_has_a_judge():
-    """The database, or a case; another name of a judged operation has its meaning."""
+    """The database, or a case; another name of a judged operation has its meaning. Printing has no result."""
     judged = {entries.spelling(name) for name in entries.NAMES}
     judged |= {name for case in CASES for name in re.findall(r"tsr\.(\w+)\(", case.text)}
     meanings = {meaning for name, (_, meaning) in ENTRIES.items() if name in judged}
-    assert [name for name, (_, meaning) in ENTRIES.items() if meaning not in meanings] == []
+    assert [name for name, (_, meaning) in ENTRIES.items() if meaning not in meanings] == ["print"]
 
 
 def test_table():

@@ -69,7 +69,8 @@ def test_every_operation_is_generated():
     text = "".join(run.generate(seed).source for seed in range(1500))
     names = set(re.findall(r"(?:\.|\b)(\w+)\(", text)) | SPELLED_OTHERWISE
     meanings = {meaning for name, (_, meaning) in entries.items() if name in names}
-    assert [name for name, (_, meaning) in entries.items() if meaning not in meanings] == []
+    missing = [name for name, (_, meaning) in entries.items() if meaning not in meanings]
+    assert missing == ["print"]  # it has no result
 
 
 def test_some_sizes_are_long_and_some_zero():

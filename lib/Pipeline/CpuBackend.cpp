@@ -67,6 +67,7 @@ protected:
       relax.types = {"bf16", "f16"};
       relax.operations = {"exp",  "exp2",    "sigmoid", "silu",  "gelu_erf",  "gelu_tanh",
                           "tanh", "erf",     "sqrt",    "rsqrt", "reciprocal"};
+      relax.exclusive = true; // weights of streams are marked, which other machines compute to the last digit
       manager.addPass(tile::createTileRelaxMath(relax));
       expand.quick = {"exp2", "reciprocal", "rsqrt"};
     }

@@ -89,3 +89,19 @@ func.func @j(%x: !gir.tensor<64, f32>) attributes {gir.value_type = f16} {
   tile.launch @half grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
   return
 }
+
+// RUN: %tessera_opt %s '-tile-relax-math=operations=exp2 exclusive=true' | FileCheck %s --check-prefix=ONLY
+// CHECK-LABEL: tile.kernel @marked
+// CHECK: tile.map exp2(%{{.*}}) fast
+// ONLY-LABEL: tile.kernel @marked
+// ONLY: tile.map exp2(%{{[^)]*}}) : (tensor<64xf32>)
+tile.kernel @marked(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %0 = tile.constant 0.5 : f32 : tensor<64xf32>
+  %1 = tile.map exp2(%0) fast : (tensor<64xf32>) -> tensor<64xf32>
+  tile.return
+}
+
+func.func @others(%x: !gir.tensor<64, f32>) {
+  tile.launch @marked grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
+  return
+}

@@ -22,13 +22,14 @@ struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
     if (failed(readOptions()))
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (!takesQuickForms(function))
+      bool isQuick = takesQuickForms(function);
+      if (!isQuick && !exclusive)
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
           kernel.walk([&](MapOp map) {
             if (llvm::is_contained(quick, map.getScalarOp()))
-              map.setFast(true);
+              map.setFast(isQuick);
           });
       });
     }

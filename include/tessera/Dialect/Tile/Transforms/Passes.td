@@ -141,7 +141,8 @@ def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"types", "types", "std::string", "narrow types whose functions take quick forms">,
-    ListOption<"operations", "operations", "std::string", "operations that have a quick form">
+    ListOption<"operations", "operations", "std::string", "operations that have a quick form">,
+    Option<"exclusive", "exclusive", "bool", "false", "take the mark away from these operations in all other functions">
   ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
