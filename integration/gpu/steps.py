@@ -8,6 +8,7 @@ says whether the item is good; `unsupported` gives a reason instead, where this 
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import re
@@ -294,60 +295,46 @@ class Memory(Bench):
         return MEMORY_ROWS
 
 
-class Small(Bench):
-    """A few microseconds of work, with its launch."""
+class Own(Bench):
+    """Rows that their module, which has the step's name, runs and shows itself."""
 
-    name = "small"
-    title = "error/bound, microseconds of a call, then ratios (! behind the fastest peer)"
+    table = ""  # what the module calls its rows
+    shown = ""  # what a result has that the module shows
+
+    @property
+    def module(self):
+        return importlib.import_module(self.name)
 
     @property
     def rows(self) -> list:
-        from small import SMALL_ROWS
-
-        return SMALL_ROWS
+        return getattr(self.module, self.table)
 
     def run(self, name: str, sustained: bool) -> dict:
-        import small
-
         (row,) = (row for row in self.rows if row.name == name)
-        return small.run(row, HERE / self.name / row.bundle)
+        return self.module.run(row, HERE / self.name / row.bundle)
 
     def line(self, name: str, result: dict) -> str:
-        import small
-
-        return small.line(name, result) if "small" in result else super().line(name, result)
+        return self.module.line(name, result) if self.shown in result else super().line(name, result)
 
 
-class Counters(Bench):
+class Small(Own):
+    """A few microseconds of work, with its launch."""
+
+    name, table, shown = "small", "SMALL_ROWS", "small"
+    title = "error/bound, microseconds of a call, then ratios (! behind the fastest peer)"
+
+
+class Counters(Own):
     """What the compiler reports of kernels beside what Nsight Compute counts."""
 
-    name = "counters"
+    name, table, shown = "counters", "COUNTED_ROWS", "kernels"
     title = "reported/counted"
 
-    @property
-    def rows(self) -> list:
-        from counters import COUNTED_ROWS
-
-        return COUNTED_ROWS
-
     def missing(self) -> str | None:
-        import counters
-
-        return missing_torch() or counters.missing()
+        return missing_torch() or self.module.missing()
 
     def prepare(self, names: list[str], deadline: float) -> bool:
         return False
-
-    def run(self, name: str, sustained: bool) -> dict:
-        import counters
-
-        (row,) = (row for row in self.rows if row.name == name)
-        return counters.run(row, HERE / self.name / row.bundle)
-
-    def line(self, name: str, result: dict) -> str:
-        import counters
-
-        return counters.line(name, result) if "kernels" in result else super().line(name, result)
 
 
 class Tune(Bench):
