@@ -22,7 +22,7 @@ def _split(text: str) -> list[str]:
 
 
 #: Bits of what tensor cores multiply.
-WIDTHS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8}
+WIDTHS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8}
 
 
 def _elements(words: np.ndarray, kind: str) -> list[np.ndarray]:
@@ -31,7 +31,12 @@ def _elements(words: np.ndarray, kind: str) -> list[np.ndarray]:
     parts = [(words >> np.uint64(at)).astype(f"u{bits // 8}") for at in range(0, max(32, bits), bits)]
     if kind == "bf16":
         return [(part.astype(np.uint32) << 16).view(np.float32) for part in parts]
-    return [part.view({"f64": "f8", "tf32": "f4", "f16": "f2", "s8": "i1"}[kind]) for part in parts]
+    if kind in ("e4m3", "e5m2"):
+        import ml_dtypes
+
+        eight = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[kind]
+        return [part.view(eight).astype(np.float32) for part in parts]
+    return [part.view({"f64": "f8", "tf32": "f4", "f16": "f2", "s8": "i1", "u8": "u1"}[kind]) for part in parts]
 
 
 def _names(operand: str) -> list[str]:
@@ -321,7 +326,7 @@ class _Run:
                 return (lane & 1) + (i & 2) + (lane & 4) * 2 + (lane & 16) // 4, (i & 4) + (lane & 2) + (i & 1) + (lane & 8)
             return group + i // 2 * 8, quad * 2 + i % 2
 
-        exact = np.int64 if kind == "s8" else np.float64
+        exact = np.int64 if kind in ("s8", "u8") else np.float64
         a, b, c = (np.zeros((self.count // LANES, *size), exact) for size in ((m, k), (k, n), (m, n)))
         for matrix, names, place in ((a, operands[1], left), (b, operands[2], right)):
             for i, register in enumerate(_names(names)):

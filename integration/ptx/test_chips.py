@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tessera as tsr
-from tessera import Tensor, bf16, fp16, fp32, fp64, int8, int32, int64
+from tessera import Tensor, bf16, fp8_e4m3, fp8_e5m2, fp16, fp32, fp64, int8, int32, int64, uint8
 
 CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
 PLACES = [shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"]
@@ -103,10 +103,15 @@ def test_assembles(case, chip, monkeypatch):
 
 
 # The instruction of tensor cores for a type, from a chip on.
+HALVES = {70: "m8n8k4.row.col.f32.f16.f16.f32", 75: "m16n8k8.row.col.f32.f16.f16.f32", 80: "m16n8k16.row.col.f32.f16"}
 INSTRUCTIONS = {
-    fp16: {70: "m8n8k4.row.col.f32.f16.f16.f32", 75: "m16n8k8.row.col.f32.f16.f16.f32", 80: "m16n8k16.row.col.f32.f16"},
+    fp16: HALVES,
+    fp8_e4m3: {**HALVES, 89: "m16n8k32.row.col.f32.e4m3.e4m3.f32"},
+    fp8_e5m2: {**HALVES, 89: "m16n8k32.row.col.f32.e5m2.e5m2.f32"},
+    fp32: {80: "m16n8k8.row.col.f32.tf32.tf32.f32"},
     bf16: {80: "m16n8k16.row.col.f32.bf16.bf16.f32"},
     int8: {75: "m8n8k16.row.col.s32.s8.s8.s32", 80: "m16n8k32.row.col.s32.s8.s8.s32"},
+    uint8: {75: "m8n8k16.row.col.s32.u8.u8.s32", 80: "m16n8k32.row.col.s32.u8.u8.s32"},
     fp64: {80: "m8n8k4.row.col.f64.f64.f64.f64"},
 }
 

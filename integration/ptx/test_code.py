@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from interpreter import Kernel
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cpu"))
+from harness import numpy_dtype  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 OPT = TOP / "build/bin/tessera-opt"
@@ -227,10 +231,20 @@ def test_products_of_doubles(name):
     np.testing.assert_allclose(y, x @ x, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("chip, element", [("sm_70", "f16"), ("sm_75", "f16"), ("sm_80", "f16"), ("sm_75", "i8"), ("sm_80", "i8")])
+#: Where chips have products of a type by an instruction of their own.
+PRODUCTS = {
+    "f16": ["sm_70", "sm_75", "sm_80"],
+    "i8": ["sm_75", "sm_80"],
+    "ui8": ["sm_75", "sm_80"],
+    "f8E4M3FN": ["sm_89", "sm_90"],
+    "f8E5M2": ["sm_89", "sm_90"],
+}
+
+
+@pytest.mark.parametrize("chip, element", [(chip, element) for element, chips in PRODUCTS.items() for chip in chips])
 def test_products_of_chips(chip, element):
     """The instructions of each generation give the same; whole numbers have exact sums."""
-    wide, (m, k, n) = ("f32", "i32")[element == "i8"], (32, 64, 32)
+    wide, (m, k, n) = ("f32", "i32")["i8" in element], (32, 64, 32)
     zero = "0.0" if wide == "f32" else "0"
     program = f"""
 tile.kernel @product(%x: {view((m, k), element)}, %w: {view((k, n), element)}, %y: {view((m, n), wide)}) grid 1 {{
@@ -246,9 +260,10 @@ tile.kernel @product(%x: {view((m, k), element)}, %w: {view((k, n), element)}, %
     passes = [f"{one}=chip={chip}" if "exchanges" in one or "print" in one else one for one in SHARED]
     command = [OPT, "-", f"-tile-assign-layouts{quarters}", *passes]
     module = subprocess.run(command, input=program, capture_output=True, text=True, check=True).stdout
-    random = np.random.default_rng(0)
-    kind = np.float16 if element == "f16" else np.int8
-    x, w = (random.integers(-8, 8, shape).astype(kind) for shape in ((m, k), (k, n)))
-    y = np.zeros((m, n), np.float32 if element == "f16" else np.int32)
+    names = {"f8E4M3FN": "fp8_e4m3", "f8E5M2": "fp8_e5m2", "f16": "fp16", "i8": "int8", "ui8": "uint8"}
+    kind, random = numpy_dtype(names[element]), np.random.default_rng(0)
+    # As many digits as all types have.
+    x, w = (random.integers(0 if element == "ui8" else -4, 5, shape).astype(kind) for shape in ((m, k), (k, n)))
+    y = np.zeros((m, n), np.int32 if wide == "i32" else np.float32)
     Kernel(module, "product").run(x, w, y)
     np.testing.assert_array_equal(y, x.astype(np.int32) @ w.astype(np.int32))

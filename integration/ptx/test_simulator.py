@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -88,11 +89,15 @@ def draw(*shape, dtype="float32", high=None):
     return rng.standard_normal(shape).astype(np.float32).astype(dtype)
 
 
+FP8 = ml_dtypes.float8_e4m3fn
+
 # Sizes that reach every loop, and loops that go round more often than there are slots.
 CASES = {
     "matmul": (matmul, lambda: (draw(64, 1024, dtype="float16"), draw(1024, 32, dtype="float16"))),
     "matmul of fp32": (matmul, lambda: (draw(32, 256), draw(256, 32))),
     "matmul of fp64": (matmul, lambda: (draw(32, 64, dtype="float64"), draw(64, 32, dtype="float64"))),
+    "matmul of fp8": (matmul, lambda: (draw(32, 256, dtype=FP8), draw(256, 32, dtype=FP8))),
+    "matmul of uint8": (matmul, lambda: (draw(32, 256, dtype="uint8", high=9), draw(256, 32, dtype="uint8", high=9))),
     "attention": (attention, lambda: tuple(draw(1, s, 64, dtype="float16") for s in (64, 1088, 1088))),
     "statistics of products": (
         statistics,

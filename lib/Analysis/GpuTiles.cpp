@@ -80,7 +80,7 @@ private:
     int64_t room = shape.onTensorCores && (narrow || !machine.operandsInRegisters) ? 128 : 64;
     // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
     bool bytes = narrow && shape.storageBytes == 1;
-    over->tile = std::max<int64_t>(16, bounded(*over, bytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
+    over->tile = std::max<int64_t>(16, bounded(*over, bytes && machine.multipliesBytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
     rows->tile = rowsOf(*rows, room);
     // Of few rows, more columns do not make operands serve more often.
     int64_t wide = !narrow || bytes ? room : machine.tilesInRegisters && rows->tile < 128 ? 128 : 256;

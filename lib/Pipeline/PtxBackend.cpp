@@ -15,9 +15,10 @@
 #include "tessera/CodeGen/CudaTools/JitLink.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
-#include "tessera/Support/GpuFeatures.h"
+#include "tessera/Support/TensorCores.h"
 
 #include <cstdlib>
 
@@ -42,6 +43,7 @@ public:
   MachineModel machine() const override {
     MachineModel machine = machineOf(gpu);
     machine.operandsInRegisters = true; // mma.sync
+    machine.multipliesBytes = findGpuFeature("mma int8")->isIn(gpu);
     machine.tilesInRegisters = true;
     machine.sharedBytes = gpu.multiprocessor.sharedBytes;
     machine.sharedOfBlock = gpu.multiprocessor.sharedOfBlock;
@@ -123,6 +125,30 @@ static void keepFromTensorCores(ModuleOp module) {
   });
 }
 
+/// Products of fp8 as those of fp16, which holds all their numbers.
+static void multiplyHalves(ModuleOp module) {
+  module.walk([](tile::MmaOp product) {
+    OpBuilder builder(product);
+    for (OpOperand *operand : {&product.getLhsMutable(), &product.getRhsMutable()}) {
+      auto type = cast<RankedTensorType>(operand->get().getType());
+      if (isFloat8(type.getElementType()))
+        operand->set(tile::CastOp::create(builder, product.getLoc(), type.clone(builder.getF16Type()), operand->get()));
+    }
+  });
+}
+
+/// The first version of PTX that has a module's products on tensor cores, at least `known`.
+static unsigned versionFor(ModuleOp module, unsigned known) {
+  bool hasFloat8 = module
+                       .walk([](tile::MmaOp product) {
+                         return isFloat8(getElementTypeOrSelf(product.getLhs())) ? WalkResult::interrupt()
+                                                                                 : WalkResult::advance();
+                       })
+                       .wasInterrupted();
+  auto shape = llvm::find_if(tensorCoreShapes(), [](const auto &each) { return hasType(each.operands, "e4m3"); });
+  return hasFloat8 ? std::max(known, shape->ptxVersion) : known;
+}
+
 LogicalResult PtxBackend::place(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   for (auto kernel : module.getOps<tile::KernelOp>())
@@ -139,7 +165,9 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   if (codeOptions.tensorCores && has("mma fp16"))
     widen.keep.push_back("f16");
   if (codeOptions.tensorCores && has("mma int8"))
-    widen.keep.push_back("i8");
+    widen.keep.insert(widen.keep.end(), {"i8", "ui8"});
+  if (codeOptions.tensorCores && !has("mma fp8"))
+    multiplyHalves(module);
   bool quarters = !has("mma fp16 m16n8k8");
   if (quarters)
     widen.columns = 16;
@@ -174,7 +202,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   ptx::PtxOptions options;
   options.chip = gpu.ptxChip;
-  options.version = gpu.ptxVersion;
+  options.version = versionFor(module, gpu.ptxVersion);
   options.optimizationLevel = int(codeOptions.optimizationLevel);
   options.lineInfo = codeOptions.profiling;
   FailureOr<ptx::PtxModule> lowered = ptx::lowerToPtx(module, options);

@@ -30,6 +30,7 @@ std::span<const GpuFeature> gpuFeatures() {
       {"mma fp64", "m8n8k4", 80, kLater},
       {"mma fp64 m16n8", "m16n8k4, m16n8k8, m16n8k16", 90, kLater},
       {"mma fp8", "m16n8k32", 89, kLater},
+      {"mma fp8 sums", "these in fp32; elsewhere they have some 14 digits, and are added to others by plain cores", 90, kLater},
       {"mma fp6 fp4", "m16n8k32 with `.kind::f8f6f4`", 120, kLater},
       {"tensors of tf32", "tf32 is how products of fp32 may be made, not how they are stored", kNone, kLater},
       {"tensors of fp6_e2m3", "", kNone, kLater},

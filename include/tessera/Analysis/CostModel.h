@@ -27,6 +27,8 @@ struct MachineModel {
   int64_t rowAlignment = 0;
   /// Of a GPU: tensor cores take their operands from registers, where those of split products need twice the room.
   bool operandsInRegisters = false;
+  /// Tensor cores multiply bytes; otherwise they are made wider in registers.
+  bool multipliesBytes = true;
   /// Of a GPU: all tiles are in registers, and a program has as many threads as that takes.
   bool tilesInRegisters = false;
   /// Of a GPU: its programs can add to one number of 32 or 64 bits in memory at the same time.

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Layout/Families.h"
-#include "tessera/Support/GpuDescription.h"
+#include "tessera/Support/GpuFeatures.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -41,8 +42,12 @@ static Instruction instructionFor(Type operand, int chip) {
             "f", "r"};
   if (operand.isF16())
     return make(16, 8, chip < 80 ? 8 : 16, 16, "f32.f16.f16.f32", "f");
-  if (operand.isInteger(8))
-    return chip < 80 ? make(8, 8, 16, 8, "s32.s8.s8.s32", "r") : make(16, 8, 32, 8, "s32.s8.s8.s32", "r");
+  if (operand.isInteger(8)) {
+    const char *types = operand.isUnsignedInteger() ? "s32.u8.u8.s32" : "s32.s8.s8.s32";
+    return chip < 80 ? make(8, 8, 16, 8, types, "r") : make(16, 8, 32, 8, types, "r");
+  }
+  if (isFloat8(operand))
+    return make(16, 8, 32, 8, isa<Float8E4M3FNType>(operand) ? "f32.e4m3.e4m3.f32" : "f32.e5m2.e5m2.f32", "f");
   return make(16, 8, 8, 32, "f32.tf32.tf32.f32", "f");
 }
 
@@ -150,6 +155,8 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   text += ";";
   Type result = LLVM::LLVMStructType::getLiteral(mma.getContext(), SmallVector<Type>(count, e.valueType(accumulator)));
 
+  // Where tensor cores keep fewer digits of a sum than fp32 has, each instruction's is added to those before it.
+  bool isAddedApart = isFloat8(operand) && gpu && !findGpuFeature("mma fp8 sums")->isIn(*gpu);
   Registers sums = tiles[mma.getAcc()];
   for (int64_t over = 0; over < k; over += instruction.k)
     for (int64_t row = 0; row < m; row += instruction.m)
@@ -163,10 +170,12 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
         SmallVector<Value> operands = words(a, *left);
         operands.append(words(b, *right));
         for (unsigned reg : *sum)
-          operands.push_back(sums[reg]);
+          operands.push_back(isAddedApart ? e.real(0, accumulator) : sums[reg]);
         Value next = assembly(text, constraints, result, operands);
-        for (auto [i, reg] : llvm::enumerate(*sum))
-          sums[reg] = LLVM::ExtractValueOp::create(e.b, next, i);
+        for (auto [i, reg] : llvm::enumerate(*sum)) {
+          Value each = LLVM::ExtractValueOp::create(e.b, next, i);
+          sums[reg] = isAddedApart ? Value(LLVM::FAddOp::create(e.b, sums[reg], each)) : each;
+        }
       }
   tiles[mma.getResult()] = sums;
   return success();

@@ -248,8 +248,8 @@ static constexpr StringLiteral kPlainAttr = "tile.plain";
 std::optional<unsigned> tile::fragmentDepth(MmaOp mma) {
   auto left = cast<RankedTensorType>(mma.getLhs().getType()), right = cast<RankedTensorType>(mma.getRhs().getType());
   Type operand = left.getElementType(), sum = mma.getType().getElementType();
-  bool isHalf = (operand.isBF16() || operand.isF16()) && sum.isF32();
-  bool isByte = operand.isSignlessInteger(8) && sum.isInteger(32), isWord = isa<FloatTF32Type>(operand) && sum.isF32();
+  bool isHalf = (operand.isBF16() || operand.isF16()) && sum.isF32(), isWord = isa<FloatTF32Type>(operand) && sum.isF32();
+  bool isByte = (operand.isInteger(8) && sum.isInteger(32)) || (isFloat8(operand) && sum.isF32());
   bool isDouble = operand.isF64() && sum.isF64();
   unsigned depth = isHalf ? 16 : isByte ? 32 : isDouble ? 4 : 8;
   bool fits = mma.getType().getShape()[0] >= 16 && mma.getType().getShape()[1] >= 8 && left.getShape()[1] >= depth;
