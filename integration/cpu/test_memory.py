@@ -1,8 +1,12 @@
-"""Attention over a long sequence does not store its scores."""
+"""Attention over a long sequence does not store its scores; results that no cache holds are whole."""
 
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import define
 
 PROGRAM = """
 import resource
@@ -33,3 +37,24 @@ def test_long_attention_stays_small():
     assert done.returncode == 0, done.stderr
     grown = float(done.stdout)
     assert grown < 100, f"a call raised the peak by {grown:.0f} MiB; the scores alone would be 4096"
+
+
+@pytest.mark.parametrize("first", [0, 1, 16])
+@pytest.mark.parametrize("columns", [1024, 1003])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_large_results_wherever_they_begin(first, columns, dtype):
+    """Stores past the caches want whole cache lines; other places are written in the usual way."""
+    f = define("def f(x, w):\n    m = x.mean(-1, keepdim=True)\n    return (x - m) * w + (x * x).sum(-1, keepdim=True)\n")
+    rows = 20 * 1024 * 1024 // (columns * np.dtype(dtype).itemsize)
+    rng = np.random.default_rng(columns + first)
+    x = rng.standard_normal((rows, columns), dtype=np.float32).astype(dtype)
+    w = rng.standard_normal(columns, dtype=np.float32).astype(dtype)
+    memory = np.full(64 + rows * columns, np.nan, dtype)
+    begin = -memory.ctypes.data % 64 // memory.itemsize + first
+    out = memory[begin:begin + rows * columns].reshape(rows, columns)
+    f(x, w, out=out)
+    wide = x.astype("f8")
+    expected = (wide - wide.mean(-1, keepdims=True)) * w + (wide * wide).sum(-1, keepdims=True)
+    error = np.abs(out - expected) / np.abs(expected).max()
+    assert error.max() < 2 * np.finfo(dtype).eps  # sums of squares are about `columns`, rounded once
+    assert np.isnan(memory[:begin]).all() and np.isnan(memory[begin + rows * columns:]).all()

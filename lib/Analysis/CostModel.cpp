@@ -131,6 +131,9 @@ private:
   }
 
   void memoryBound() override {
+    // Lines of a result that no cache would keep need not be read before they are written.
+    if (shape.resultBytes >= 4 * machine.l2Bytes)
+      shape.hints.push_back({"cached", 0});
     if (shape.dims.empty())
       return;
     Dim &last = shape.dims.back();

@@ -67,6 +67,7 @@ struct KernelShape {
   bool batchInvariant = false;
   unsigned elementBytes = 4;
   unsigned storageBytes = 4; ///< of an element in memory: of the largest tensors of floating point, or the widest one
+  int64_t resultBytes = 0;   ///< of the largest result that nothing in the program reads
   unsigned scanBytes = 0;    ///< of an element of the widest scan
   /// Whether tensor cores multiply what is in memory: not f64, nor integers wider than a byte.
   bool onTensorCores = true;

@@ -275,6 +275,9 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
     values.push_back(evaluate(root.value, at));
   for (Operation *store : item.upcoming)
     prefetchLine(store, at);
+  if (!staysInCaches)
+    for (Operation *load : item.fresh)
+      prefetchNext(cast<tile::LoadOp>(load), at);
   SmallVector<Value> next;
   for (auto [root, value] : llvm::zip(item.roots, values)) {
     Type element = Plan::elementOf(root.value);
@@ -329,6 +332,25 @@ void KernelEmitter::prefetchLine(Operation *store, const Position &at) {
   LLVM::Prefetch::create(e.b, address, /*rw=*/1, /*hint=*/3, /*cache=*/1);
 }
 
+/// Brings the line near that the next tile has at `at`: the one behind in the row, or the same of the next rows. Loads
+/// that the machine foresees by itself end at a page.
+void KernelEmitter::prefetchNext(tile::LoadOp load, const Position &at) {
+  constexpr int64_t line = 64;
+  const Access &access = accesses.find(load)->second;
+  RankedTensorType type = load.getType();
+  Type element = type.getElementType();
+  int64_t bytes = Emitter::byteWidth(element);
+  if (at.vectorDim < 0 || at.index[at.vectorDim].constant * bytes % line)
+    return;
+  auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+  bool isAlong = loop && load.getCoords()[load.getDims().back()] == loop.getInductionVar();
+  if (!isAlong && type.getRank() == 1)
+    return;
+  Ix distance = isAlong ? Ix(type.getShape().back() * bytes) : e.mul(access.strides[0], type.getShape()[0]);
+  Value address = e.address(accessAddress(access, at, element), distance);
+  LLVM::Prefetch::create(e.b, address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+}
+
 void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at) {
   const Access &access = accesses.find(op)->second;
   Type element = Plan::elementOf(op.getValue());
@@ -347,6 +369,10 @@ void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at)
   Ix stride = access.strides[at.vectorDim];
   if (stride.isConstant() && stride.constant == Emitter::byteWidth(element)) {
     Value address = accessAddress(access, at, element), count = validLanes(access, at);
+    if (!count && access.pastCaches && at.lanes == cpu.lanes(4) && at.index[at.vectorDim].constant % at.lanes == 0)
+      return e.branch(
+          access.pastCaches, [&] { e.storePastCaches(stored, address, access.scope); },
+          [&] { e.store(stored, address, access.scope); });
     if (!count)
       return e.store(stored, address, access.scope);
     return e.maskedStore(stored, address, e.laneMask(at.lanes, count));

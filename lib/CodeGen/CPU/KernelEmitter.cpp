@@ -1,6 +1,8 @@
 //===- KernelEmitter.cpp - A kernel's frame and control flow --------------===//
 #include "KernelEmitter.h"
 
+#include "tessera/Dialect/Common/LaunchHints.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
@@ -8,7 +10,7 @@ using LLVM::ICmpPredicate;
 
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, OpBuilder &builder)
     : kernel(kernel), cpu(cpu), builder(builder), plan(kernel, cpu),
-      e(builder, kernel.getLoc(), cpu) {}
+      e(builder, kernel.getLoc(), cpu), staysInCaches(getHint(kernel.getHintsAttr(), "cached") != 0) {}
 
 LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
   failed = true;
@@ -51,6 +53,8 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   e.b.setLoc(loc);
   if (plan.tileConfiguration())
     releaseTileUnit();
+  if (!staysInCaches) // who sees that the kernel has ended sees its results
+    LLVM::FenceOp::create(e.b, LLVM::AtomicOrdering::seq_cst);
   target::ReturnOp::create(e.b);
   e.closeScopes();
   builder.setInsertionPointAfter(result);
@@ -329,6 +333,15 @@ struct AccessOp {
 };
 } // namespace
 
+/// Whether the rows of a store begin at cache lines, as stores past the caches want it.
+Value KernelEmitter::goesPastCaches(const Access &access) {
+  constexpr int64_t line = 64;
+  Value bits = LLVM::PtrToIntOp::create(e.b, e.i64, access.base);
+  for (Ix stride : ArrayRef(access.strides).drop_back())
+    bits = e.orI(bits, e.materialize(stride));
+  return e.cmp(ICmpPredicate::eq, e.andI(bits, e.integer(line - 1)), e.integer(0));
+}
+
 void KernelEmitter::emitAccess(Operation *op) {
   AccessOp it = AccessOp::of(op);
   const View &view = views[it.view];
@@ -362,6 +375,8 @@ void KernelEmitter::emitAccess(Operation *op) {
   if (isa<tile::GatherOp, tile::ScatterOp>(op))
     for (unsigned d = it.coords.size(); d < viewType.getRank(); ++d)
       access.places.push_back({strideOf(d), e.subI(view.sizes[d], e.integer(1))});
+  if (isa<tile::StoreOp>(op) && !shape.empty() && !staysInCaches)
+    access.pastCaches = goesPastCaches(access);
   accesses[op] = access;
 }
 

@@ -37,6 +37,7 @@ struct Access {
   llvm::SmallVector<Value, 4>
       valid;  // elements inside the view, per tile dimension; null where all are
   Value full; // whether the whole tile is inside; null if always
+  Value pastCaches; // of a store: whether whole vectors may go past the caches; null if they stay
   Scope scope;
   bool isInside = false; // whether the present loop stays inside along the last dimension
   struct Place {
@@ -59,6 +60,7 @@ private:
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
   void emitAccess(mlir::Operation *op);
+  Value goesPastCaches(const Access &access);
   void emitCheck(tile::CheckOp op);
   /// The valid elements of an access along a tile dimension; null if its coordinates are not known
   /// yet.
@@ -112,6 +114,7 @@ private:
   void storeReduced(const Root &root, Value value, llvm::ArrayRef<Ix> index);
   void emitStore(tile::StoreOp op, Value value, const Position &at);
   void prefetchLine(mlir::Operation *store, const Position &at);
+  void prefetchNext(tile::LoadOp load, const Position &at);
 
   // Edges.cpp
   Value isFull(llvm::ArrayRef<mlir::Operation *> accesses);
@@ -192,6 +195,7 @@ private:
   llvm::DenseMap<const Buffer *, Value> firstOfPair; // of vectors that are split together
   llvm::DenseSet<Value> alwaysTrue; // masks that hold in the present loop
   llvm::DenseSet<mlir::Operation *> inside; // accesses that have the whole tile inside their view
+  bool staysInCaches;         // whether results do
   bool atEdge = false;        // whether accesses are masked
   bool failed = false;
   std::vector<std::map<std::vector<uintptr_t>, Value>> memo;

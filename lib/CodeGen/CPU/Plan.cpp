@@ -181,7 +181,9 @@ void Plan::chooseForOperand(Operation *user, Value value) {
     ArrayRef<int64_t> dims = broadcast.getDims();
     bool isScalar = dims.empty() || dims.back() != broadcast.getType().getRank() - 1;
     bool crosses = load && load.getPad();
-    if (isScalar ? !load || crosses : cost(value) > 3)
+    // What several rows share is made once for them.
+    int64_t rows = broadcast.getType().getNumElements() / cast<RankedTensorType>(value.getType()).getNumElements();
+    if (isScalar ? !load || crosses : cost(value) > (rows >= 4 ? 1 : 3))
       materialize(value);
   } else if (isa<tile::TransposeOp>(user)) {
     if (!load)
@@ -370,6 +372,42 @@ void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadF
   }
 }
 
+/// Reductions wait for a later group of their shape that reads what they read, as long as nothing before it wants their
+/// results: the row is then walked once for all of them.
+void Plan::delayReductions(std::vector<Item> &window) const {
+  auto readsOf = [&](const Item &item, bool hereOnly) {
+    DenseSet<Value> open, reads;
+    for (const Root &root : item.roots)
+      if (root.definesValue)
+        open.insert(root.value);
+    for (const Root &root : item.roots)
+      visitReads(root.value, true, open, [&](Value read, bool here) {
+        if (here || !hereOnly)
+          reads.insert(read);
+      });
+    return reads;
+  };
+  auto isReduction = [](const Root &root) { return root.kind == Root::Reduce; };
+  for (size_t i = window.size(); i-- > 0;) {
+    Item &item = window[i];
+    if (item.kind != Item::Group || item.shape.empty() || !llvm::all_of(item.roots, isReduction))
+      continue;
+    auto isMade = [&](Value value) {
+      return llvm::any_of(item.roots, [&](const Root &root) { return root.op->getResult(0) == value; });
+    };
+    DenseSet<Value> mine = readsOf(item, /*hereOnly=*/true);
+    for (size_t j = i + 1; j < window.size() && llvm::none_of(readsOf(window[j], false), isMade); ++j) {
+      Item &later = window[j];
+      if (later.kind != Item::Group || later.shape != item.shape || !llvm::any_of(later.roots, isReduction) ||
+          llvm::none_of(readsOf(later, true), [&](Value read) { return mine.contains(read); }))
+        continue;
+      later.roots.insert(later.roots.begin(), item.roots.begin(), item.roots.end());
+      window.erase(window.begin() + i);
+      break;
+    }
+  }
+}
+
 void Plan::formBlock(Block *block) {
   std::vector<Item> &out = blocks[block];
   out.clear();
@@ -378,6 +416,7 @@ void Plan::formBlock(Block *block) {
   // evaluated).
   DenseMap<Value, std::pair<unsigned, bool>> made;
   auto flush = [&] {
+    delayReductions(window);
     for (Item &item : window)
       out.push_back(std::move(item));
     window.clear();
@@ -587,6 +626,27 @@ void Plan::noteUpcoming() {
   }
 }
 
+void Plan::noteFresh() {
+  for (auto &[block, items] : blocks) {
+    DenseSet<Value> seen;
+    for (Item &item : items) {
+      DenseSet<Value> open;
+      for (const Root &root : item.roots)
+        if (root.definesValue)
+          open.insert(root.value);
+      for (const Root &root : item.roots)
+        visitReads(root.value, true, open, [&](Value read, bool here) {
+          auto load = read.getDefiningOp<LoadOp>();
+          if (!load || !seen.insert(read).second || !here || item.kind != Item::Group)
+            return;
+          bool isRow = !load.getDims().empty() && unitDim(load) == int64_t(load.getDims().size()) - 1;
+          if (isRow && isWalked(shapeOf(read).back(), cpu))
+            item.fresh.push_back(load);
+        });
+    }
+  }
+}
+
 LogicalResult Plan::build() {
   chooseForced();
   formGroups();
@@ -600,5 +660,6 @@ LogicalResult Plan::build() {
   liveness(body);
   allocate();
   noteUpcoming();
+  noteFresh();
   return success();
 }

@@ -71,6 +71,8 @@ struct Item {
   llvm::SmallVector<Root> roots;    // Group, Transpose (one)
   // Group: stores of a later group whose lines this one brings near while it computes.
   llvm::SmallVector<mlir::Operation *> upcoming;
+  // Group: loads along its rows that no group before it has read.
+  llvm::SmallVector<mlir::Operation *> fresh;
   int number = 0, end = 0;
 };
 
@@ -127,8 +129,10 @@ private:
   double cost(mlir::Value value);
   void formGroups();
   void formBlock(mlir::Block *block);
+  void delayReductions(std::vector<Item> &window) const;
   bool materializeShared();
   void noteUpcoming();
+  void noteFresh();
   // PlanBuffers.cpp
   void number(mlir::Block *block, int &counter);
   void workInPlace(mlir::Block *block);

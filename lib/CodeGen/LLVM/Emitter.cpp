@@ -329,6 +329,11 @@ void Emitter::store(Value value, Value address, Scope scope) {
   tag(LLVM::StoreOp::create(b, value, address, byteWidth(elementOf(value.getType()))), scope);
 }
 
+void Emitter::storePastCaches(Value value, Value address, Scope scope) {
+  int64_t bytes = lanesOf(value.getType()) * byteWidth(elementOf(value.getType()));
+  tag(LLVM::StoreOp::create(b, value, address, bytes, /*isVolatile=*/false, /*isNonTemporal=*/true), scope);
+}
+
 Value Emitter::maskedLoad(Type type, Value address, Value mask, Value passThrough) {
   return LLVM::MaskedLoadOp::create(b, type, address, mask, passThrough,
                                     uint32_t(byteWidth(elementOf(type))));

@@ -8,6 +8,7 @@
 #include "Contraction.h"
 #include "Emit.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <algorithm>
@@ -134,6 +135,18 @@ static void walkSingleRows(llvm::ArrayRef<Expr> roots, const KernelPlan &plan, K
       dim.tile = 1;
 }
 
+/// The bytes of a tensor that leaves the program right from the kernel; 0 where something reads it before.
+static int64_t bytesLeaving(const ExprPool &pool, const SizeFacts &facts, const KernelOutput &output) {
+  auto leaves = [](mlir::Operation *user) { return mlir::isa<mlir::func::ReturnOp>(user); };
+  if (!output.value || output.isSum || !llvm::all_of(output.value.getUsers(), leaves))
+    return 0;
+  mlir::Type element = llvm::cast<gir::TensorType>(output.value.getType()).getElementType();
+  int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
+  for (const std::string &name : positions(pool, {output.index, 1}))
+    bytes *= facts.hint(pool.dimSize(name));
+  return bytes;
+}
+
 void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                           KernelPlan &plan) {
   std::vector<Expr> roots;
@@ -254,6 +267,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   });
   shape.rowTensors = std::max(1u, rowTensors);
   noteMasks(plan, stream, shape);
+  for (const KernelOutput &output : plan.outputs)
+    shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(pool, facts, output));
   for (const std::string &name : order)
     shape.dims.push_back({name, pool.dimSize(name), roles.at(name), 1});
   for (const Access &access : accesses) {

@@ -98,6 +98,8 @@ public:
   Value address(Value base, Ix bytes);
   Value load(Type type, Value address, Scope scope);
   void store(Value value, Value address, Scope scope);
+  /// A whole vector at a multiple of its bytes, without reading the line that it is written to.
+  void storePastCaches(Value value, Value address, Scope scope);
   Value maskedLoad(Type type, Value address, Value mask, Value passThrough);
   /// The elements that lie so many bytes behind an address, lane by lane.
   Value maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough);
