@@ -6,6 +6,21 @@
 using namespace mlir;
 using namespace tessera;
 
+/// What the function's results, and operations that are there for their own sake, are made of.
+static DenseSet<Operation *> usedOperations(func::FuncOp function) {
+  DenseSet<Operation *> used;
+  SmallVector<Operation *> work;
+  function.walk([&](Operation *op) {
+    if (op->getNumResults() == 0)
+      work.push_back(op);
+  });
+  while (!work.empty())
+    for (Value operand : work.pop_back_val()->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && used.insert(op).second)
+        work.push_back(op);
+  return used;
+}
+
 Type gir::narrowValueType(func::FuncOp function) {
   if (numericsOption(function, "numerics") == "strict")
     return Type();
@@ -21,6 +36,10 @@ Type gir::narrowValueType(func::FuncOp function) {
   };
   llvm::for_each(function.getArgumentTypes(), note);
   llvm::for_each(function.getResultTypes(), note);
-  function.walk([&](CastOp cast) { agree &= !cast.getExplicit_(); });
+  // Casts that go away change nothing: to the type that is there, or of what nobody asks for.
+  DenseSet<Operation *> used = usedOperations(function);
+  function.walk([&](CastOp cast) {
+    agree &= !cast.getExplicit_() || cast.getInput().getType() == cast.getType() || !used.contains(cast);
+  });
   return agree ? common : Type();
 }
