@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness import FLOATS, INTEGERS, LAYOUTS, check, define, has_bf16, random
+from harness import FLOATS, INTEGERS, LAYOUTS, check, define, has_bf16, numpy_dtype, random
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp")
 SHAPES = [(1,), (13,), (1031,), (17, 31), (3, 1, 5), (4, 67, 9), (2, 3, 5, 7)]
@@ -141,6 +141,52 @@ def test_reductions_of_reductions():
 def test_extremes_with_positions():
     f = define("def f(x):\n    value, index = tsr.max(x, dim=-1)\n    return value\n")
     check(f, random((5, 31)))
+
+
+def extreme_rows(dtype, size):
+    """Ties, nan first, last and twice, infinities, and the ends of the type."""
+    rng = np.random.default_rng(size)
+    rows = rng.integers(0, 2, (12, size)) if dtype == "bool" else rng.integers(-3, 4, (12, size))
+    rows = rows.astype(numpy_dtype(dtype))
+    if dtype in INTEGERS:
+        ends = np.iinfo(rows.dtype)
+        rows[0], rows[1, :: max(1, size // 2)], rows[2, size // 3 :] = ends.min, ends.max, ends.min
+        rows[3] = ends.max
+    elif dtype != "bool":
+        rows[0], rows[1], rows[2, size // 2 :] = -np.inf, np.inf, np.inf
+        rows[3, 0] = rows[4, -1] = rows[5, size // 2 :: max(1, size // 5)] = rows[6] = np.nan
+        rows[7, size // 3], rows[7, -1] = np.inf, np.nan
+    return rows
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
+def test_positions_of_extremes(dtype):
+    """The first of equals, nan before all, in one reading of the row."""
+    skip_without_bf16(dtype)
+    last = define("def f(x):\n    return tsr.argmax(x, dim=-1), tsr.argmin(x, dim=-1)\n")
+    first = define("def f(x):\n    return tsr.argmax(x, dim=0), tsr.argmin(x, dim=0)\n")
+    both = define("def f(x):\n    a, i = x.max(dim=-1)\n    b, j = x.min(dim=-1)\n    return a, i, b, j\n")
+    for size in (1, 5, 1025, 20011):
+        x = extreme_rows(dtype, size)
+        wide = x if dtype in INTEGERS else x.astype(np.float64)
+        for found, expected in zip(last(x), (wide.argmax(-1), wide.argmin(-1)), strict=True):
+            assert found.dtype == np.int64 and (found == expected).all(), size
+        for found, expected in zip(first(np.ascontiguousarray(x.T)), (wide.argmax(-1), wide.argmin(-1)), strict=True):
+            assert (found == expected).all(), size
+        largest, at, least, there = both(x)
+        for values, places, expected in ((largest, at, wide.argmax(-1)), (least, there, wide.argmin(-1))):
+            assert (places == expected).all(), size
+            chosen = np.take_along_axis(x, expected[:, None], 1)[:, 0]
+            assert np.array_equal(values.astype(np.float64), chosen.astype(np.float64), equal_nan=True)
+
+
+def test_positions_of_one_long_row():
+    """Parts of it are merged, and one with nan counts before all others."""
+    f = define("def f(x):\n    return tsr.argmax(x), tsr.argmin(x)\n")
+    x = random((3_000_001,))
+    assert [int(one) for one in f(x)] == [int(x.argmax()), int(x.argmin())]
+    x[[2_000_000, 2_999_999]] = np.nan
+    assert [int(one) for one in f(x)] == [2_000_000, 2_000_000]
 
 
 @pytest.mark.parametrize("body", [

@@ -111,3 +111,22 @@ def test_functions(size):
             simulation = function.simulate(*arguments, seeds=1)
             assert simulation.ok, simulation.text
             assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@tsr.function
+def extremes(x):
+    largest, at = tsr.max(x, dim=-1)
+    return largest, at, tsr.argmin(x, dim=-1)
+
+
+@pytest.mark.parametrize("size", [5, 1001, 4096, 20011])
+def test_positions_of_extremes(size):
+    """The first of equals, and nan before all, wherever threads meet it."""
+    for dtype in ("float32", "float16", "int32"):
+        x = np.random.default_rng(size).integers(-3, 4, (4, size)).astype(dtype)
+        if dtype != "int32":
+            x[1], x[2, size // 2 :], x[3, size // 3] = -np.inf, np.nan, np.nan
+        for function in (argmax, extremes):
+            simulation = function.simulate(x, seeds=1)
+            assert simulation.ok, simulation.text
+            assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])

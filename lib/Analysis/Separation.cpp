@@ -430,15 +430,22 @@ Expr Separator::indicatorOf(Expr condition) {
     if (m->kind != ExprNode::Reduce || classify(m) != LevelKind::Statistic ||
         m->args[0] != condition->args[1 - i] || hasR(m->args[0]))
       continue;
-    // No x lies above its maximum: x >= m is x == m. A minimum is the maximum of -x, which integers
-    // do not all have.
+    // No x lies above its maximum: x >= m is x == m.
     bool isAbove = (condition->op == ScalarOp::Ge) == (i == 1);
-    if (m->monoid == ReduceOp::Max && !m->type.isInteger(1) && (!isOrdered || isAbove))
-      return m;
-    if (m->monoid == ReduceOp::Min && llvm::isa<mlir::FloatType>(m->type) &&
-        (!isOrdered || !isAbove))
+    bool isMax = m->monoid == ReduceOp::Max, isMin = m->monoid == ReduceOp::Min;
+    if ((isMax || isMin) && !m->type.isInteger(1) && (!isOrdered || isAbove == isMax))
       return m;
   }
+  return nullptr;
+}
+
+Expr Separator::indicatorOrNanOf(Expr condition) {
+  if (condition->isMap(ScalarOp::Or))
+    for (unsigned i = 0; i < 2; ++i) {
+      Expr m = indicatorOf(condition->args[i]), nan = condition->args[1 - i];
+      if (m && condition->args[i]->isMap(ScalarOp::Eq) && nan->isMap(ScalarOp::IsNan) && nan->args[0] == m->args[0])
+        return m;
+    }
   return nullptr;
 }
 

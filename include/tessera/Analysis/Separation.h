@@ -65,6 +65,8 @@ public:
   /// The extremum m of some x along the stream, if `condition` mixes the two and holds only where x
   /// is m; else null.
   Expr indicatorOf(Expr condition);
+  /// The same for a condition that also holds where x is nan, as m is then.
+  Expr indicatorOrNanOf(Expr condition);
 
   bool hasX(Expr e);
   bool hasR(Expr e);

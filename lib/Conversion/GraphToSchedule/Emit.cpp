@@ -207,7 +207,9 @@ private:
           gauge = gauges.at(state.gauge);
         if (gauge && !plan.weightOf(state)) {
           // A part whose extremum is not the extremum of all counts for nothing.
-          mlir::Value counts = emitMap(ScalarOp::Eq, {references.at(state.gauge), gauge}, loc);
+          mlir::Value own = references.at(state.gauge), counts = emitMap(ScalarOp::Eq, {own, gauge}, loc);
+          if (llvm::isa<mlir::FloatType>(plan.states[state.gauge].node->type))
+            counts = emitMap(ScalarOp::Or, {counts, emitMap(ScalarOp::IsNan, {own}, loc)}, loc);
           loaded = emitMap(ScalarOp::Where,
                            {counts, loaded, emit(pool.unit(state.monoid, state.node->type))}, loc);
         } else if (gauge) {

@@ -68,6 +68,11 @@ private:
   bool separateLevel(Expr level, int pass) {
     Separator sep = separator(pass);
     if (pool.strict) {
+      // Which elements are chosen is a matter of comparisons alone.
+      if (Expr value = extremumOfChosen(level, sep, pass)) {
+        pairs[level] = {Linear(), value};
+        return true;
+      }
       if (sep.hasR(level->args[0])) {
         reason = "strict numerics leave " + describe(level) + " of a statistic as it is";
         return false;
@@ -117,15 +122,21 @@ private:
   /// it is not of that form.
   Expr extremumOfChosen(Expr level, Separator &sep, int pass) {
     Expr body = level->args[0];
-    if (!body->isMap(ScalarOp::Where) || level->type.isInteger(1))
+    bool isExtremum = level->monoid == ReduceOp::Max || level->monoid == ReduceOp::Min;
+    if (!isExtremum || !body->isMap(ScalarOp::Where) || level->type.isInteger(1))
       return nullptr;
     Expr condition = body->args[0], chosen = body->args[1], other = body->args[2];
     Expr m = sep.indicatorOf(condition), unit = pool.unit(level->monoid, level->type);
+    if (!m && other == unit)
+      m = sep.indicatorOrNanOf(condition);
     if (!m || sep.hasR(chosen) || sep.hasX(other) || sep.hasR(other))
       return nullptr;
-    if (other != unit && condition->isMap(ScalarOp::And))
+    if (other != unit && (pool.strict || condition->isMap(ScalarOp::And)))
       return nullptr;
     int gauge = indicatorFor(m, sep, pass);
+    // The gauge is the maximum itself, which nothing else has to carry.
+    if (m->monoid == ReduceOp::Max)
+      pairs[m] = {Linear(), plan.states[gauge].node};
     Expr value = pool.map(ScalarOp::Where, {condition, chosen, unit}, body->loc);
     Expr state = accumulator(level->monoid, gauge, relativeTo(gauge, m, value, sep), pass);
     if (other == unit)
@@ -139,11 +150,13 @@ private:
     return pool.map(ScalarOp::Where, {isMixed, joined, state}, level->loc);
   }
 
-  /// The gauge that follows x, of which m is the extremum.
+  /// The gauge that follows x, of which m is the extremum. A minimum is the maximum of -x; of integers, which do not all
+  /// have that, of ~x.
   int indicatorFor(Expr m, Separator &sep, unsigned pass) {
     Expr exponent = knownResolved(m->args[0], sep);
+    ScalarOp opposite = llvm::isa<mlir::FloatType>(m->type) ? ScalarOp::Neg : ScalarOp::Not;
     if (m->monoid == ReduceOp::Min)
-      exponent = pool.map(ScalarOp::Neg, {exponent}, m->loc);
+      exponent = pool.map(opposite, {exponent}, m->loc);
     for (size_t i = 0; i < plan.states.size(); ++i)
       if (plan.states[i].isIndicator && plan.states[i].exponent == exponent &&
           plan.states[i].pass == pass)
@@ -156,10 +169,13 @@ private:
 
   /// A value that compares with the gauge where it compared x with m.
   Expr relativeTo(int gauge, Expr m, Expr value, Separator &sep) {
-    Expr equal =
-        pool.map(ScalarOp::Eq, {plan.states[gauge].exponent, plan.states[gauge].node}, m->loc);
-    Expr relative = pool.rewrite(
-        value, [&](Expr e) -> Expr { return llvm::is_contained(e->args, m) ? equal : nullptr; });
+    Expr exponent = plan.states[gauge].exponent;
+    Expr equal = pool.map(ScalarOp::Eq, {exponent, plan.states[gauge].node}, m->loc);
+    Expr relative = pool.rewrite(value, [&](Expr e) -> Expr {
+      if (sep.indicatorOrNanOf(e) == m)
+        return pool.map(ScalarOp::Or, {equal, pool.map(ScalarOp::IsNan, {exponent}, m->loc)}, m->loc);
+      return llvm::is_contained(e->args, m) ? equal : nullptr;
+    });
     return knownResolved(relative, sep);
   }
 

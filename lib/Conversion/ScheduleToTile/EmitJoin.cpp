@@ -82,6 +82,41 @@ bool Emitter::isZeroAtEdge(Value value, StringAttr dim) {
   }
 }
 
+/// Whether the value is the position along `dim` where an element is an indicator, and the unit of `kind`, a minimum,
+/// elsewhere. An element beyond the edge is the lowest number: if the indicator is that, all before it are too.
+static bool isLeastPosition(ReduceOp kind, Value value, StringAttr dim) {
+  auto where = value.getDefiningOp<sched::MapOp>();
+  if (kind != ReduceOp::Min || !where || where.getScalarOp() != ScalarOp::Where)
+    return false;
+  auto isIndex = [&](Value index, SymExpr expression) {
+    auto op = index.getDefiningOp<sched::IndexOp>();
+    return op && *SymExpr::parse(op.getExpression().str()) == expression;
+  };
+  auto hit = where.getInputs()[0].getDefiningOp<sched::MapOp>();
+  if (hit && hit.getScalarOp() == ScalarOp::Or)
+    hit = hit.getInputs()[0].getDefiningOp<sched::MapOp>();
+  auto gauge = hit && hit.getScalarOp() == ScalarOp::Eq ? hit.getInputs()[1].getDefiningOp<sched::GaugeOp>()
+                                                        : sched::GaugeOp();
+  return gauge && gauge.getIndicator() && gauge.getExponent() == hit.getInputs()[0] &&
+         isIndex(where.getInputs()[1], SymExpr::symbol(dim.str())) && isIndex(where.getInputs()[2], INT64_MAX);
+}
+
+/// Whether narrow floats, infinities among them, are loaded and widened.
+static bool isWideningLoad(sched::CastOp op) {
+  Type from = elementOf(op.getInput());
+  return op.getInput().getDefiningOp<sched::LoadOp>() && (from.isBF16() || from.isF16()) &&
+         isa<FloatType>(elementOf(op.getResult()));
+}
+
+/// Whether all that the value serves takes the lowest number beyond an edge, so that nothing else loads it a second time.
+bool Emitter::isExponentOnly(Value value) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    return isa<sched::GaugeOp>(user) || (isa<sched::WeighOp>(user) && use.getOperandNumber() == 0) ||
+           (isa<sched::MapOp>(user) && isCompared(use));
+  });
+}
+
 /// The value as it is joined: its elements beyond a ragged dimension that it has are the unit of
 /// `kind`.
 Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
@@ -89,7 +124,7 @@ Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
   Value tile = emitTile(value, order);
   SmallVector<StringAttr> masked;
   for (StringAttr dim : raggedAmong(reduced))
-    if (llvm::is_contained(dimsOf(value), dim) &&
+    if (llvm::is_contained(dimsOf(value), dim) && !isLeastPosition(kind, value, dim) &&
         !(kind == ReduceOp::Sum && isZeroAtEdge(value, dim)))
       masked.push_back(dim);
   if (masked.empty())
@@ -107,6 +142,8 @@ Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
     auto padded = llvm::cast<tile::LoadOp>(builder.clone(*load));
     padded.setPadAttr(unitOf(kind, elementOf(value)));
     result = padded;
+  } else if (auto castOp = value.getDefiningOp<sched::CastOp>(); castOp && isWideningLoad(castOp) && isExponentOnly(value)) {
+    result = cast(emitOperand(kind, castOp.getInput(), order, reduced), elementOf(value));
   } else {
     Value edge = emitEdge(masked, order);
     result = map(ScalarOp::Where, {edge, tile, identity(kind, order, elementOf(value))});

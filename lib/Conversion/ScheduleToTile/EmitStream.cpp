@@ -112,6 +112,17 @@ Value Emitter::emitPower(Value exponent, Value reference, double factor, bool sc
   return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*fast=*/true);
 }
 
+/// Whether an element is asked whether it is an indicator, or nan: it can be the tile that the indicator is the maximum of.
+bool Emitter::isCompared(OpOperand &operand) {
+  auto question = llvm::cast<sched::MapOp>(operand.getOwner());
+  auto isIndicator = [&](Operation *user) {
+    auto gauge = dyn_cast<sched::GaugeOp>(user);
+    return gauge && gauge.getIndicator() && gauge->getBlock() == question->getBlock();
+  };
+  bool asks = question.getScalarOp() == ScalarOp::Eq || question.getScalarOp() == ScalarOp::IsNan;
+  return asks && llvm::any_of(operand.get().getUsers(), isIndicator);
+}
+
 /// The exponent with -inf beyond the edges of the stream.
 Value Emitter::emitExponent(Value exponent, const Order &order) {
   SmallVector<StringAttr> over(findStream()->stream.getOver().getAsRange<StringAttr>());
@@ -144,6 +155,8 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
       step.reference = step.next;
       if (before)
         step.rebase = map(ScalarOp::Eq, {before, step.next});
+      if (before && isa<FloatType>(element)) // once nan, it stays
+        step.rebase = map(ScalarOp::Or, {step.rebase, map(ScalarOp::IsNan, before)});
       return Value();
     }
     step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;

@@ -149,8 +149,8 @@ Value Emitter::generate(Value value, const Order &order) {
   }
   auto mapOp = llvm::cast<sched::MapOp>(op);
   Values operands;
-  for (Value operand : mapOp.getInputs())
-    operands.push_back(emitTile(operand, order));
+  for (OpOperand &operand : mapOp->getOpOperands())
+    operands.push_back(isCompared(operand) ? emitExponent(operand.get(), order) : emitTile(operand.get(), order));
   return map(mapOp.getScalarOp(), operands);
 }
 

@@ -169,6 +169,7 @@ private:
                        std::optional<int64_t> keys = std::nullopt);
   llvm::SmallVector<mlir::StringAttr> raggedAmong(llvm::ArrayRef<mlir::StringAttr> dims);
   bool isZeroAtEdge(mlir::Value value, mlir::StringAttr dim);
+  bool isExponentOnly(mlir::Value value);
   mlir::Value emitOperand(ReduceOp kind, mlir::Value value, const Order &order,
                           llvm::ArrayRef<mlir::StringAttr> reduced);
   struct Matrix {
@@ -196,6 +197,7 @@ private:
   ScanStep getScanStep(sched::ScanOp op);
   Order carriedOrder(mlir::Operation &state);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);
+  bool isCompared(mlir::OpOperand &operand);
   mlir::Value guard(mlir::Value gauge);
   bool mayBeMinusInf(mlir::Value value, bool full);
   mlir::Value generateWeigh(sched::WeighOp op, const Order &order);

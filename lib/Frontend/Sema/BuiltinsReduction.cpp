@@ -1,6 +1,8 @@
 //===- BuiltinsReduction.cpp - Reductions, statistics and softmax -----------------------------===//
 #include "Reductions.h"
 
+#include <limits>
+
 using namespace tessera;
 using namespace tessera::sema;
 
@@ -124,7 +126,8 @@ static Value extreme(Args &args) {
   return reduce(args.emit(), args.builtin.reduce, *r);
 }
 
-/// The index of the first element equal to the extreme; nan counts as extreme.
+/// The index of the first element equal to the extreme; nan counts as extreme. Elsewhere stands what a minimum leaves out,
+/// so that an element and its index are carried together in one pass.
 static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
   Reduction kept = r;
   kept.keep = true;
@@ -137,7 +140,8 @@ static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction
     return emit.constant(DType::Int64, {}, Value::ofInt(SymExpr(0)));
   Value position = emit.iota(r.x.shape(), dim, DType::Int64);
   Reduction first = r;
-  first.x = emit.map(ScalarOp::Where, {hit, position, Value::ofInt(r.x.shape()[dim])});
+  Value none = Value::ofInt(SymExpr(std::numeric_limits<int64_t>::max()));
+  first.x = emit.map(ScalarOp::Where, {hit, position, none});
   Value index = reduce(emit, tessera::ReduceOp::Min, first);
   emit.indexEnds.try_emplace(index.tensor, r.x.shape()[dim]);
   return index;

@@ -34,3 +34,48 @@ func.func @largest(%x0: !gir.tensor<S, N, f32>, %y: !gir.tensor<S, N, f32>) -> (
   %p = gir.map reciprocal(%l) : (!gir.tensor<S, f32>) -> !gir.tensor<S, f32>
   return %payload, %p : !gir.tensor<S, f32>, !gir.tensor<S, f32>
 }
+
+// The place of the largest element, nan before all, is carried beside it: the row is read once. The maximum is the gauge itself.
+// CHECK-LABEL: func.func @place
+// CHECK: sched.kernel @place_0
+// CHECK: %[[S:.*]]:2 = sched.stream
+// CHECK: %[[X:.*]] = sched.load
+// CHECK: %[[M:.*]] = sched.gauge %[[X]] indicator
+// CHECK: %[[EQ:.*]] = sched.map eq(%[[X]], %[[M]])
+// CHECK: %[[NAN:.*]] = sched.map isnan(%[[X]])
+// CHECK: %[[HIT:.*]] = sched.map bitwise_or(%[[EQ]], %[[NAN]])
+// CHECK: %[[V:.*]] = sched.map where(%[[HIT]],
+// CHECK: sched.accumulate min(%[[V]]) rel %[[M]]
+// CHECK-NOT: sched.stream
+// CHECK: sched.store %[[S]]#0
+// CHECK: sched.store %[[S]]#1
+func.func @place(%x: !gir.tensor<S, N, f32>) -> (!gir.tensor<S, f32>, !gir.tensor<S, i64>) {
+  %m = gir.reduce max %x dims [1] : !gir.tensor<S, N, f32> -> !gir.tensor<S, f32>
+  %mm = gir.broadcast %m dims [0] : !gir.tensor<S, f32> -> !gir.tensor<S, N, f32>
+  %eq = gir.map eq(%x, %mm) : (!gir.tensor<S, N, f32>, !gir.tensor<S, N, f32>) -> !gir.tensor<S, N, i1>
+  %nan = gir.map isnan(%x) : (!gir.tensor<S, N, f32>) -> !gir.tensor<S, N, i1>
+  %hit = gir.map bitwise_or(%eq, %nan) : (!gir.tensor<S, N, i1>, !gir.tensor<S, N, i1>) -> !gir.tensor<S, N, i1>
+  %j = gir.iota 1 : !gir.tensor<S, N, i64>
+  %none = gir.constant 9223372036854775807 : i64 : !gir.tensor<S, N, i64>
+  %v = gir.map where(%hit, %j, %none) : (!gir.tensor<S, N, i1>, !gir.tensor<S, N, i64>, !gir.tensor<S, N, i64>) -> !gir.tensor<S, N, i64>
+  %p = gir.reduce min %v dims [1] : !gir.tensor<S, N, i64> -> !gir.tensor<S, i64>
+  return %m, %p : !gir.tensor<S, f32>, !gir.tensor<S, i64>
+}
+
+// Of integers the least is the largest of ~x.
+// CHECK-LABEL: func.func @least
+// CHECK: sched.kernel @least_0
+// CHECK: %[[NOT:.*]] = sched.map bitwise_not
+// CHECK: sched.gauge %[[NOT]] indicator
+// CHECK-NOT: sched.stream
+// CHECK: return
+func.func @least(%x: !gir.tensor<S, N, i32>) -> !gir.tensor<S, i64> {
+  %m = gir.reduce min %x dims [1] : !gir.tensor<S, N, i32> -> !gir.tensor<S, i32>
+  %mm = gir.broadcast %m dims [0] : !gir.tensor<S, i32> -> !gir.tensor<S, N, i32>
+  %eq = gir.map eq(%x, %mm) : (!gir.tensor<S, N, i32>, !gir.tensor<S, N, i32>) -> !gir.tensor<S, N, i1>
+  %j = gir.iota 1 : !gir.tensor<S, N, i64>
+  %none = gir.constant 9223372036854775807 : i64 : !gir.tensor<S, N, i64>
+  %v = gir.map where(%eq, %j, %none) : (!gir.tensor<S, N, i1>, !gir.tensor<S, N, i64>, !gir.tensor<S, N, i64>) -> !gir.tensor<S, N, i64>
+  %p = gir.reduce min %v dims [1] : !gir.tensor<S, N, i64> -> !gir.tensor<S, i64>
+  return %p : !gir.tensor<S, i64>
+}

@@ -200,13 +200,16 @@ func.func @product(%x: !gir.tensor<M, K, f32>, %w: !gir.tensor<K, N, f32>) -> !g
 
 // -----
 
-// What was joined for a smaller maximum is dropped, not multiplied; beyond the edge nothing compares equal.
+// What was joined for a smaller maximum is dropped, not multiplied; beyond the edge stands the lowest number, and nothing is
+// joined. A maximum that is nan stays.
 // CHECK-LABEL: tile.kernel @largest
 // CHECK: scf.for
 // CHECK: scf.for %{{.*}} iter_args(%[[G:.*]] = %{{.*}}, %[[S:.*]] = %{{.*}})
 // CHECK: %[[M:.*]] = tile.reduce max
 // CHECK: %[[GN:.*]] = tile.map maximum(%[[G]], %[[M]])
-// CHECK: %[[STAYS:.*]] = tile.map eq(%[[G]], %[[GN]])
+// CHECK: %[[SAME:.*]] = tile.map eq(%[[G]], %[[GN]])
+// CHECK: %[[NAN:.*]] = tile.map isnan(%[[G]])
+// CHECK: %[[STAYS:.*]] = tile.map bitwise_or(%[[SAME]], %[[NAN]])
 // CHECK: %[[KEPT:.*]] = tile.map where(%[[STAYS]], %[[S]], %{{.*}})
 // CHECK: %[[HIT:.*]] = tile.map eq(%{{.*}}, %{{.*}})
 // CHECK: %[[V:.*]] = tile.map where(%[[HIT]], %{{.*}}, %{{.*}})
@@ -231,4 +234,42 @@ func.func @largest(%x: !gir.tensor<S, N, f32> {gir.name = "x"}, %y: !gir.tensor<
     sched.store %s#1, %o["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
   }
   return %r : !gir.tensor<S, f32>
+}
+
+// -----
+
+// The least position of a maximum needs no mask at the edge: where what stands beyond it is the maximum, so is all before it.
+// Narrow floats are padded before they are widened, and loaded once.
+// CHECK-LABEL: tile.kernel @position
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: %[[X:.*]] = tile.load %{{.*}} pad 0xFF80 : bf16
+// CHECK: %[[WIDE:.*]] = tile.cast %[[X]]
+// CHECK: tile.reduce max %[[WIDE]]
+// CHECK-NOT: tile.load
+// CHECK: %[[EQ:.*]] = tile.map eq(%[[WIDE]], %{{.*}})
+// CHECK: %[[NAN:.*]] = tile.map isnan(%[[WIDE]])
+// CHECK: %[[HIT:.*]] = tile.map bitwise_or(%[[EQ]], %[[NAN]])
+// CHECK: %[[V:.*]] = tile.map where(%[[HIT]], %{{.*}}, %{{.*}})
+// CHECK: tile.reduce min %[[V]]
+func.func @position(%x: !gir.tensor<S, N, bf16> {gir.name = "x"}) -> !gir.tensor<S, i64>
+    attributes {gir.symbols = {S = {divisor = 8 : i64}}} {
+  %r = sched.kernel @position_k(%X = %x : !gir.tensor<S, N, bf16>) -> (%o : !gir.tensor<S, i64>)
+      dims [parallel i = S tile 8, stream n = N tile 128] order [i] {
+    %none = sched.index "9223372036854775807" : !sched.val<[], i64>
+    %s:2 = sched.stream over [n] live ["0", "N"] full ["0", "N"] lag 0.0 -> !sched.val<[i], f32>, !sched.val<[i], i64> {
+      %0 = sched.load %X["i", "n"] : !gir.tensor<S, N, bf16> -> !sched.val<[i, n], bf16>
+      %1 = sched.cast %0 : !sched.val<[i, n], bf16> -> !sched.val<[i, n], f32>
+      %g = sched.gauge %1 indicator : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+      %eq = sched.map eq(%1, %g) : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], i1>
+      %nan = sched.map isnan(%1) : (!sched.val<[i, n], f32>) -> !sched.val<[i, n], i1>
+      %hit = sched.map bitwise_or(%eq, %nan) : (!sched.val<[i, n], i1>, !sched.val<[i, n], i1>) -> !sched.val<[i, n], i1>
+      %p = sched.index "n" : !sched.val<[n], i64>
+      %v = sched.map where(%hit, %p, %none) : (!sched.val<[i, n], i1>, !sched.val<[n], i64>, !sched.val<[], i64>) -> !sched.val<[i, n], i64>
+      %l = sched.accumulate min(%v) rel %g : (!sched.val<[i, n], i64>, !sched.val<[i], f32>) -> !sched.val<[i], i64>
+      sched.yield %g, %l : !sched.val<[i], f32>, !sched.val<[i], i64>
+    }
+    sched.store %s#1, %o["i"] : !sched.val<[i], i64>, !gir.tensor<S, i64>
+  }
+  return %r : !gir.tensor<S, i64>
 }

@@ -137,3 +137,56 @@ tile.kernel @nested(%x: !v, %y: !y, %rows: index, %whole: index, %all: index) gr
   tile.store %sum, %y[%c0] dims [] : tensor<f32>, !y
   tile.return
 }
+
+// Each thread has the place of its own maximum; the place counts in the end where that is the maximum of all. What was
+// reduced in 32 bits is joined in 64.
+// CHECK-LABEL: tile.kernel @argmax
+// CHECK: %[[A:.*]]:2 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}) -> (tensor<64xf32>, tensor<64xi64>)
+// CHECK: %[[R:.*]] = tile.reduce max %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
+// CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[R]])
+// CHECK: tile.broadcast %[[N]] dims [1] : tensor<64xf32> -> tensor<2x64x8xf32>
+// CHECK: tile.reduce min %{{.*}} dims [0, 2] : tensor<2x64x8xi32> -> tensor<64xi32>
+// CHECK: tile.cast %{{.*}} : tensor<64xi32> -> tensor<64xi64>
+// CHECK: %[[SAME:.*]] = tile.map eq(%[[M]], %[[N]]) : (tensor<64xf32>, tensor<64xf32>)
+// CHECK: %[[NAN:.*]] = tile.map ne(%[[M]], %[[M]])
+// CHECK: %[[STAYS:.*]] = tile.map bitwise_or(%[[SAME]], %[[NAN]])
+// CHECK: tile.map where(%[[STAYS]], %[[P]], %{{.*}})
+// CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] : tensor<64xf32> -> tensor<f32>
+// CHECK: tile.map eq(%[[A]]#0, %{{.*}})
+// CHECK: %[[COUNTS:.*]] = tile.map where(%{{.*}}, %[[A]]#1, %{{.*}})
+// CHECK: tile.reduce min %[[COUNTS]] dims [0] : tensor<64xi64> -> tensor<i64>
+tile.kernel @argmax(%x: !v, %y: !tile.view<?xi64, strides = [1]>, %whole: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %none = tile.constant 9223372036854775807 : i64 : tensor<i64>
+  %none32 = tile.constant 2147483647 : i32 : tensor<i32>
+  %nones = tile.constant 2147483647 : i32 : tensor<1024xi32>
+  %m0, %p0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %p = %none) -> (tensor<f32>, tensor<i64>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %r = tile.reduce max %e dims [0] : tensor<1024xf32> -> tensor<f32>
+    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %same = tile.map eq(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %nan = tile.map ne(%m, %m) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %stays = tile.map bitwise_or(%same, %nan) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %kept = tile.map where(%stays, %p, %none) : (tensor<i1>, tensor<i64>, tensor<i64>) -> tensor<i64>
+    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %eq = tile.map eq(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xi1>
+    %ne = tile.map ne(%e, %e) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xi1>
+    %hit = tile.map bitwise_or(%eq, %ne) : (tensor<1024xi1>, tensor<1024xi1>) -> tensor<1024xi1>
+    %first = arith.muli %i, %c1024 : index
+    %places = tile.iota %first : tensor<1024xi32>
+    %v = tile.map where(%hit, %places, %nones) : (tensor<1024xi1>, tensor<1024xi32>, tensor<1024xi32>) -> tensor<1024xi32>
+    %least = tile.reduce min %v dims [0] : tensor<1024xi32> -> tensor<i32>
+    %isnone = tile.map eq(%least, %none32) : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %wide = tile.cast %least : tensor<i32> -> tensor<i64>
+    %found = tile.map where(%isnone, %none, %wide) : (tensor<i1>, tensor<i64>, tensor<i64>) -> tensor<i64>
+    %q = tile.map minimum(%kept, %found) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    scf.yield %n, %q : tensor<f32>, tensor<i64>
+  }
+  tile.store %p0, %y[%row] dims [] : tensor<i64>, !tile.view<?xi64, strides = [1]>
+  tile.return
+}

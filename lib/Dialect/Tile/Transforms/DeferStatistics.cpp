@@ -6,7 +6,8 @@
 //
 // A loop for sums of e^(x - m), m being the row's maximum, carries the maximum so far and makes its
 // sums smaller whenever that grows. For each thread these are relative to its own maximum then, and
-// they are brought to the common one at the end by the factor that the loop itself has for that.
+// they are brought to the common one at the end by the factor that the loop itself has for that. What is joined where
+// x is the maximum so far, and dropped whenever that grows, is each thread's own in the same way.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -27,13 +28,20 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// A carried number that each step joins with a reduction of a tile; `factor`: what it is multiplied by before.
+/// A carried number that each step joins with a reduction of a tile.
 struct State {
   unsigned number;
   Value carried;
   tile::ReduceOp reduce;
   MapOp join;
-  Value factor;
+  Value part;   // what is joined: the reduction, perhaps in a wider type
+  Value factor; // what the number is multiplied by before
+  Value kept;   // whether it counts, or is the unit
+
+  bool isRelative() const { return factor || kept; }
+  TypedAttr unit() {
+    return unitOf(reduce.getReduceOp(), cast<RankedTensorType>(carried.getType()).getElementType());
+  }
 };
 
 /// Values of a program, each by what takes its place.
@@ -53,6 +61,9 @@ private:
   bool dependsOnLoop(Value value, Value exceptFor);
   bool isWeight(Value weight, Value exponent, Value &gauge, TypedAttr &scale);
   bool isRelative(State sum);
+  bool isQuestion(Value condition, Value x, Value extremum);
+  bool isChosen(Value tile, TypedAttr unit);
+  bool isIndicated(State state);
   bool areApart();
   bool findSteps();
 
@@ -60,6 +71,7 @@ private:
     return RankedTensorType::get({threads}, cast<RankedTensorType>(number.getType()).getElementType());
   }
   Value onThreads(OpBuilder &builder, Value number);
+  Value rebased(OpBuilder &builder, State state, Value number, Renaming &known);
   Value rename(OpBuilder &builder, Value value, Renaming &known);
   Value tileOf(OpBuilder &builder, Value tile, Renaming &known);
   Value reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known);
@@ -67,7 +79,7 @@ private:
   scf::ForOp loop;
   const Coordinates &coordinates;
   int64_t threads, width = 1, rest = 1; // of a tile: rest x threads x width
-  SmallVector<State> states; // those with a factor behind their gauge
+  SmallVector<State> states; // those that are relative behind their gauge
   std::optional<State> gauge;
   Value common; // what weights take away: the gauge, or zero where that is not finite
 };
@@ -77,6 +89,25 @@ private:
 // What is deferred
 //===----------------------------------------------------------------------===//
 
+/// The reduction that a number is, as it is or made wider: the end of its type is then the wider one's.
+static tile::ReduceOp reductionOf(Value part) {
+  if (auto reduce = part.getDefiningOp<tile::ReduceOp>())
+    return reduce;
+  auto widened = part.getDefiningOp<MapOp>();
+  if (!widened || widened.getScalarOp() != ScalarOp::Where)
+    return {};
+  auto isEnd = widened.getInputs()[0].getDefiningOp<MapOp>();
+  auto end = widened.getInputs()[1].getDefiningOp<ConstantOp>();
+  auto wide = widened.getInputs()[2].getDefiningOp<tile::CastOp>();
+  auto reduce = wide ? wide.getInput().getDefiningOp<tile::ReduceOp>() : tile::ReduceOp();
+  if (!reduce || !end || !isEnd || isEnd.getScalarOp() != ScalarOp::Eq || isEnd.getInputs()[0] != reduce.getResult())
+    return {};
+  auto narrowEnd = isEnd.getInputs()[1].getDefiningOp<ConstantOp>();
+  auto unit = [&](Value of) { return unitOf(reduce.getReduceOp(), getElementTypeOrSelf(of)); };
+  bool isWidened = narrowEnd && narrowEnd.getValue() == unit(reduce.getResult()) && end.getValue() == unit(part);
+  return isWidened ? reduce : tile::ReduceOp();
+}
+
 std::optional<State> Deferral::stateOf(unsigned number) {
   Value carried = loop.getRegionIterArg(number);
   auto type = dyn_cast<RankedTensorType>(carried.getType());
@@ -84,19 +115,30 @@ std::optional<State> Deferral::stateOf(unsigned number) {
   if (!type || type.getRank() != 0 || !join || join->getBlock() != loop.getBody() || join.getInputs().size() != 2)
     return std::nullopt;
   for (unsigned i = 0; i < 2; ++i) {
-    auto reduce = join.getInputs()[i].getDefiningOp<tile::ReduceOp>();
+    Value part = join.getInputs()[i];
+    tile::ReduceOp reduce = reductionOf(part);
     if (!reduce || reduce->getBlock() != loop.getBody() || reduce.getInput().getType().getRank() != 1 ||
         join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
       continue;
     Value other = join.getInputs()[1 - i];
+    State state{number, carried, reduce, join, part, Value(), Value()};
     if (other == carried)
-      return State{number, carried, reduce, join, Value()};
-    auto scaled = other.getDefiningOp<MapOp>();
-    if (!scaled || scaled.getScalarOp() != ScalarOp::Mul || reduce.getReduceOp() != tessera::ReduceOp::Sum)
+      return state;
+    auto rebase = other.getDefiningOp<MapOp>();
+    if (rebase && rebase.getScalarOp() == ScalarOp::Where && rebase.getInputs()[1] == carried) {
+      auto dropped = rebase.getInputs()[2].getDefiningOp<ConstantOp>();
+      if (!dropped || dropped.getValue() != state.unit())
+        continue;
+      state.kept = rebase.getInputs()[0];
+      return state;
+    }
+    if (!rebase || rebase.getScalarOp() != ScalarOp::Mul || reduce.getReduceOp() != tessera::ReduceOp::Sum)
       continue;
     for (unsigned k = 0; k < 2; ++k)
-      if (scaled.getInputs()[k] == carried)
-        return State{number, carried, reduce, join, scaled.getInputs()[1 - k]};
+      if (rebase.getInputs()[k] == carried) {
+        state.factor = rebase.getInputs()[1 - k];
+        return state;
+      }
   }
   return std::nullopt;
 }
@@ -161,6 +203,44 @@ bool Deferral::isRelative(State sum) {
   return (isTerm(a) && !dependsOnLoop(b, Value())) || (isTerm(b) && !dependsOnLoop(a, Value()));
 }
 
+/// x == extremum, or that and whether x is nan; the extremum may be a tile of the same number.
+bool Deferral::isQuestion(Value condition, Value x, Value extremum) {
+  auto map = condition.getDefiningOp<MapOp>();
+  if (!map)
+    return false;
+  ValueRange inputs = map.getInputs();
+  auto isNan = [&](MapOp nan) {
+    return nan && ((nan.getScalarOp() == ScalarOp::IsNan && nan.getInputs()[0] == x) ||
+                   (nan.getScalarOp() == ScalarOp::Ne && nan.getInputs()[0] == x && nan.getInputs()[1] == x));
+  };
+  if (map.getScalarOp() == ScalarOp::Or)
+    return isQuestion(inputs[0], x, extremum) && isNan(inputs[1].getDefiningOp<MapOp>());
+  Value other = map.getScalarOp() == ScalarOp::Eq && inputs[0] == x ? inputs[1] : Value();
+  if (auto broadcast = other ? other.getDefiningOp<BroadcastOp>() : BroadcastOp())
+    other = broadcast.getInput();
+  return other && other == extremum;
+}
+
+/// Whether a tile is the unit wherever an element is not the new gauge, and nothing else of the loop is in it.
+bool Deferral::isChosen(Value tile, TypedAttr unit) {
+  auto where = tile.getDefiningOp<MapOp>();
+  auto other = where && where.getScalarOp() == ScalarOp::Where ? where.getInputs()[2].getDefiningOp<ConstantOp>()
+                                                               : ConstantOp();
+  if (!other || other.getValue() != unit)
+    return false;
+  Value condition = where.getInputs()[0], chosen = where.getInputs()[1];
+  if (!dependsOnLoop(condition, Value()))
+    return isChosen(chosen, unit);
+  return isQuestion(condition, gauge->reduce.getInput(), gauge->join.getResult()) && !dependsOnLoop(chosen, Value());
+}
+
+/// Whether a state joins what belongs to elements that are the new gauge, and counts while the gauge stays.
+bool Deferral::isIndicated(State state) {
+  Type element = state.reduce.getInput().getType().getElementType();
+  return !gauge->reduce.getSkipNan() && isQuestion(state.kept, gauge->carried, gauge->join.getResult()) &&
+         isChosen(state.reduce.getInput(), unitOf(state.reduce.getReduceOp(), element));
+}
+
 /// How threads hold the tiles: as wide pieces as they are loaded in. For a gauge of its own each should have several.
 bool Deferral::findSteps() {
   constexpr int64_t fewest = 4;
@@ -186,7 +266,7 @@ bool Deferral::areApart() {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       if (isa<scf::YieldOp>(user) || !known.insert(user).second)
         return true;
-      return isa<MapOp, BroadcastOp, tile::ReduceOp>(user) && isInside(user->getResult(0));
+      return isa<MapOp, BroadcastOp, tile::CastOp, tile::ReduceOp>(user) && isInside(user->getResult(0));
     });
   };
   auto isState = [&](unsigned number) {
@@ -204,7 +284,7 @@ bool Deferral::find() {
   SmallVector<State> relative;
   for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
     std::optional<State> state = stateOf(i);
-    if (state && state->factor)
+    if (state && state->isRelative())
       relative.push_back(*state);
     else if (state && !dependsOnLoop(state->reduce.getInput(), Value()))
       states.push_back(*state);
@@ -216,7 +296,7 @@ bool Deferral::find() {
     gauge = *found;
   }
   for (State &state : relative) {
-    if (!isRelative(state))
+    if (state.factor ? !isRelative(state) : !isIndicated(state))
       return false;
     states.push_back(state);
   }
@@ -238,6 +318,9 @@ Value Deferral::onThreads(OpBuilder &builder, Value number) {
 Value Deferral::rename(OpBuilder &builder, Value value, Renaming &known) {
   if (Value found = known.lookup(value))
     return found;
+  if (auto cast = value.getDefiningOp<tile::CastOp>(); cast && loop->isAncestor(cast))
+    return known[value] = tile::CastOp::create(builder, cast.getLoc(), rename(builder, cast.getInput(), known),
+                                               getElementTypeOrSelf(value));
   auto map = value.getDefiningOp<MapOp>();
   if (!map || !loop->isAncestor(map)) {
     bool isOfThreads = llvm::any_of(known, [&](auto &pair) { return cast<RankedTensorType>(pair.second.getType()).getRank(); });
@@ -264,6 +347,17 @@ Value Deferral::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
   for (Value operand : map.getInputs())
     operands.push_back(tileOf(builder, operand, known));
   return known[tile] = MapOp::create(builder, map.getLoc(), map.getScalarOp(), operands, map.getFast());
+}
+
+/// A state as it is relative to a new gauge.
+Value Deferral::rebased(OpBuilder &builder, State state, Value number, Renaming &known) {
+  Location loc = state.join.getLoc();
+  if (state.factor)
+    return MapOp::create(builder, loc, ScalarOp::Mul, ValueRange{number, rename(builder, state.factor, known)});
+  if (!state.kept)
+    return number;
+  Value dropped = ConstantOp::create(builder, loc, cast<RankedTensorType>(number.getType()), state.unit());
+  return MapOp::create(builder, loc, ScalarOp::Where, ValueRange{rename(builder, state.kept, known), number, dropped});
 }
 
 Value Deferral::reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known) {
@@ -297,10 +391,9 @@ void Deferral::rewrite(Renaming &tiles) {
           known[state.carried] = tile;
         SmallVector<Value> yielded;
         for (State &state : states) {
-          Value part = reduce(inside, state.reduce, known), whole = known[state.carried];
-          if (state.factor)
-            whole = MapOp::create(inside, state.join.getLoc(), ScalarOp::Mul,
-                                  ValueRange{whole, rename(inside, state.factor, known)});
+          known[state.reduce.getResult()] = reduce(inside, state.reduce, known);
+          Value part = rename(inside, state.part, known);
+          Value whole = rebased(inside, state, known[state.carried], known);
           Value joined = MapOp::create(inside, state.join.getLoc(), state.join.getScalarOp(), ValueRange{whole, part});
           known[state.join.getResult()] = joined;
           yielded.push_back(joined);
@@ -318,23 +411,22 @@ void Deferral::rewrite(Renaming &tiles) {
     Value own = replaced.getResult(first + i), init = inits[i];
     state.carried = replaced.getRegionIterArg(state.number);
     Renaming known, before;
-    if (state.factor) {
-      Value taken = rename(rewriter, common, once), gauged = replaced.getRegionIterArg(gauge->number);
+    if (state.isRelative()) {
+      Value reference = state.factor ? common : gauge->join.getResult();
+      Value taken = rename(rewriter, reference, once), gauged = replaced.getRegionIterArg(gauge->number);
       const auto *number = llvm::find_if(states, [&](State &each) { return each.number == gauge->number; });
       known[gauged] = replaced.getResult(first + (number - states.begin()));
-      known[common] = onThreads(rewriter, taken);
-      own = MapOp::create(rewriter, loc, ScalarOp::Mul, ValueRange{own, rename(rewriter, state.factor, known)});
+      known[reference] = onThreads(rewriter, taken);
+      own = rebased(rewriter, state, own, known);
       before[gauged] = inits[number - states.begin()];
-      before[common] = taken;
+      before[reference] = taken;
     }
     Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, ArrayRef<int64_t>{0},
                                          state.reduce.getSkipNan());
     auto unit = init.getDefiningOp<ConstantOp>();
-    TypedAttr value = unitOf(state.reduce.getReduceOp(), cast<RankedTensorType>(init.getType()).getElementType());
-    hasInit.push_back(!goesOn && !(unit && unit.getValue() == value));
+    hasInit.push_back(!goesOn && !(unit && unit.getValue() == state.unit()));
     if (hasInit.back()) {
-      if (state.factor)
-        init = MapOp::create(rewriter, loc, ScalarOp::Mul, ValueRange{init, rename(rewriter, state.factor, before)});
+      init = rebased(rewriter, state, init, before);
       whole = MapOp::create(rewriter, loc, state.join.getScalarOp(), ValueRange{init, whole});
     }
     once[state.join.getResult()] = whole;

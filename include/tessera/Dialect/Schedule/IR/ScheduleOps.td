@@ -133,7 +133,7 @@ def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
     2^((g - g') * scale). Inside the body the result is the gauge after the current block.
 
     An `indicator` may be of any numbers. States that are relative to it join only what belongs to elements equal to
-    the gauge: their values compare with it themselves, and when it moves they are dropped.
+    the gauge: their values compare with it themselves, and when it moves they are dropped. It is nan once an element is.
 
     ```mlir
     %g = sched.gauge %u scale 1.4426950408889634 : f64 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>

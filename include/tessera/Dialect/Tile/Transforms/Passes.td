@@ -363,7 +363,8 @@ def TileDeferStatistics : Pass<"tile-defer-statistics", "::mlir::ModuleOp"> {
     Where a loop joins a number that it carries with the reduction of a tile of one dimension, it carries a tile instead,
     with an element for each thread. A step joins what a thread holds, and one reduction follows the loop. So do loops that carry the largest
     exponent so far and sums of powers relative to it: a thread's sums are relative to its own maximum, and behind the loop
-    they are brought to the common one by the factor that the loop has for that. A second loop that goes on with the
+    they are brought to the common one by the factor that the loop has for that. And so do loops that carry the largest
+    element so far and what belongs to elements equal to it, such as their least position. A second loop that goes on with the
     numbers of the first takes the tiles.
 
     Before:
