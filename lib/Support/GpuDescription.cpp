@@ -76,13 +76,14 @@ int64_t GpuDescription::residentBlocks(int64_t threads, int64_t registers,
                                        int64_t sharedBytes) const {
   auto upTo = [](int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; };
   int64_t warps = std::max<int64_t>(1, upTo(threads, 32) / 32);
-  // Registers are given to warps by 256, shared memory to blocks by 128 bytes and, from sm_80 on, 1 KB
-  // for the system.
+  // Registers are given to warps by 256, and are those of four parts that have their own warps; shared memory is given to
+  // blocks by 128 bytes and, from sm_80 on, 1 KB for the system.
+  constexpr int64_t parts = 4;
   int64_t ofWarp = upTo(std::max<int64_t>(registers, 1) * 32, 256);
   int64_t system = multiprocessor.sharedBytes > multiprocessor.sharedOfBlock ? 1024 : 0;
   int64_t shared = upTo(sharedBytes + system, 128);
   int64_t blocks = std::min(multiprocessor.blocks, multiprocessor.warps / warps);
-  blocks = std::min(blocks, Multiprocessor::registers / ofWarp / warps);
+  blocks = std::min(blocks, Multiprocessor::registers / parts / ofWarp * parts / warps);
   return shared ? std::min(blocks, multiprocessor.sharedBytes / shared) : blocks;
 }
 

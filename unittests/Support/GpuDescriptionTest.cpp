@@ -26,6 +26,7 @@ TEST(GpuDescription, ResidentBlocks) {
   EXPECT_EQ(hopper.residentBlocks(256, 32, 0), 8);          // warps
   EXPECT_EQ(hopper.residentBlocks(256, 128, 0), 2);         // registers
   EXPECT_EQ(hopper.residentBlocks(128, 33, 0), 12);         // in steps of 256
+  EXPECT_EQ(hopper.residentBlocks(32, 95, 0), 20);          // in each of four parts
   EXPECT_EQ(hopper.residentBlocks(32, 16, 0), 32);          // blocks
   EXPECT_EQ(hopper.residentBlocks(128, 32, 100 << 10), 2);  // shared memory
   EXPECT_EQ(hopper.residentBlocks(128, 32, 227 << 10), 1);

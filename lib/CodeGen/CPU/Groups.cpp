@@ -343,12 +343,19 @@ void KernelEmitter::prefetchNext(tile::LoadOp load, const Position &at) {
   if (at.vectorDim < 0 || at.index[at.vectorDim].constant * bytes % line)
     return;
   auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
-  bool isAlong = loop && load.getCoords()[load.getDims().back()] == loop.getInductionVar();
-  if (!isAlong && type.getRank() == 1)
+  for (auto [d, coordinate] : llvm::enumerate(load.getCoords())) {
+    auto program = coordinate.getDefiningOp<tile::ProgramIdOp>();
+    if (loop ? coordinate != loop.getInductionVar() : !program || program.getDim() != 0)
+      continue;
+    const auto *tiled = llvm::find(load.getDims(), int64_t(d));
+    int64_t steps = tiled == load.getDims().end() ? 1 : type.getShape()[tiled - load.getDims().begin()];
+    int64_t stride = load.getView().getType().getStrides()[d];
+    Ix distance = ShapedType::isDynamic(stride) ? e.mul(Ix(views[load.getView()].strides[d]), steps * bytes)
+                                                : Ix(stride * steps * bytes);
+    Value address = e.address(accessAddress(access, at, element), distance);
+    LLVM::Prefetch::create(e.b, address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
     return;
-  Ix distance = isAlong ? Ix(type.getShape().back() * bytes) : e.mul(access.strides[0], type.getShape()[0]);
-  Value address = e.address(accessAddress(access, at, element), distance);
-  LLVM::Prefetch::create(e.b, address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+  }
 }
 
 void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at) {

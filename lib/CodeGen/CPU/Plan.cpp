@@ -372,39 +372,72 @@ void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadF
   }
 }
 
-/// Reductions wait for a later group of their shape that reads what they read, as long as nothing before it wants their
-/// results: the row is then walked once for all of them.
+/// What a group's roots read; `hereOnly`: at the position that is evaluated.
+DenseSet<Value> Plan::readsOf(ArrayRef<Root> roots, bool hereOnly) const {
+  DenseSet<Value> open, reads;
+  for (const Root &root : roots)
+    if (root.definesValue)
+      open.insert(root.value);
+  for (const Root &root : roots)
+    visitReads(root.value, true, open, [&](Value read, bool here) {
+      if (here || !hereOnly)
+        reads.insert(read);
+    });
+  return reads;
+}
+
+/// Reductions wait for a later group of their shape that reads what they read, so that the row is walked once for all of
+/// them. What is made of their results goes behind that group; where it would be wanted before, nothing waits.
 void Plan::delayReductions(std::vector<Item> &window) const {
-  auto readsOf = [&](const Item &item, bool hereOnly) {
-    DenseSet<Value> open, reads;
-    for (const Root &root : item.roots)
-      if (root.definesValue)
-        open.insert(root.value);
-    for (const Root &root : item.roots)
-      visitReads(root.value, true, open, [&](Value read, bool here) {
-        if (here || !hereOnly)
-          reads.insert(read);
-      });
-    return reads;
-  };
   auto isReduction = [](const Root &root) { return root.kind == Root::Reduce; };
-  for (size_t i = window.size(); i-- > 0;) {
-    Item &item = window[i];
-    if (item.kind != Item::Group || item.shape.empty() || !llvm::all_of(item.roots, isReduction))
-      continue;
-    auto isMade = [&](Value value) {
-      return llvm::any_of(item.roots, [&](const Root &root) { return root.op->getResult(0) == value; });
+  auto madeBy = [](const Root &root) {
+    return root.kind == Root::Reduce ? root.op->getResult(0) : root.definesValue ? root.value : Value();
+  };
+  auto delay = [&](size_t i, size_t j) {
+    DenseSet<Value> late;
+    for (const Root &root : window[i].roots)
+      late.insert(madeBy(root));
+    auto isLate = [&](const Root &root) {
+      return llvm::any_of(readsOf(root, false), [&](Value read) { return late.contains(read); });
     };
-    DenseSet<Value> mine = readsOf(item, /*hereOnly=*/true);
-    for (size_t j = i + 1; j < window.size() && llvm::none_of(readsOf(window[j], false), isMade); ++j) {
-      Item &later = window[j];
-      if (later.kind != Item::Group || later.shape != item.shape || !llvm::any_of(later.roots, isReduction) ||
-          llvm::none_of(readsOf(later, true), [&](Value read) { return mine.contains(read); }))
-        continue;
-      later.roots.insert(later.roots.begin(), item.roots.begin(), item.roots.end());
-      window.erase(window.begin() + i);
-      break;
+    std::vector<Item> behind;
+    std::vector<SmallVector<Root>> staying;
+    for (size_t k = i + 1; k < j; ++k) {
+      Item moved = window[k];
+      moved.roots.clear();
+      staying.emplace_back();
+      for (const Root &root : window[k].roots) {
+        bool goes = isLate(root);
+        if (goes && (window[k].kind != Item::Group || root.kind == Root::Store))
+          return false;
+        if (Value made = goes ? madeBy(root) : Value())
+          late.insert(made);
+        (goes ? moved.roots : staying.back()).push_back(root);
+      }
+      if (!moved.roots.empty())
+        behind.push_back(std::move(moved));
     }
+    if (llvm::any_of(window[j].roots, isLate))
+      return false;
+    window[j].roots.insert(window[j].roots.begin(), window[i].roots.begin(), window[i].roots.end());
+    for (size_t k = i + 1; k < j; ++k)
+      window[k].roots = staying[k - i - 1];
+    window.insert(window.begin() + j + 1, behind.begin(), behind.end());
+    window[i].roots.clear();
+    llvm::erase_if(window, [](const Item &item) { return item.roots.empty(); });
+    return true;
+  };
+  for (size_t i = window.size(); i-- > 0;) {
+    if (window[i].kind != Item::Group || window[i].shape.empty() || !llvm::all_of(window[i].roots, isReduction))
+      continue;
+    DenseSet<Value> mine = readsOf(window[i].roots, true);
+    auto isMine = [&](Value read) { return mine.contains(read); };
+    for (size_t j = i + 1; j < window.size(); ++j)
+      if (window[j].kind == Item::Group && window[j].shape == window[i].shape &&
+          llvm::any_of(window[j].roots, isReduction) && llvm::any_of(readsOf(window[j].roots, true), isMine)) {
+        delay(i, j);
+        break;
+      }
   }
 }
 

@@ -129,6 +129,7 @@ private:
   double cost(mlir::Value value);
   void formGroups();
   void formBlock(mlir::Block *block);
+  llvm::DenseSet<mlir::Value> readsOf(llvm::ArrayRef<Root> roots, bool hereOnly) const;
   void delayReductions(std::vector<Item> &window) const;
   bool materializeShared();
   void noteUpcoming();
