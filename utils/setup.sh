@@ -74,6 +74,7 @@ fi
 
 if ! venv_ready; then
   say "making the Python environment .venv"
+  [ ! -L "$venv" ] || rm "$venv" # what a link leads to is another tree's
   "$python" -m venv --clear "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"
   # The package of the build tree, by a path relative to site-packages: the tree may be moved.
