@@ -73,6 +73,20 @@ private:
     hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), fewest, 32));
   }
 
+  /// Turns a tile of 128 x 256 elements of 16 bits round where copies bring long steps of both operands, three of which
+  /// shared memory holds: fewer barriers, and longer rows of the left operand.
+  bool standUp(Dim &rows, Dim &columns, Dim &over) {
+    constexpr int64_t bytes = 2, tall = 256, wide = 128, steps = 3, copied = 16, others = 1024;
+    bool isWhole = rows.tile == wide && columns.tile == tall && over.tile == 64 && bounded(rows, tall) == tall;
+    bool isCopied = llvm::all_of(llvm::ArrayRef<Dim *>{&rows, &columns, &over},
+                                 [&](Dim *dim) { return facts.divisor(dim->size) * bytes % copied == 0; });
+    if (!isWhole || !isCopied || shape.batchInvariant ||
+        machine.sharedOfBlock < steps * (tall + wide) * over.tile * bytes + others)
+      return false;
+    std::swap(rows.tile, columns.tile);
+    return true;
+  }
+
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
@@ -115,9 +129,10 @@ private:
     bool large = area * products >= 128 * 256;
     hint("warps", large ? 8 : 4);
     if (machine.tilesInRegisters && area >= 128 * 128) {
-      over->tile = std::min<int64_t>(over->tile, 32);
-      hint("group", 16);
-      hint("ahead", 3);
+      bool isTall = products == 1 && standUp(*rows, *columns, *over);
+      over->tile = std::min<int64_t>(over->tile, isTall ? 64 : 32);
+      hint("group", isTall ? 8 : 16);
+      hint("ahead", isTall ? 2 : 3);
     }
     if (machine.tilesInRegisters)
       return;
