@@ -13,7 +13,12 @@ import numpy as np
 
 SHARED_BYTES = 232448
 LANES = 32
+PIECE = 16  # bytes that bulk copies move at once
 TOGETHER = ("bar", "shfl", "mma", "ldmatrix", "stmatrix", "ret")
+
+
+def _is_together(operation: str) -> bool:
+    return operation.split(".")[0] in TOGETHER or operation.startswith("mbarrier.try_wait")
 
 
 def _split(text: str) -> list[str]:
@@ -63,7 +68,10 @@ class Kernel:
             for one in filter(None, map(str.strip, line.split(";"))):
                 if one.startswith("."):
                     continue
-                predicate, operation, operands = re.fullmatch(r"(?:@(!?%?\w+)\s+)?([\w.]+)\s*(.*)", one, re.S).groups()
+                if label := re.match(r"(\w+):\s+", one):  # of a loop around one instruction
+                    self.labels[label[1]] = len(self.code)
+                    one = one[label.end() :]
+                predicate, operation, operands = re.fullmatch(r"(?:@(!?%?\w+)\s+)?([\w.:]+)\s*(.*)", one, re.S).groups()
                 self.code.append((predicate or "", operation, _split(operands)))
 
     def run(self, *arguments: np.ndarray | int) -> None:
@@ -79,6 +87,7 @@ class _Run:
         self.registers["%tid.x"] = np.arange(self.count, dtype=np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         self.shared = np.zeros(SHARED_BYTES, np.uint8)
+        self.gates: dict[int, list[int]] = {}  # mbarriers: how often they have opened, and bytes that are still to come
         self.words: list[int] = []
         self.begins: list[int] = []
         size = 0
@@ -100,7 +109,7 @@ class _Run:
         """Threads that part wait for each other where something is done together."""
         places = np.zeros(self.count, np.int64)
         while True:
-            able = (at for at in np.unique(places) if self.kernel.code[at][1].split(".")[0] not in TOGETHER)
+            able = (at for at in np.unique(places) if not _is_together(self.kernel.code[at][1]))
             at = places[0] if (places == places[0]).all() else next(able, None)
             assert at is not None, "threads wait for each other at different instructions"
             here = places == at
@@ -163,10 +172,10 @@ class _Run:
 
     def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
         name, *parts = operation.split(".")
-        if name == "bar" or operation in ("cp.async.commit_group", "cp.async.wait_group"):
+        if name in ("bar", "fence") or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
             return
         special: dict[str, Callable] = {
-            "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "ldmatrix": self.matrix, "stmatrix": self.matrix,
+            "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
             "mov": self.move, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
             "bfe": self.extract, "prmt": self.permute, "mma": self.multiply,
         }  # fmt: skip
@@ -197,7 +206,9 @@ class _Run:
         for i, register in enumerate(_names(operands[0])):
             memory, cells = self.cells(parts[0], address + i * size, size)
             assert parts[0] == "shared" or self.is_tensor[cells[mask]].all(), "an address outside of all tensors"
-            self.put(register, memory[cells].view(f"u{size}")[:, 0], mask)
+            is_signed = parts[-1][0] == "s"
+            value = memory[cells].view(f"{'i' if is_signed else 'u'}{size}")[:, 0]
+            self.put(register, value.astype(np.int64) if is_signed else value, mask)
 
     def store(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         size = int(parts[-1][1:]) // 8
@@ -216,7 +227,50 @@ class _Run:
         data = self.typed(operands[1], kind)
         np.add.at(memory.view(data.dtype), cells[mask, 0] // size, data[mask])
 
-    def copy(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+    def gate(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """One arrival, which says what is to come, and these bytes open it."""
+        if parts[0] == "try_wait":
+            opened = [self.gates[int(one) & 0xFFFFFFFF][0] for one in self.address(operands[1])]
+            is_open = np.array(opened) & 1 != self.get(operands[2]).astype(np.int64) & 1
+            assert is_open[mask].all(), "a thread waits for ever"
+            self.put(operands[0], is_open, mask)
+            return
+        address = self.address(operands[0 if parts[0] == "init" else 1])
+        for thread in np.flatnonzero(mask):
+            place = int(address[thread]) & 0xFFFFFFFF
+            if parts[0] == "init":
+                assert operands[1] == "1" and place % 8 == 0
+                self.gates[place] = [0, 0]
+            else:
+                assert self.gates[place][1] == 0, "a gate that others are to open"
+                self.come(place, -int(self.get(operands[2])[thread]))
+
+    def come(self, gate: int, count: int) -> None:
+        self.gates[gate][1] -= count
+        if self.gates[gate][1] == 0:
+            self.gates[gate][0] += 1
+
+    def bulk(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """Whole pieces of memory; what is fetched beside a tensor's elements is in a piece of theirs."""
+        is_fetch = parts[2].startswith("shared")
+        to, source, sizes = self.address(operands[0]), self.address(operands[1]), self.get(operands[2])
+        for thread in np.flatnonzero(mask):
+            size, begin = int(sizes[thread]), int((source if is_fetch else to)[thread])
+            near = int((to if is_fetch else source)[thread]) & 0xFFFFFFFF
+            assert size > 0 and size % PIECE == begin % PIECE == near % PIECE == 0, "a copy that is not aligned"
+            inside = self.is_tensor[begin : begin + size].reshape(-1, PIECE)
+            assert inside.any(1).all() if is_fetch else inside.all(), "a copy outside of all tensors"
+            assert near + size <= SHARED_BYTES
+            if is_fetch:
+                self.shared[near : near + size] = self.memory[begin : begin + size]
+                self.come(int(self.address(operands[3])[thread]) & 0xFFFFFFFF, size)
+            else:
+                self.memory[begin : begin + size] = self.shared[near : near + size]
+
+    def copy(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if "bulk" in parts:
+            self.bulk(parts, operands, mask)
+            return
         is_full = self.get(operands[3]) > 0 if len(operands) > 3 else mask
         source, cells = self.cells("global", np.where(is_full, self.address(operands[1]), 0), 16)
         target, places = self.cells("shared", self.address(operands[0]), 16)

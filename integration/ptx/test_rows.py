@@ -64,6 +64,24 @@ def test_turned_rows(element, result, warps):
             assert total[0] == x[row].astype(DTYPES[result]).sum(dtype=DTYPES[result])
 
 
+@pytest.mark.parametrize(("element", "result"), TYPES)
+def test_rows_as_a_whole(element, result):
+    """By copies of the machine, which knows pieces of 16 bytes alone."""
+    passes = ("-tile-assign-layouts", "-tile-fetch-rows", "-tile-send-rows")
+    for size, tile in [(3, 1024), (2051, 1024)]:
+        text = ptx(program(element, result, size, tile, warps=8), *passes)
+        assert "cp.async.bulk.shared" in text and "cp.async.bulk.global" in text
+        kernel = Kernel(text, "k")
+        for row in (0, 1, ROWS - 1):
+            x = (np.arange(ROWS * size) * 7 % 23 - 11).reshape(ROWS, size).astype(DTYPES[element])
+            y, total = np.full((ROWS, size), 99, DTYPES[result]), np.zeros(1, DTYPES[result])
+            kernel.run(x, y, total, row)
+            expected = np.full_like(y, 99)
+            expected[row] = x[row].astype(DTYPES[result]) + np.arange(size).astype(DTYPES[result])
+            assert (y == expected).all(), (size, tile, row)
+            assert total[0] == x[row].astype(DTYPES[result]).sum(dtype=DTYPES[result])
+
+
 @tsr.function
 def softmax(x):
     return tsr.softmax(x, dim=-1)
@@ -130,3 +148,22 @@ def test_positions_of_extremes(size):
             simulation = function.simulate(x, seeds=1)
             assert simulation.ok, simulation.text
             assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+# Held by registers, kept in shared memory, a stream, and results of another type than what they are made of.
+SPOILT = {
+    "held": (softmax, lambda: (draw(2, 1001),)),
+    "kept": (softmax, lambda: (draw(2, 20011, dtype="float16"),)),
+    "stream": (loss, lambda: (draw(2, 20011, dtype="float16"), np.array([7, 20010]))),
+    "widened": (widened, lambda: (draw(2, 20011, dtype="float16"),)),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_mutants_are_killed(case):
+    function, arguments = SPOILT[case]
+    assert "tile.fetch" in function.inspect_ir("placed", *arguments(), target="sm_90:ptx")
+    spoilt = function.simulate(*arguments(), seeds=1, mutants=True).report["mutants"]
+    assert "tile.await" in {mutant["op"] for mutant in spoilt if mutant["killed"]}
+    for mutant in spoilt:
+        assert mutant["killed"] or mutant["equivalent"] or not mutant["reached"], mutant

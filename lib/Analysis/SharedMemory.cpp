@@ -64,6 +64,12 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
       .Case([&](tile::CopyOp copy) {
         return Accesses{{op, copy.getBuffer(), copy.getSlot(), true, copy.getVia().getValue()}};
       })
+      .Case([&](tile::FetchOp fetch) {
+        return Accesses{{op, fetch.getBuffer(), fetch.getSlot(), true, Layout()}};
+      })
+      .Case([&](tile::SendOp send) {
+        return Accesses{{op, send.getBuffer(), send.getSlot(), false, Layout()}};
+      })
       .Case([&](tile::MmaSharedOp mma) {
         Layout sums = *tile::layoutOf(mma.getAcc());
         return Accesses{
@@ -71,6 +77,16 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
             {op, mma.getRhs(), mma.getRhsSlot(), false, ofProduct(sums, Dim::D1, mma.getRhs().getType().getTile())}};
       })
       .Default([](Operation *) { return Accesses(); });
+}
+
+/// Whether the machine makes it on its own, of a whole slot, when one thread has begun it.
+static bool isOfRow(Operation *op) { return isa<tile::FetchOp, tile::SendOp>(op); }
+
+static Value behindOf(Operation *op) {
+  if (auto read = dyn_cast<tile::ReadOp>(op))
+    return read.getBehind();
+  auto write = dyn_cast<tile::WriteOp>(op);
+  return write ? write.getBehind() : Value();
 }
 
 static uint64_t bytesOf(Value tile) {
@@ -186,10 +202,10 @@ static Places placesOf(const BufferAccess &access) {
 
 /// Whether each thread accesses for itself what its registers hold: no instruction of the whole warp does it.
 static bool isOfThreads(const BufferAccess &access) {
-  if (isa<tile::CopyOp>(access.op))
+  if (isa<tile::CopyOp>(access.op) || behindOf(access.op))
     return true;
   tile::BufferType type = cast<tile::BufferType>(access.buffer.getType());
-  unsigned bits = 8 * type.getBytes() / type.getTile().getNumElements();
+  unsigned bits = 8 * type.getElementBytes();
   SharedFeatures all{.ldmatrix = true, .stmatrix = true};
   auto plan = access.isWrite ? planStore : planLoad;
   return isa<tile::ReadOp, tile::WriteOp>(access.op) &&
@@ -237,6 +253,8 @@ static BarrierScope between(const BufferAccess &a, const BufferAccess &b, unsign
     return BarrierScope::Block;
   if (areApart(a, b, turns))
     return BarrierScope::None;
+  if (isOfRow(a.op) || isOfRow(b.op) || behindOf(a.op) != behindOf(b.op))
+    return BarrierScope::Block;
   return apart(a, b);
 }
 
@@ -253,9 +271,11 @@ struct Past {
   }
 };
 
-/// What may lie behind a place: accesses since the last barrier of the block, and copies that go on.
+/// What may lie behind a place: accesses since the last barrier of the block, copies that go on, writes that copies of rows do
+/// not see for want of a fence, and gates that only one thread knows.
 struct State {
-  SmallVector<Past> since, copies;
+  SmallVector<Past> since, copies, unfenced;
+  SmallVector<Operation *> gates;
 
   static bool add(SmallVector<Past> &list, const Past &past) {
     for (Past &known : list)
@@ -274,11 +294,20 @@ struct State {
       isNew |= add(since, past);
     for (const Past &past : other.copies)
       isNew |= add(copies, past);
+    for (const Past &past : other.unfenced)
+      isNew |= add(unfenced, past);
+    for (Operation *op : other.gates)
+      if (!llvm::is_contained(gates, op)) {
+        gates.push_back(op);
+        isNew = true;
+      }
     return isNew;
   }
   State inNextTurn(scf::ForOp loop) const {
     State next;
-    for (auto [from, to] : {std::pair(&since, &next.since), std::pair(&copies, &next.copies)})
+    next.gates = gates;
+    for (auto [from, to] : {std::pair(&since, &next.since), std::pair(&copies, &next.copies),
+                            std::pair(&unfenced, &next.unfenced)})
       for (Past past : *from) {
         if (past.access.op->getParentOfType<scf::ForOp>() == loop)
           past.turns = std::min(past.turns + 1, kLongAgo);
@@ -289,8 +318,10 @@ struct State {
     return next;
   }
   void pass(BarrierScope scope) {
-    if (scope == BarrierScope::Block)
+    if (scope == BarrierScope::Block) {
       since.clear();
+      gates.clear();
+    }
     for (Past &past : since)
       past.sinceWarp = false;
   }
@@ -324,7 +355,16 @@ private:
 
 Hazard Walk::need(Operation *op, const State &state) const {
   Hazard widest{nullptr, op, BarrierScope::None};
-  for (const BufferAccess &access : bufferAccesses(op))
+  if (auto await = dyn_cast<tile::AwaitOp>(op)) {
+    Operation *made = await.getGates().getDefiningOp();
+    return llvm::is_contained(state.gates, made) ? Hazard{made, op, BarrierScope::Block} : widest;
+  }
+  for (const BufferAccess &access : bufferAccesses(op)) {
+    if (isOfRow(op))
+      for (const Past &past : state.unfenced)
+        if (overlap(past.access.buffer, access.buffer) &&
+            (past.access.buffer != access.buffer || !areApart(past.access, access, past.turns)))
+          return {past.access.op, op, BarrierScope::Block, /*wantsFence=*/true};
     for (const Past &past : state.since) {
       BarrierScope scope = between(past.access, access, past.turns);
       if (scope == BarrierScope::Warp && !past.sinceWarp)
@@ -332,6 +372,7 @@ Hazard Walk::need(Operation *op, const State &state) const {
       if (scope > widest.scope)
         widest = {past.access.op, op, scope};
     }
+  }
   return widest;
 }
 
@@ -340,12 +381,16 @@ void Walk::settle(const Hazard &hazard, Operation *before, State &state) {
     return;
   if (mode == Mode::Insert) {
     OpBuilder builder(before);
+    if (hazard.wantsFence)
+      tile::FenceOp::create(builder, hazard.after->getLoc());
     tile::BarrierOp::create(builder, hazard.after->getLoc(), hazard.scope == BarrierScope::Warp);
   } else if (!llvm::any_of(found, [&](const Hazard &known) {
                return known.before == hazard.before && known.after == hazard.after;
              })) {
     found.push_back(hazard);
   }
+  if (hazard.wantsFence)
+    state.unfenced.clear();
   state.pass(hazard.scope);
 }
 
@@ -356,18 +401,28 @@ void Walk::run(Operation *op, State &state) {
     return run(branch, state);
   if (auto barrier = dyn_cast<tile::BarrierOp>(op))
     return state.pass(barrier.getWarp() ? BarrierScope::Warp : BarrierScope::Block);
-  if (auto wait = dyn_cast<tile::WaitOp>(op)) {
-    for (Past copy : state.copies)
+  if (isa<tile::FenceOp>(op))
+    return state.unfenced.clear();
+  if (isa<tile::WaitOp, tile::SentOp>(op)) {
+    auto wait = dyn_cast<tile::WaitOp>(op);
+    auto isMeant = [&](const Past &copy) { return isa<tile::CopyOp>(copy.access.op) == bool(wait); };
+    for (const Past &copy : llvm::make_filter_range(state.copies, isMeant))
       State::add(state.since, copy);
-    if (wait.getPending() == 0)
-      state.copies.clear();
+    if ((wait ? wait.getPending() : cast<tile::SentOp>(op).getPending()) == 0)
+      llvm::erase_if(state.copies, isMeant);
     return;
   }
   settle(need(op, state), op, state);
+  if (isa<tile::GatesOp>(op))
+    state.gates.push_back(op);
   for (const BufferAccess &access : bufferAccesses(op)) {
-    State::add(state.since, {access});
-    if (isa<tile::CopyOp>(op))
+    // Whoever reads a row that was fetched has waited at its gate; one that is sent is read until a wait.
+    if (!isOfRow(op))
+      State::add(state.since, {access});
+    if (isa<tile::CopyOp, tile::SendOp>(op))
       State::add(state.copies, {access});
+    if (isa<tile::WriteOp>(op))
+      State::add(state.unfenced, {access});
   }
 }
 
@@ -376,12 +431,16 @@ void Walk::settleBefore(Operation *op, State &state) {
   for (Region &region : op->getRegions()) {
     State first;
     first.since = state.since;
+    first.unfenced = state.unfenced;
+    first.gates = state.gates;
     if (!region.empty())
       probe.run(region.front(), first);
   }
   if (probe.found.empty())
     return;
-  auto isNarrower = [](const Hazard &a, const Hazard &b) { return a.scope < b.scope; };
+  auto isNarrower = [](const Hazard &a, const Hazard &b) {
+    return std::pair(a.scope, a.wantsFence) < std::pair(b.scope, b.wantsFence);
+  };
   settle(*llvm::max_element(probe.found, isNarrower), op, state);
 }
 

@@ -186,10 +186,20 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   tile::TileKeepRowsOptions kept;
   kept.chip = gpu.ptxChip;
   manager.addPass(tile::createTileKeepRows(kept));
+  if (gpu.hasBulkCopies) {
+    tile::TileFetchRowsOptions fetched;
+    fetched.chip = gpu.ptxChip;
+    manager.addPass(tile::createTileFetchRows(fetched));
+  }
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;
     ahead.chip = gpu.ptxChip;
     manager.addPass(tile::createTilePipelineLoops(ahead));
+  }
+  if (gpu.hasBulkCopies) {
+    tile::TileSendRowsOptions sent;
+    sent.chip = gpu.ptxChip;
+    manager.addPass(tile::createTileSendRows(sent));
   }
   manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTileStepProducts());

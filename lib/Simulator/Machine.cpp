@@ -21,7 +21,8 @@ llvm::StringRef simulator::kindName(FindingKind kind) {
                                                   "misaligned access",
                                                   "uninitialised read",
                                                   "results that depend on the order",
-                                                  "failed check"};
+                                                  "failed check",
+                                                  "write that a copy may not see"};
   return names[size_t(kind)];
 }
 
@@ -63,6 +64,8 @@ void Machine::begin(uint32_t number) {
   }
   block->shared.assign(program.sharedBytes, std::byte(0xff));
   block->isInitialized.assign(program.sharedBytes, false);
+  block->gates.resize(program.gateCounts.size());
+  block->gatesMadeAt.resize(program.gateCounts.size());
   block->warps.resize(program.warps);
   for (auto [i, warp] : llvm::enumerate(block->warps)) {
     warp.frame.warp = i;
@@ -105,6 +108,10 @@ bool Machine::canGoOn(const Block &block, const Warp &warp) const {
   if (warp.state != Warp::State::Ready)
     return false;
   const Step &step = setup.program.steps[warp.at];
+  if (step.kind == Step::Kind::Await)
+    return isOpen(block, warp, step);
+  if (step.kind == Step::Kind::Sent)
+    return areSent(block, warp, step.pending);
   return step.kind != Step::Kind::Wait || llvm::all_of(block.copies, [&](const Copy &copy) {
            return copy.warp != warp.frame.warp || copy.group >= warp.group - step.pending ||
                   copy.hasLanded;
@@ -159,8 +166,10 @@ void Machine::execute(Agent agent) {
 /// A block lasts until its copies have landed, waited for or not.
 void Machine::endIfOver(Block &block) {
   if (llvm::any_of(block.warps,
-                   [](const Warp &warp) { return warp.state != Warp::State::Ended; }) ||
-      llvm::any_of(block.copies, [](const Copy &copy) { return !copy.hasLanded; }))
+                   [](const Warp &warp) { return warp.state != Warp::State::Ended; }))
+    return;
+  reportUnfinished(block);
+  if (llvm::any_of(block.copies, [](const Copy &copy) { return !copy.hasLanded; }))
     return;
   llvm::erase_if(blocks, [&](const auto &each) { return each.get() == &block; });
   if (nextBlock < blockCount)
@@ -174,6 +183,12 @@ bool Machine::isVisible(const Step &step) const {
   case Step::Kind::Shared:
   case Step::Kind::Copy:
   case Step::Kind::Wait:
+  case Step::Kind::Gates:
+  case Step::Kind::Fetch:
+  case Step::Kind::Await:
+  case Step::Kind::Send:
+  case Step::Kind::Sent:
+  case Step::Kind::Fence:
   case Step::Kind::Barrier:
   case Step::Kind::WarpBarrier:
     return true;
@@ -278,6 +293,22 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
   case Step::Kind::Wait:
     waitFor(block, warp, step.pending);
     break;
+  case Step::Kind::Gates:
+    makeGates(block, warp, step);
+    break;
+  case Step::Kind::Fetch:
+  case Step::Kind::Send:
+    beginRow(block, warp, step);
+    break;
+  case Step::Kind::Await:
+    passGate(block, warp, step);
+    break;
+  case Step::Kind::Sent:
+    waitForSends(block, warp, step.pending);
+    break;
+  case Step::Kind::Fence:
+    fence(block, warp);
+    break;
   case Step::Kind::WarpBarrier:
     warp.lastSync = warp.clock[warp.frame.warp];
     break;
@@ -320,15 +351,24 @@ void Machine::release(Block &block) {
     ++warp.at;
   }
   // Everybody knows now of everything but the copies that nobody has waited for.
-  llvm::erase_if(block.events, [](const Event &event) { return event.copy < 0; });
+  llvm::erase_if(block.events, [](const Event &event) { return event.copy < 0 || event.known; });
+  llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
+    return each.fencedAt && each.fencedAt <= joined[each.warp];
+  });
   for (Warp &warp : block.warps)
     advance(block, warp);
 }
 
 void Machine::waitFor(Block &block, Warp &warp, int64_t pending) {
+  finish(block, warp, [&](const Copy &copy) {
+    return copy.warp == warp.frame.warp && copy.group < warp.group - pending;
+  });
+}
+
+void Machine::finish(Block &block, Warp &warp, llvm::function_ref<bool(const Copy &)> isOver) {
   uint32_t now = warp.clock[warp.frame.warp];
   llvm::erase_if(block.copies, [&](const Copy &copy) {
-    if (copy.warp != warp.frame.warp || copy.group >= warp.group - pending)
+    if (!isOver(copy))
       return false;
     if (copy.transition < transitions.size())
       transitions[copy.transition].time = now;
@@ -342,6 +382,12 @@ void Machine::waitFor(Block &block, Warp &warp, int64_t pending) {
 }
 
 void Machine::reportDeadlock() {
+  for (const auto &block : blocks)
+    for (const Warp &warp : block->warps)
+      if (const Step &step = setup.program.steps[warp.at];
+          warp.state == Warp::State::Ready && step.kind == Step::Kind::Await)
+        return setup.findings.add(FindingKind::Deadlock, step.op,
+                                  "dead-lock: " + placeOf(*block, warp, 0) + " waits at this gate for ever");
   for (const auto &block : blocks)
     for (const Warp &warp : block->warps) {
       if (warp.state != Warp::State::AtBarrier)

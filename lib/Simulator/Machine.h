@@ -112,6 +112,11 @@ public:
   std::vector<Transition> transitions; // with recordsTouches
 
 private:
+  /// Opens when what it waits for has come.
+  struct Gate {
+    uint64_t opened = 0; // how often
+    bool isBusy = false;
+  };
   struct Copy {
     const Step *step;
     unsigned warp, number; // of the warp's copies
@@ -121,6 +126,9 @@ private:
     std::vector<uint32_t> clock; // of the warp that began it, then
     bool hasLanded = false;
     size_t transition = ~size_t(0);
+    std::vector<int64_t> at = {}; // of a row: addresses
+    Gate *gate = nullptr;         // that a fetch opens
+    int64_t send = 0;             // the number of the warp's sends, counted from 1
   };
   struct Warp {
     enum class State { Ready, AtBarrier, Ended };
@@ -131,6 +139,7 @@ private:
     uint32_t lastSync = 0;       // until when its lanes know of each other
     int64_t group = 0;           // that copies are added to
     unsigned copies = 0;
+    int64_t sends = 0;
   };
   /// An access to shared memory.
   struct Event {
@@ -142,6 +151,16 @@ private:
     int copy; // that is not waited for, by its id; -1: none
     bool isCopy;
     TileRef data;
+    const Gate *gate = nullptr; // behind which it is known
+    bool hasLanded = false;
+    uint64_t known = 0; // warps that have waited at the gate
+  };
+  /// A write to shared memory that copies of rows do not see yet.
+  struct Unfenced {
+    const Step *step;
+    unsigned warp;
+    int64_t base, end;
+    uint32_t fencedAt = 0;
   };
   struct Block {
     uint32_t number;
@@ -152,6 +171,9 @@ private:
     std::vector<Event> events;
     std::vector<Copy> copies; // that are not waited for
     int copyCount = 0;
+    std::vector<std::vector<Gate>> gates; // by number; none before they are made
+    std::vector<uint32_t> gatesMadeAt;
+    std::vector<Unfenced> unfenced;
   };
 
   // Control (Machine.cpp)
@@ -166,6 +188,8 @@ private:
   void release(Block &block);
   void land(Block &block, Copy &copy);
   void waitFor(Block &block, Warp &warp, int64_t pending);
+  /// Copies that a warp has waited for.
+  void finish(Block &block, Warp &warp, llvm::function_ref<bool(const Copy &)> isOver);
   bool canGoOn(const Block &block, const Warp &warp) const;
   void moveSlots(Frame &frame, const std::vector<unsigned> &from, const std::vector<unsigned> &to);
 
@@ -186,6 +210,22 @@ private:
                                  bool isWrite, const TileRef &data);
   void addEvent(Block &block, Event event);
   void touchShared(const Block &block, const Step &step, unsigned warp, int64_t base, bool isWrite);
+
+  // Copies of rows (Bulk.cpp)
+  std::optional<int64_t> rowBase(Block &block, Warp &warp, const Step &step);
+  void noteWrite(Block &block, const Warp &warp, const Step &step, int64_t base);
+  void fence(Block &block, const Warp &warp);
+  void compareWithFences(Block &block, Warp &warp, const Step &step, int64_t base);
+  /// Null, after a finding, where there is none.
+  Gate *gateOf(Block &block, Warp &warp, const Step &step, unsigned slot);
+  void makeGates(Block &block, const Warp &warp, const Step &step);
+  bool isOpen(const Block &block, const Warp &warp, const Step &step) const;
+  void passGate(Block &block, Warp &warp, const Step &step);
+  void beginRow(Block &block, Warp &warp, const Step &step);
+  void landRow(Block &block, Copy &copy);
+  bool areSent(const Block &block, const Warp &warp, int64_t pending) const;
+  void waitForSends(Block &block, Warp &warp, int64_t pending);
+  void reportUnfinished(const Block &block);
 
   // Global memory (GlobalMemory.cpp)
   /// The element of the tensor's memory that each of a warp's numbers is; -1: none, outside where

@@ -28,7 +28,8 @@ static bool isMemoryOp(Operation *op) {
       ->walk([](Operation *each) {
         bool isPart =
             isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp,
-                tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp>(each);
+                tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp, tile::FetchOp,
+                tile::AwaitOp, tile::SendOp, tile::SentOp, tile::FenceOp>(each);
         return isPart ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -76,10 +77,9 @@ static bool moveOverBarrier(Operation *op) {
   return true;
 }
 
-/// The next slot of the buffer.
-static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
-  int64_t slots = cast<tile::BufferType>(buffer.getType()).getSlots();
-  if (slots < 2)
+/// The next one of `count` numbers.
+static bool turnNumber(Operation *op, unsigned operand, int64_t count) {
+  if (count < 2)
     return false;
   OpBuilder builder(op);
   Location loc = op->getLoc();
@@ -87,8 +87,13 @@ static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   Value next = arith::AddIOp::create(builder, loc, op->getOperand(operand), number(1));
-  op->setOperand(operand, arith::RemUIOp::create(builder, loc, next, number(slots)));
+  op->setOperand(operand, arith::RemUIOp::create(builder, loc, next, number(count)));
   return true;
+}
+
+/// The next slot of the buffer.
+static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
+  return turnNumber(op, operand, cast<tile::BufferType>(buffer.getType()).getSlots());
 }
 
 static bool leaveOut(Operation *op) {
@@ -97,7 +102,7 @@ static bool leaveOut(Operation *op) {
 }
 
 static std::vector<Change> changesOf(Operation *op) {
-  if (isa<tile::CommitOp>(op))
+  if (isa<tile::CommitOp, tile::FenceOp>(op))
     return {{"removed", leaveOut}, {"too early", moveUp}};
   if (auto barrier = dyn_cast<tile::BarrierOp>(op)) {
     std::vector<Change> changes = {{"removed", leaveOut}, {"too early", moveUp}};
@@ -118,6 +123,44 @@ static std::vector<Change> changesOf(Operation *op) {
     return {{"removed", leaveOut},
             {"weakened to wait " + std::to_string(more), weaken},
             {"too early", moveUp}};
+  }
+  if (auto await = dyn_cast<tile::AwaitOp>(op)) {
+    unsigned gate = await.getGateMutable().getOperandNumber(), phase = await.getPhaseMutable().getOperandNumber();
+    int64_t gates = await.getGates().getType().getCount();
+    return {{"removed", leaveOut},
+            {"too early", moveUp},
+            {"of the other phase", [phase](Operation *each) { return turnNumber(each, phase, 2); }},
+            {"at the next gate", [gate, gates](Operation *each) { return turnNumber(each, gate, gates); }}};
+  }
+  if (auto sent = dyn_cast<tile::SentOp>(op)) {
+    int64_t more = sent.getPending() + 1;
+    auto weaken = [more](Operation *each) {
+      cast<tile::SentOp>(each).setPending(more);
+      return true;
+    };
+    return {{"removed", leaveOut},
+            {"weakened to sent " + std::to_string(more), weaken},
+            {"too early", moveUp}};
+  }
+  if (auto fetch = dyn_cast<tile::FetchOp>(op)) {
+    unsigned slot = fetch.getSlotMutable().getOperandNumber(), gate = fetch.getGateMutable().getOperandNumber();
+    return {{"into the next slot",
+             [slot](Operation *each) {
+               return turnSlot(each, slot, cast<tile::FetchOp>(each).getBuffer());
+             }},
+            {"opens the next gate",
+             [gate](Operation *each) {
+               return turnNumber(each, gate, cast<tile::FetchOp>(each).getGates().getType().getCount());
+             }},
+            {"too early", moveOverBarrier}};
+  }
+  if (auto send = dyn_cast<tile::SendOp>(op)) {
+    unsigned slot = send.getSlotMutable().getOperandNumber();
+    return {{"of the next slot",
+             [slot](Operation *each) {
+               return turnSlot(each, slot, cast<tile::SendOp>(each).getBuffer());
+             }},
+            {"too early", moveOverBarrier}};
   }
   if (auto copy = dyn_cast<tile::CopyOp>(op)) {
     unsigned slot = copy.getSlotMutable().getOperandNumber();

@@ -74,6 +74,8 @@ private:
   LogicalResult compileIf(scf::IfOp branch);
   LogicalResult compileAlloc(tile::AllocOp alloc);
   LogicalResult compileCopy(tile::CopyOp copy);
+  /// A row that is fetched or sent, by the first warp.
+  template <typename RowOp> LogicalResult compileRow(RowOp op);
   /// A read of a slot into the frame's slot `to`, or a write of what is there.
   LogicalResult compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout,
                             bool isWrite, unsigned tile);
@@ -90,7 +92,7 @@ private:
   SharedFeatures features;
   Coordinates coordinates;
   TileCompiler tiles;
-  llvm::DenseMap<Value, unsigned> slots, buffers;
+  llvm::DenseMap<Value, unsigned> slots, buffers, gates;
 };
 } // namespace
 
@@ -112,8 +114,10 @@ LogicalResult Compiler::run() {
     program.argumentSlots.push_back(isa<tile::ViewType>(argument.getType()) ? ~0u
                                                                             : slotOf(argument));
   kernel.walk([&](Operation *op) {
-    if (isa<tile::StoreOp, tile::ScatterOp>(op))
-      if (auto view = dyn_cast<BlockArgument>(op->getOperand(1)))
+    auto send = dyn_cast<tile::SendOp>(op);
+    program.hasRows |= isa<tile::FetchOp, tile::SendOp>(op);
+    if (send || isa<tile::StoreOp, tile::ScatterOp>(op))
+      if (auto view = dyn_cast<BlockArgument>(send ? send.getView() : op->getOperand(1)))
         program.isWritten[view.getArgNumber()] = true;
   });
   if (failed(compile(kernel.getBody().front())))
@@ -184,6 +188,8 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
   buffer.slots = alloc.getType().getSlots();
   buffer.stride = alloc.getType().getStride();
   buffer.bytes = alloc.getType().getBytes();
+  buffer.tileBytes = alloc.getType().getTile().getNumElements() * element->bytes();
+  buffer.slack = alloc.getType().getSlack();
   buffer.begin =
       alloc.getOffset() ? int64_t(*alloc.getOffset()) : llvm::alignTo(program.sharedBytes, 128);
   program.sharedBytes = std::max(program.sharedBytes, buffer.begin + alloc.getType().getAllBytes());
@@ -195,6 +201,19 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
 //===----------------------------------------------------------------------===//
 // Accesses
 //===----------------------------------------------------------------------===//
+
+static Number numberOf(Attribute attribute) {
+  if (auto number = dyn_cast<FloatAttr>(attribute)) {
+    APFloat value = number.getValue();
+    bool loses;
+    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &loses);
+    return real(value.convertToDouble());
+  }
+  auto number = cast<IntegerAttr>(attribute);
+  bool isUnsigned = number.getType().isUnsignedInteger() || number.getType().isInteger(1);
+  return integer(isUnsigned ? int64_t(number.getValue().getZExtValue())
+                            : number.getValue().getSExtValue());
+}
 
 std::shared_ptr<GlobalAccess> Compiler::globalAccess(Operation *op, Value view, ValueRange coords,
                                                      ArrayRef<int64_t> dims,
@@ -258,8 +277,20 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   } else {
     plan = isWrite ? planStore(type.getMemory(), layout, bits, features)
                    : planLoad(type.getMemory(), layout, bits, features);
-    if (auto read = dyn_cast<tile::ReadOp>(op))
+    auto read = dyn_cast<tile::ReadOp>(op);
+    auto write = dyn_cast<tile::WriteOp>(op);
+    if (read)
       access->first = read.getFirst();
+    if (Value behind = read ? read.getBehind() : write ? write.getBehind() : Value()) {
+      access->behind = slotOf(behind);
+      plan = SharedAccess(); // element by element
+      plan.accesses = access->places->registers();
+      plan.wavefronts = plan.accesses * wavefronts(layout.then(*offsets), 0, bits);
+    }
+    if (read && read.getBelow()) {
+      access->below = slotOf(read.getBelow());
+      access->pad = numberOf(*read.getPad());
+    }
   }
   access->accesses = plan.accesses;
   access->wavefronts = plan.wavefronts;
@@ -276,19 +307,6 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
 
 static ArrayRef<int64_t> shapeOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getShape();
-}
-
-static Number numberOf(Attribute attribute) {
-  if (auto number = dyn_cast<FloatAttr>(attribute)) {
-    APFloat value = number.getValue();
-    bool loses;
-    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &loses);
-    return real(value.convertToDouble());
-  }
-  auto number = cast<IntegerAttr>(attribute);
-  bool isUnsigned = number.getType().isUnsignedInteger() || number.getType().isInteger(1);
-  return integer(isUnsigned ? int64_t(number.getValue().getZExtValue())
-                            : number.getValue().getSExtValue());
 }
 
 LogicalResult Compiler::compileGlobal(Operation *op) {
@@ -360,6 +378,29 @@ LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
   return success();
 }
 
+template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
+  constexpr bool isFetch = std::is_same_v<RowOp, tile::FetchOp>;
+  RankedTensorType tile = op.getBuffer().getType().getTile();
+  Space out = tile::spaceOf(tile.getShape());
+  gf2::Vectors units = gf2::units(out.bits()), columns(units.begin() + llvm::Log2_32(kLanes), units.end());
+  columns.insert(columns.end(), units.begin(), units.begin() + llvm::Log2_32(kLanes));
+  Layout layout(Space({{Dim::Register, unsigned(tile.getNumElements() / kLanes)}, {Dim::Lane, kLanes}}), out, columns);
+  auto row = globalAccess(op, op.getView(), op.getCoords(), op.getDims(), tile.getShape(), layout, op.getBounded());
+  auto slot = slotAccess(op, op.getBuffer(), op.getSlot(), layout, isFetch);
+  if (!row || !slot)
+    return failure();
+  row->isWrite = !isFetch;
+  row->width = 1;
+  Step &step = add(isFetch ? Step::Kind::Fetch : Step::Kind::Send, op);
+  step.global = row;
+  step.shared = slot;
+  if constexpr (isFetch) {
+    step.gates = gates.lookup(op.getGates());
+    step.in = {slotOf(op.getGate())};
+  }
+  return success();
+}
+
 LogicalResult Compiler::compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout,
                                     bool isWrite, unsigned tile) {
   auto access = slotAccess(op, buffer, slot, layout, isWrite);
@@ -409,6 +450,27 @@ LogicalResult Compiler::compile(Operation *op) {
                            slotOf(write.getValue()));
       })
       .Case([&](tile::MmaSharedOp mma) { return compileMmaShared(mma); })
+      .Case<tile::FetchOp, tile::SendOp>([&](auto row) { return compileRow(row); })
+      .Case([&](tile::GatesOp made) {
+        gates[made.getResult()] = program.gateCounts.size();
+        add(Step::Kind::Gates, op).gates = program.gateCounts.size();
+        program.gateCounts.push_back(made.getType().getCount());
+        return success();
+      })
+      .Case([&](tile::AwaitOp await) {
+        Step &step = add(Step::Kind::Await, op);
+        step.gates = gates.lookup(await.getGates());
+        step.in = slotsOf({await.getGate(), await.getPhase()});
+        return success();
+      })
+      .Case([&](tile::SentOp sent) {
+        add(Step::Kind::Sent, op).pending = sent.getPending();
+        return success();
+      })
+      .Case([&](tile::FenceOp) {
+        add(Step::Kind::Fence, op);
+        return success();
+      })
       .Case([&](tile::CommitOp) {
         add(Step::Kind::Commit, op);
         return success();
@@ -558,7 +620,7 @@ simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &sl
         for (Value coordinate : shift.getCoords())
           coords.push_back(slotOf(coordinate));
         return [=, argument = view.getArgNumber(), mask = int64_t(shift.getBy()) - 1](Frame &frame) {
-          int64_t place = 0;
+          int64_t place = frame.launch->views[argument].offset;
           for (auto [dim, from] : llvm::enumerate(coords))
             place += frame.slots[from].scalar.integer * frame.launch->views[argument].strides[dim];
           frame.slots[to].scalar = integer(place & mask);

@@ -76,6 +76,7 @@ struct Frame {
 struct Buffer {
   int64_t begin = 0, slots = 0;
   int64_t stride = 0, bytes = 0; // from one slot to the next, and of one
+  int64_t tileBytes = 0, slack = 0; // of a slot's tile, and elements that it may begin behind
   Element element;
 };
 
@@ -103,6 +104,9 @@ struct SlotAccess {
   llvm::SmallVector<int64_t> shape;
   std::shared_ptr<Places> places;
   uint64_t first = 0; // the element at which the places begin
+  /// Slots of the frame: what the tile begins behind, and below which number it has elements.
+  std::optional<unsigned> behind, below;
+  Number pad = integer(0);
   /// For each warp the offset in the slot of each of its numbers, in bytes.
   std::vector<std::vector<uint32_t>> offsets;
   unsigned accesses = 0, wavefronts = 0, ideal = 0; // of one warp
@@ -116,6 +120,12 @@ struct Step {
     Copy,
     Commit,
     Wait,
+    Gates,
+    Fetch,
+    Await,
+    Send,
+    Sent,
+    Fence,
     Barrier,
     WarpBarrier,
     Check,
@@ -131,7 +141,8 @@ struct Step {
   std::vector<unsigned> in, out; // slots
   unsigned target = 0;           // of a jump
   unsigned body = 0;             // of Next: the loop's first step
-  int64_t pending = 0;           // of Wait
+  int64_t pending = 0;           // of Wait and Sent
+  unsigned gates = 0;            // of Gates, Fetch and Await: their number in the program
   std::function<void(Frame &)> compute;
   std::shared_ptr<GlobalAccess> global;
   std::shared_ptr<SlotAccess> shared;
@@ -146,6 +157,8 @@ public:
   unsigned warps = 4;
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
+  std::vector<int64_t> gateCounts; // by number of gates
+  bool hasRows = false;            // that are copied as a whole
   int64_t sharedBytes = 0;
   unsigned slotCount = 0;
   std::vector<unsigned> argumentSlots; // of scalars, by argument number

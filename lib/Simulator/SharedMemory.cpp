@@ -21,8 +21,16 @@ static std::string elementText(const Step &step, unsigned warp, unsigned number)
 std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &step) {
   const Buffer &buffer = setup.program.buffers[step.shared->buffer];
   int64_t slot = warp.frame.slots[step.shared->slot].scalar.integer;
+  int64_t behind = step.shared->behind ? warp.frame.slots[*step.shared->behind].scalar.integer : 0;
+  if (behind < 0 || behind > buffer.slack) {
+    setup.findings.add(FindingKind::OutOfBounds, step.op,
+                       "access out of bounds: " + placeOf(block, warp, 0) + " names a tile behind " +
+                           std::to_string(behind) + " elements of a slot with slack for " +
+                           std::to_string(buffer.slack));
+    return std::nullopt;
+  }
   if (slot >= 0 && slot < buffer.slots)
-    return buffer.begin + slot * buffer.stride;
+    return buffer.begin + slot * buffer.stride + behind * buffer.element.bytes();
   setup.findings.add(FindingKind::OutOfBounds, step.op,
                      "access out of bounds: " + placeOf(block, warp, 0) + " names slot " +
                          std::to_string(slot) + " of a buffer of " + std::to_string(buffer.slots));
@@ -35,6 +43,8 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
 
 /// For all lanes of the warp.
 bool Machine::areInOrder(const Event &event, const Warp &warp) const {
+  if (event.known >> warp.frame.warp & 1)
+    return true;
   if (event.copy >= 0)
     return false;
   return event.time <= (event.warp == warp.frame.warp ? warp.lastSync : warp.clock[event.warp]);
@@ -87,7 +97,7 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
 
 bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base,
                                 bool isWrite, const TileRef &data) {
-  int64_t end = base + setup.program.buffers[step.shared->buffer].bytes;
+  int64_t end = base + setup.program.buffers[step.shared->buffer].tileBytes;
   bool isWrong = false;
   for (const Event &event : block.events) {
     if ((!event.isWrite && !isWrite) || event.end <= base || end <= event.base ||
@@ -98,13 +108,13 @@ bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int6
       continue;
     isWrong = true;
     const Warp &other = block.warps[event.warp];
-    bool isEarly = event.copy >= 0 && step.kind != Step::Kind::Copy;
-    std::string verb = step.kind == Step::Kind::Copy ? "copies to "
-                       : isWrite                     ? "writes "
-                                                     : "reads ";
+    bool isCopy = step.kind == Step::Kind::Copy || step.kind == Step::Kind::Fetch;
+    bool isEarly = event.copy >= 0 && !isCopy;
+    std::string verb = isCopy ? "copies to " : isWrite ? "writes " : "reads ";
     std::string what = verb + elementText(step, warp.frame.warp, both->second) + " of slot " +
                        std::to_string(warp.frame.slots[step.shared->slot].scalar.integer);
-    std::string why = isEarly                         ? ", which a copy may still fill"
+    std::string why = isEarly && event.isWrite        ? ", which a copy may still fill"
+                      : isEarly                       ? ", which a copy may still read"
                       : event.warp == warp.frame.warp ? ", with no barrier between the lanes"
                                                       : ", with no barrier in between";
     std::string otherVerb = event.isCopy ? "copies" : event.isWrite ? "writes" : "reads";
@@ -173,8 +183,13 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
       how.isWrite ? warp.frame.slots[step.in[0]].tile : TileRef(new Tile(offsets.size()));
   std::optional<int64_t> base = slotBase(block, warp, step);
   bool isWrong = base && compareWithEvents(block, warp, step, *base, how.isWrite, data);
+  int64_t below = how.below ? warp.frame.slots[*how.below].scalar.integer : INT64_MAX;
   for (unsigned i = 0; base && i < offsets.size(); ++i) {
     int64_t at = *base + offsets[i];
+    if (int64_t((*how.places)(number, i)) >= below) {
+      data->numbers[i] = how.pad;
+      continue;
+    }
     if (how.isWrite && takesPart(step, number, i)) {
       buffer.element.store(&block.shared[at], data->numbers[i]);
       std::fill_n(&block.isInitialized[at], buffer.element.bytes(), 1);
@@ -194,8 +209,10 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
     warp.frame.slots[step.out[0]].tile = data;
   if (!base)
     return;
+  if (how.isWrite)
+    noteWrite(block, warp, step, *base);
   touchShared(block, step, number, *base, how.isWrite);
-  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.bytes, how.isWrite, -1,
+  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.tileBytes, how.isWrite, -1,
                    false, data});
 }
 
@@ -217,12 +234,14 @@ void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {
   compareWithEvents(block, warp, step, *base, /*isWrite=*/true, data);
   int id = block.copyCount++;
   block.copies.push_back({&step, number, warp.copies, id, warp.group, *base, data, warp.clock});
-  int64_t end = *base + setup.program.buffers[step.shared->buffer].bytes;
+  int64_t end = *base + setup.program.buffers[step.shared->buffer].tileBytes;
   addEvent(block, {&step, number, warp.clock[number], *base, end, true, id, true, data});
 }
 
 void Machine::land(Block &block, Copy &copy) {
   const Step &step = *copy.step;
+  if (!copy.at.empty())
+    return landRow(block, copy);
   const Element &element = setup.program.buffers[step.shared->buffer].element;
   for (auto [i, offset] : llvm::enumerate(step.shared->offsets[copy.warp])) {
     int64_t at = copy.base + offset;

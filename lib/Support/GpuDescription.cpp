@@ -48,6 +48,7 @@ std::optional<GpuDescription> GpuDescription::from(std::string_view name) {
                             /*hasBf16=*/entry.number >= 80,
                             /*hasLargeMma=*/entry.number >= 80,
                             /*hasAsyncCopies=*/entry.number >= 80,
+                            /*hasBulkCopies=*/entry.number >= 90,
                             /*hasClusters=*/entry.number >= 90,
                             entry.ptxChip,
                             entry.ptxVersion,

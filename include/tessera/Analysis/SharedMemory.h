@@ -7,7 +7,8 @@
 // Warps run apart: what one has read before a barrier, another may overwrite as soon as it has left
 // the same barrier. So what a walk through the program has to know at a place is which accesses lie
 // behind the last barrier of the block, on any way that leads there, around loops as well. A copy
-// that goes on beside the program is written when it is begun, and again when it is waited for.
+// that goes on beside the program is written when it is begun, and again when it is waited for. Copies of
+// rows see what threads have written behind a fence of theirs; what they bring is waited for by all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORY_H
@@ -42,11 +43,13 @@ enum class BarrierScope { None, Warp, Block };
 struct Hazard {
   mlir::Operation *before, *after;
   BarrierScope scope;
+  /// Whether the write before has to be fenced for a copy of a row to see it.
+  bool wantsFence = false;
 };
 
 /// The hazards of a kernel with the barriers that it has.
 llvm::SmallVector<Hazard> findHazards(tile::KernelOp kernel);
-/// Inserts barriers until there is no hazard: as late as can be, but before a branch or a loop where
+/// Inserts barriers, with fences where copies of rows follow, until there is no hazard: as late as can be, but before a branch or a loop where
 /// that serves all of it.
 void placeBarriers(tile::KernelOp kernel);
 

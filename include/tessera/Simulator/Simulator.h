@@ -34,6 +34,7 @@ enum class FindingKind {
   Uninitialized, ///< a read of what nothing has written, or a result that is not written whole
   Order,         ///< results differ from one order to another
   Failure,       ///< a check of the program itself fails
+  Unfenced,      ///< a copy of a row with no fence behind what threads have written
 };
 /// "data race", ….
 llvm::StringRef kindName(FindingKind kind);

@@ -23,6 +23,7 @@ struct GpuDescription {
   bool hasBf16 = false;             ///< instructions compute in it, and convert to it
   bool hasLargeMma = false;         ///< mma.sync of 16x8x16 elements of 16 bits, and of all types
   bool hasAsyncCopies = false;      ///< to shared memory, past the registers
+  bool hasBulkCopies = false;       ///< of rows of memory to shared memory and back, by the machine
   bool hasClusters = false;         ///< of multiprocessors that see each other's shared memory
 
   /// PTX's name of the chip with all of its features, "sm_90a", and the version of PTX that is

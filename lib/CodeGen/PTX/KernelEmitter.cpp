@@ -404,10 +404,13 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       })
       .Case([&](tile::ShiftOp shift) {
         const View &view = views[shift.getView()];
+        unsigned bytes = codegen::Emitter::byteWidth(shift.getView().getType().getElementType());
         Ix place = 0;
         for (auto [coordinate, stride] : llvm::zip_equal(shift.getCoords(), view.strides))
           place = e.add(place, e.mul(Ix(get(coordinate)), stride));
-        scalars[shift] = e.andI(e.materialize(place), e.integer(shift.getBy() - 1));
+        Value start = LLVM::PtrToIntOp::create(e.b, e.i64, view.pointer);
+        start = LLVM::LShrOp::create(e.b, start, e.integer(llvm::Log2_32(bytes)));
+        scalars[shift] = e.andI(e.addI(start, e.materialize(place)), e.integer(shift.getBy() - 1));
         return success();
       })
       .Case([&](tile::AllocOp alloc) -> LogicalResult {
@@ -416,6 +419,19 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         return success();
       })
       .Case([&](tile::CopyOp copy) { return emitCopy(copy); })
+      .Case([&](tile::GatesOp gates) { return emitGates(gates); })
+      .Case([&](tile::FetchOp fetch) { return emitFetch(fetch); })
+      .Case([&](tile::AwaitOp await) { return emitAwait(await); })
+      .Case([&](tile::SendOp send) { return emitSend(send); })
+      .Case([&](tile::SentOp sent) {
+        std::string text = "cp.async.bulk.wait_group.read " + std::to_string(sent.getPending()) + ";";
+        assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
+        return success();
+      })
+      .Case([&](tile::FenceOp) {
+        assembly("fence.proxy.async.shared::cta;", "~{memory}", Type(), {}, /*hasEffects=*/true);
+        return success();
+      })
       .Case([&](tile::ReadOp read) { return emitRead(read); })
       .Case([&](tile::WriteOp write) { return emitWrite(write); })
       .Case([&](tile::CommitOp) {

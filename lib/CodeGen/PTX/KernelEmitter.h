@@ -91,7 +91,17 @@ private:
   Value sharedMemory(unsigned first, unsigned bytes);
   LogicalResult emitWrite(tile::WriteOp write);
   LogicalResult emitRead(tile::ReadOp read);
-  Value slotAddress(Value buffer, Value slot);
+  Value slotAddress(Value buffer, Value slot, Value behind = Value());
+
+  // Copies of rows (Bulk.cpp)
+  struct Row;
+  template <typename RowOp> Row rowOf(RowOp op);
+  void inOneThread(llvm::function_ref<void()> emitBody);
+  Value gateAddress(Value gates, Value gate);
+  LogicalResult emitGates(tile::GatesOp gates);
+  LogicalResult emitFetch(tile::FetchOp fetch);
+  LogicalResult emitAwait(tile::AwaitOp await);
+  LogicalResult emitSend(tile::SendOp send);
 
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);

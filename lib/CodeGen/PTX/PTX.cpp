@@ -99,10 +99,13 @@ static void keepTogether(llvm::Function &function) {
       call->setConvergent();
 }
 
-/// Whether threads part: for the ends of rows that are turned.
+/// Whether threads part: for the ends of rows that are turned, or to begin copies of rows.
 static bool hasBranches(tile::KernelOp kernel) {
   return kernel
-      .walk([](Operation *op) { return op->hasAttr("aligned") ? WalkResult::interrupt() : WalkResult::advance(); })
+      .walk([](Operation *op) {
+        bool parts = op->hasAttr("aligned") || isa<tile::GatesOp, tile::SendOp>(op);
+        return parts ? WalkResult::interrupt() : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 

@@ -29,26 +29,34 @@ Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
   return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.integer(first)));
 }
 
-Value KernelEmitter::slotAddress(Value buffer, Value slot) {
+Value KernelEmitter::slotAddress(Value buffer, Value slot, Value behind) {
   auto alloc = buffer.getDefiningOp<tile::AllocOp>();
   Value start = sharedMemory(*alloc.getOffset(), alloc.getType().getAllBytes());
   Value move = e.mulI(get(slot), e.integer(alloc.getType().getStride()));
+  if (behind)
+    move = e.addI(move, e.mulI(get(behind), e.integer(alloc.getType().getElementBytes())));
   return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(move));
 }
+
+/// Of elements as wide as an access no two go together: so are those accessed that begin anywhere.
+static constexpr unsigned kAlone = 128;
 
 LogicalResult KernelEmitter::emitWrite(tile::WriteOp write) {
   Type element = elementOf(write.getValue());
   Layout layout = layoutOf(write.getValue());
-  SharedAccess store = planStore(write.getBuffer().getType().getMemory(), layout,
-                                 8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(options.chip));
-  storeShared(store, slotAddress(write.getBuffer(), write.getSlot()), tiles.lookup(write.getValue()), element,
-              isOwner(layout));
+  unsigned bits = write.getBehind() ? kAlone : 8 * codegen::Emitter::byteWidth(element);
+  SharedAccess store =
+      planStore(write.getBuffer().getType().getMemory(), layout, bits, sharedFeaturesOf(options.chip));
+  storeShared(store, slotAddress(write.getBuffer(), write.getSlot(), write.getBehind()), tiles.lookup(write.getValue()),
+              element, isOwner(layout));
   return success();
 }
 
 /// Whether a read can be left to the products that take it: nothing that touches shared memory comes between, and no
 /// other product, beside which it is meant to run.
 static bool isLazy(tile::ReadOp read) {
+  if (read.getBehind())
+    return false;
   auto isProduct = [&](Operation *user) { return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock(); };
   if (!llvm::all_of(read->getUsers(), isProduct))
     return false;
@@ -63,16 +71,26 @@ static bool isLazy(tile::ReadOp read) {
 
 LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   Type element = elementOf(read);
-  unsigned bytes = codegen::Emitter::byteWidth(element);
+  unsigned bits = read.getBehind() ? kAlone : 8 * codegen::Emitter::byteWidth(element);
   Layout memory = read.getBuffer().getType().getMemory();
-  SharedAccess load = planLoad(memory, read.getPlaces(), 8 * bytes, sharedFeaturesOf(options.chip));
-  Lazy part{load, slotAddress(read.getBuffer(), read.getSlot()), (*memory.leftInverse())(read.getFirst())};
+  SharedAccess load = planLoad(memory, read.getPlaces(), bits, sharedFeaturesOf(options.chip));
+  Lazy part{load, slotAddress(read.getBuffer(), read.getSlot(), read.getBehind()),
+            (*memory.leftInverse())(read.getFirst())};
   // A product asks for its operands step by step, so that few of them are in registers at once.
   if (isLazy(read)) {
     reads[read.getResult()] = part;
     tiles[read.getResult()].assign(countRegisters(read), Value());
   } else {
     tiles[read.getResult()] = loadAll(part, element);
+  }
+  if (read.getBelow()) {
+    Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0);
+    Value end = e.minI(get(read.getBelow()), e.integer(read.getType().getNumElements()));
+    end = LLVM::TruncOp::create(e.b, e.i32, end);
+    for (auto [reg, part] : llvm::enumerate(tiles[read.getResult()])) {
+      Value place = LLVM::TruncOp::create(e.b, e.i32, e.materialize(coordinate(layoutOf(read), reg, Dim::D0)));
+      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, place, end), part, pad);
+    }
   }
   return success();
 }

@@ -4,6 +4,7 @@
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-keep-rows=chip=sm_75 | FileCheck %s --check-prefix=OLD
 
 !v = !tile.view<?x?xbf16, strides = [?, 1], divisors = [1, 8]>
+!even = !tile.view<?x?xbf16, strides = [6144, 1], divisors = [1, 8]>
 
 func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16>
     attributes {gir.symbols = {M = {divisor = 1 : i64}, N = {divisor = 8 : i64, max = 6144 : i64}}} {
@@ -85,25 +86,65 @@ tile.kernel @center(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
 // What is outside of the tensor is another number in the second walk, or nobody knows how many tiles there are.
 // CHECK-LABEL: tile.kernel @others
 // CHECK-NOT: tile.alloc
-tile.kernel @others(%x: !v, %y: !v, %n: index) grid 1 {
+tile.kernel @others(%x: !even, %y: !even, %n: index) grid 1 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
   scf.for %i = %c0 to %c4 step %c1 {
-    %t = tile.load %x[%c0, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
-    tile.store %t, %y[%c0, %i] dims [1] bounded : tensor<1024xbf16>, !v
+    %t = tile.load %x[%c0, %i] dims [1] pad 0.0 : bf16 : !even -> tensor<1024xbf16>
+    tile.store %t, %y[%c0, %i] dims [1] bounded : tensor<1024xbf16>, !even
   }
   scf.for %i = %c0 to %c4 step %c1 {
-    %t = tile.load %x[%c0, %i] dims [1] pad 1.0 : bf16 : !v -> tensor<1024xbf16>
-    tile.store %t, %y[%c1, %i] dims [1] bounded : tensor<1024xbf16>, !v
+    %t = tile.load %x[%c0, %i] dims [1] pad 1.0 : bf16 : !even -> tensor<1024xbf16>
+    tile.store %t, %y[%c1, %i] dims [1] bounded : tensor<1024xbf16>, !even
   }
   scf.for %i = %c0 to %n step %c1 {
-    %t = tile.load %x[%c1, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
-    tile.store %t, %y[%c0, %i] dims [1] bounded : tensor<1024xbf16>, !v
+    %t = tile.load %x[%c1, %i] dims [1] pad 0.0 : bf16 : !even -> tensor<1024xbf16>
+    tile.store %t, %y[%c0, %i] dims [1] bounded : tensor<1024xbf16>, !even
   }
   scf.for %i = %c0 to %n step %c1 {
-    %t = tile.load %x[%c1, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
-    tile.store %t, %y[%c1, %i] dims [1] bounded : tensor<1024xbf16>, !v
+    %t = tile.load %x[%c1, %i] dims [1] pad 0.0 : bf16 : !even -> tensor<1024xbf16>
+    tile.store %t, %y[%c1, %i] dims [1] bounded : tensor<1024xbf16>, !even
+  }
+  tile.return
+}
+
+// Rows that begin anywhere come as they are, a gate for each tile, and every load has its own pad; an older chip goes through
+// registers, and keeps only what was loaded with the same pad.
+// CHECK-LABEL: tile.kernel @loose
+// CHECK: %[[ROOM:.*]] = tile.alloc : <4, tensor<1024xbf16, #{{.*}}>, slack 8>
+// CHECK: %[[G:.*]] = tile.gates : <4>
+// CHECK: %[[S:.*]] = tile.shift %x[%pid0, %{{.*}}] by 8
+// CHECK: scf.for %[[I:[a-z0-9]*]] =
+// CHECK-NEXT: tile.fetch %x[%pid0, %[[I]]] dims [1] bounded into %[[ROOM]][%[[I]]] opens %[[G]][%[[I]]]
+// CHECK: scf.for %[[J:[a-z0-9]*]] =
+// CHECK: tile.await %[[G]][%[[J]]] phase %c0
+// CHECK: tile.read %[[ROOM]][%[[J]]] behind %[[S]] below %{{.*}} pad 0xFF80 : bf16
+// CHECK-COUNT-2: tile.read %[[ROOM]][%{{.*}}] behind %[[S]] below %{{.*}} pad 0.000000e+00 : bf16
+// CHECK-NOT: tile.load
+// OLD-LABEL: tile.kernel @loose
+// OLD: tile.load {{.*}} pad 0xFF80
+// OLD: tile.load {{.*}} pad 0.000000e+00
+// OLD: tile.load {{.*}} pad 0.000000e+00
+tile.kernel @loose(%x: !v, %y: !v) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %row = tile.program_id 0
+  %low = tile.constant 0xFF80 : bf16 : tensor<bf16>
+  %a = scf.for %i = %c0 to %c4 step %c1 iter_args(%s = %low) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %b = tile.broadcast %a dims [] : tensor<bf16> -> tensor<1024xbf16>
+  scf.for %i = %c0 to %c4 step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %u = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %b) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    %e = tile.map add(%d, %u) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %e, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
   }
   tile.return
 }

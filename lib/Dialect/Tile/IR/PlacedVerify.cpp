@@ -53,7 +53,29 @@ static LogicalResult verifySlot(Operation *op, StringRef what, BufferType buffer
   return verifyTile(op, what, buffer, tile);
 }
 
+/// A tile that begins anywhere in a slot.
+static LogicalResult verifyBehind(Operation *op, Value behind, BufferType buffer) {
+  if (!behind)
+    return success();
+  ArrayRef<int64_t> shape = buffer.getTile().getShape();
+  if (shape.size() != 1 || !buffer.getSlack())
+    return op->emitOpError() << "expected a slot with slack for a tile of rank 1 that begins behind some elements, got "
+                             << buffer;
+  if (buffer.getMemory() != linearShared(std::array{unsigned(shape[0])}, std::array{0u}))
+    return op->emitOpError() << "expected elements that lie in order, got " << buffer;
+  return success();
+}
+
 LogicalResult ReadOp::verify() {
+  if (failed(verifyBehind(*this, getBehind(), getBuffer().getType())))
+    return failure();
+  if (getBehind() && getAt())
+    return emitOpError("expected a whole tile behind some elements, got a part");
+  if (getBelow() && !getBehind())
+    return emitOpError("expected `below` of a tile that begins behind some elements");
+  if (getPad() && cast<TypedAttr>(*getPad()).getType() != getType().getElementType())
+    return emitOpError() << "expected a pad of type " << getType().getElementType() << ", got "
+                         << cast<TypedAttr>(*getPad()).getType();
   if (!getAt())
     return verifySlot(*this, "a result", getBuffer().getType(), getType());
   ArrayRef<int64_t> whole = getBuffer().getType().getTile().getShape(), part = getType().getShape(), at = *getAt();
@@ -85,6 +107,8 @@ uint64_t ReadOp::getFirst() {
 }
 
 LogicalResult WriteOp::verify() {
+  if (failed(verifyBehind(*this, getBehind(), getBuffer().getType())))
+    return failure();
   return verifySlot(*this, "a tile", getBuffer().getType(), tileType(getValue()));
 }
 

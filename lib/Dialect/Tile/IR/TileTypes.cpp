@@ -203,19 +203,27 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 
 void LayoutAttr::print(AsmPrinter &printer) const { printer << "<\"" << getValue().str() << "\">"; }
 
-LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, RankedTensorType tile) {
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, RankedTensorType tile,
+                                 int64_t slack) {
   if (slots < 1)
     return emitError() << "expected at least one slot, got " << slots;
+  if (slack < 0)
+    return emitError() << "expected a slack of at least 0, got " << slack;
   auto layout = dyn_cast_or_null<LayoutAttr>(tile.getEncoding());
   if (!layout || layout.getValue().in().bits() != layout.getValue().in().bits(Dim::Offset))
     return emitError() << "expected a tile with a layout over offsets, got " << tile;
   return success();
 }
 
-int64_t BufferType::getBytes() const {
+int64_t BufferType::getElementBytes() const {
   // tf32 is held as f32 is.
-  int64_t bytes = llvm::PowerOf2Ceil((getTile().getElementTypeBitWidth() + 7) / 8);
-  return getTile().getNumElements() * bytes;
+  return llvm::PowerOf2Ceil((getTile().getElementTypeBitWidth() + 7) / 8);
+}
+
+LogicalResult GatesType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+  if (count < 1)
+    return emitError() << "expected at least one gate, got " << count;
+  return success();
 }
 
 Layout BufferType::getMemory() const {

@@ -6,7 +6,7 @@
 //
 // Two exchanges one after the other in the same memory need a barrier between them, besides the
 // barrier that each has between its writes and its reads. A small buffer's time is taken to last
-// until the next exchange is over: then that one's own barrier is enough.
+// until the next exchange is over: then that one's own barrier is enough. Gates last as long as the program.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -30,7 +30,7 @@ constexpr int64_t kBanks = 128, kAccess = 16; // bytes of all banks, of the wide
 constexpr int64_t kSmall = 2048;
 
 struct Buffer {
-  AllocOp alloc;
+  Operation *op;
   int64_t bytes;
   unsigned first = UINT_MAX, last = 0;
   int64_t offset = 0;
@@ -43,7 +43,12 @@ class Allocation {
 public:
   explicit Allocation(KernelOp kernel) {
     number(kernel);
-    kernel.walk([&](AllocOp alloc) { buffers.push_back(timeOf(alloc)); });
+    kernel.walk([&](Operation *op) {
+      if (auto alloc = dyn_cast<AllocOp>(op))
+        buffers.push_back(timeOf(alloc));
+      else if (auto gates = dyn_cast<GatesOp>(op))
+        buffers.push_back({op, gates.getType().getBytes(), 0, next});
+    });
     extendSmall();
   }
 
@@ -112,7 +117,10 @@ int64_t Allocation::place() {
       if (buffer->meets(*other) && other->offset < buffer->offset + buffer->bytes)
         buffer->offset = std::max<int64_t>(buffer->offset, llvm::alignTo(other->end(), alignment));
     placed.push_back(buffer);
-    buffer->alloc.setOffset(buffer->offset);
+    if (auto alloc = dyn_cast<AllocOp>(buffer->op))
+      alloc.setOffset(buffer->offset);
+    else
+      cast<GatesOp>(buffer->op).setOffset(buffer->offset);
     total = std::max(total, buffer->end());
   }
   return total;

@@ -3,11 +3,13 @@
 // A walk is a loop, or several one behind the other, over the tiles of a row. What the first walk
 // loads lies in shared memory afterwards, a slot for each tile of the row, and later walks read it
 // there. The slots are filled by copies that are all under way before the first walk begins; it
-// waits for them in their order. Rows that copies cannot take are written behind their loads. Of rows
-// that are too long the first tiles are kept.
+// waits for them in their order. Rows that begin anywhere are brought by copies of the machine, with a gate
+// for each tile. Rows that no copies can take are written behind their loads. Of rows that are too long the
+// first tiles are kept.
 //
 //===----------------------------------------------------------------------===//
 #include "FirstUse.h"
+#include "Rows.h"
 #include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -36,14 +38,21 @@ namespace {
 struct Row {
   SmallVector<LoadOp> first, later;
   BufferType buffer;
-  bool isCopied = false;
+  bool isCopied = false, isFetched = false;
   Value room;
+
+  uint64_t bytes() const { return buffer.getAllBytes() + (isFetched ? buffer.getSlots() * GatesType::kBytes : 0); }
+};
+
+/// What the chip can do beside the threads: copies by 16 bytes, and of whole rows.
+struct Copies {
+  bool ofPieces = false, ofRows = false;
 };
 
 class Keeper {
 public:
-  Keeper(KernelOp kernel, SharedFeatures features, bool hasCopies, unsigned ahead)
-      : kernel(kernel), coordinates(kernel), dominance(kernel), features(features), hasCopies(hasCopies), ahead(ahead) {}
+  Keeper(KernelOp kernel, SharedFeatures features, Copies copies, unsigned ahead)
+      : kernel(kernel), coordinates(kernel), dominance(kernel), features(features), copies(copies), ahead(ahead) {}
 
   /// Keeps what fits into so many bytes; `splits`: a part of what does not, too.
   void run(uint64_t left, bool splits);
@@ -67,6 +76,7 @@ private:
   void rewrite(MutableArrayRef<Row> rows);
   void copy(ArrayRef<Row> rows);
   void copyTile(ArrayRef<Row> rows, unsigned walk, Value tile);
+  void fetch(Row &row);
   void serve(LoadOp load, Value room);
   Value index(int64_t value) { return arith::ConstantIndexOp::create(*builder, loc, value); }
 
@@ -74,7 +84,7 @@ private:
   Coordinates coordinates;
   DominanceInfo dominance;
   SharedFeatures features;
-  bool hasCopies;
+  Copies copies;
   unsigned ahead;
   std::optional<OpBuilder> builder;
   Location loc = kernel.getLoc();
@@ -82,10 +92,12 @@ private:
 
 scf::ForOp loopOf(LoadOp load) { return cast<scf::ForOp>(load->getParentOp()); }
 
-/// From one slot of a buffer to the next.
+/// From one slot of a buffer to the next, with what a row that begins anywhere needs besides.
 uint64_t bytesOfTile(LoadOp load) {
+  constexpr uint64_t ofBanks = 128, ofPiece = 16;
   RankedTensorType type = load.getType();
-  return llvm::alignTo(type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8), 128);
+  uint64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return std::max(llvm::alignTo(bytes, ofBanks), bytes + ofPiece + GatesType::kBytes);
 }
 
 /// What a load is converted to if it is, or the load itself.
@@ -134,7 +146,7 @@ bool Keeper::areOfOneRow(LoadOp a, LoadOp b) {
 
 bool Keeper::haveSameTiles(LoadOp a, LoadOp b) {
   return loopOf(a) != loopOf(b) && isSame(loopOf(a).getLowerBound(), loopOf(b).getLowerBound()) &&
-         isSame(loopOf(a).getUpperBound(), loopOf(b).getUpperBound()) && a.getPadAttr() == b.getPadAttr();
+         isSame(loopOf(a).getUpperBound(), loopOf(b).getUpperBound());
 }
 
 /// The loops of a first walk follow one another in the row as well, so that no tile comes twice.
@@ -178,7 +190,25 @@ bool Keeper::settle(Row &row) {
     return llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound()},
                         [&](Value bound) { return dominance.properlyDominates(bound, loopOf(first)); });
   };
-  if (row.later.empty() || slots < 1 || slots > kMostSlots)
+  if (slots < 1 || slots > kMostSlots)
+    return false;
+  // What lies outside is no part of the row: each load has a pad of its own.
+  auto isFetch = [&](LoadOp load) {
+    return !load.getTurn() && wantedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
+           isLooseRow(coordinates, load.getView(), load.getDims(), load);
+  };
+  row.isFetched = copies.ofRows && !row.later.empty() && llvm::all_of(row.first, isBefore) &&
+                  llvm::all_of(llvm::concat<LoadOp>(row.first, row.later), isFetch);
+  if (row.isFetched) {
+    row.buffer = rowBuffer(first, slots);
+    return true;
+  }
+  llvm::erase_if(row.later, [&](LoadOp load) {
+    return llvm::none_of(row.first, [&](LoadOp each) {
+      return haveSameTiles(each, load) && each.getPadAttr() == load.getPadAttr();
+    });
+  });
+  if (row.later.empty())
     return false;
   unsigned bits = first.getType().getElementTypeBitWidth(), bytes = std::max(1u, bits / 8);
   auto isCopy = [&](LoadOp load) {
@@ -186,7 +216,7 @@ bool Keeper::settle(Row &row) {
            coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load), load.getPad().has_value()) * bytes ==
                kChunk;
   };
-  row.isCopied = hasCopies && bits >= 8 && llvm::all_of(row.first, isCopy);
+  row.isCopied = copies.ofPieces && bits >= 8 && llvm::all_of(row.first, isCopy);
   Layout from = *layoutOf(first), to = *layoutOf(wantedOf(first)->getResult(0));
   std::optional<SharedExchange> exchange =
       row.isCopied ? planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), features)
@@ -258,6 +288,31 @@ void Keeper::copy(ArrayRef<Row> rows) {
   WaitOp::create(*builder, loc, 0);
 }
 
+/// All tiles are under way before the first walk, which waits at the gate of each.
+void Keeper::fetch(Row &row) {
+  Value gates = GatesOp::create(*builder, loc, GatesType::get(kernel.getContext(), row.buffer.getSlots()));
+  LoadOp any = row.first.front();
+  Value shift = shiftOf(*builder, loc, any.getView(), any.getCoords(), any.getDims());
+  for (LoadOp load : row.first) {
+    scf::ForOp loop = loopOf(load);
+    auto fill = scf::ForOp::create(*builder, loc, loop.getLowerBound(), loop.getUpperBound(), index(1));
+    OpBuilder::InsertionGuard guard(*builder);
+    builder->setInsertionPointToStart(fill.getBody());
+    Value tile = fill.getInductionVar();
+    FetchOp::create(*builder, load.getLoc(), load.getView(), coordsIn(load, loop, tile), load.getDims(), row.room, tile,
+                    gates, tile, load.getPad().has_value());
+  }
+  for (LoadOp load : row.first) {
+    builder->setInsertionPointToStart(loopOf(load).getBody());
+    AwaitOp::create(*builder, loc, gates, loopOf(load).getInductionVar(), index(0));
+  }
+  for (LoadOp load : llvm::concat<LoadOp>(row.first, row.later)) {
+    builder->setInsertionPoint(firstUse(load));
+    load.replaceAllUsesWith(readRow(*builder, load, row.room, loopOf(load).getInductionVar(), shift));
+    load.erase();
+  }
+}
+
 void Keeper::serve(LoadOp load, Value room) {
   Operation *wanted = wantedOf(load);
   Value result = wanted->getResult(0);
@@ -276,6 +331,8 @@ void Keeper::rewrite(MutableArrayRef<Row> rows) {
     row.room = AllocOp::create(*builder, loc, row.buffer);
   if (rows.front().isCopied)
     copy(rows);
+  if (rows.front().isFetched)
+    return fetch(rows.front());
   for (Row &row : rows) {
     for (LoadOp load : row.first) {
       if (row.isCopied) {
@@ -346,9 +403,9 @@ void Keeper::run(uint64_t left, bool splits) {
     splitLong(left);
   SmallVector<Row> kept;
   for (Row &row : findRows()) {
-    if (!settle(row) || uint64_t(row.buffer.getAllBytes()) > left)
+    if (!settle(row) || row.bytes() > left)
       continue;
-    left -= row.buffer.getAllBytes();
+    left -= row.bytes();
     kept.push_back(std::move(row));
   }
   // Copies of the same steps go together.
@@ -385,7 +442,8 @@ struct TileKeepRows : tile::impl::TileKeepRowsBase<TileKeepRows> {
       if (gpu && residents)
         own = std::min<uint64_t>(room, gpu->multiprocessor.sharedBytes / *residents - ofSystem);
       if (uint64_t others = exchangedBytes(kernel, features); others < own && !hasProducts(kernel))
-        Keeper(kernel, features, gpu && gpu->hasAsyncCopies, ahead).run(own - others, residents.has_value());
+        Keeper(kernel, features, {gpu && gpu->hasAsyncCopies, gpu && gpu->hasBulkCopies}, ahead)
+            .run(own - others, residents.has_value());
     }
   }
 };

@@ -1,5 +1,6 @@
 //===- PipelineLoops.cpp - Copies run ahead of a loop ---------------------===//
 #include "FirstUse.h"
+#include "Rows.h"
 #include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -8,7 +9,6 @@
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -166,19 +166,6 @@ void Pipeline::rewrite() {
   WaitOp::create(builder, loc, 0);
 }
 
-/// What a kernel's own buffers leave of so many bytes, without keeping away blocks that have room beside each other.
-static uint64_t leftOf(KernelOp kernel, uint64_t bytes, StringRef chip) {
-  constexpr uint64_t ofSystem = 1024;
-  uint64_t taken = 0;
-  kernel.walk([&](AllocOp alloc) { taken += alloc.getType().getAllBytes(); });
-  std::optional<GpuDescription> gpu = GpuDescription::from(chip);
-  if (taken && gpu) {
-    uint64_t all = gpu->multiprocessor.sharedBytes, blocks = std::max<uint64_t>(1, all / (taken + 2 * ofSystem));
-    bytes = std::min(bytes, all / blocks - ofSystem);
-  }
-  return bytes - std::min(bytes, taken);
-}
-
 namespace {
 struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> {
   using TilePipelineLoopsBase::TilePipelineLoopsBase;
@@ -190,7 +177,7 @@ struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> 
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       SharedFeatures features = sharedFeaturesOf(chip);
       std::optional<int64_t> ahead = getHint(kernel.getHintsAttr(), "ahead");
-      uint64_t left = leftOf(kernel, most ? most : features.memoryBytes, chip);
+      uint64_t left = sharedBytesLeft(kernel, most ? most : features.memoryBytes, chip);
       for (scf::ForOp loop : loops) {
         Pipeline pipeline(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots, features);
         if (uint64_t bytes = pipeline.find(); bytes + pipeline.exchanged() <= left) {

@@ -92,19 +92,41 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let summary = "room for tiles in the shared memory of a block";
   let description = [{
     `!tile.buffer<3, tensor<64x64xbf16, #layout>>` has three slots for a tile of this type; a slot holds it as the layout
-    from offsets to elements says.
+    from offsets to elements says. With `slack`, a slot has room for so many elements more, and the tile may begin behind as
+    many: `!tile.buffer<1, tensor<4096xbf16, #layout>, slack 8>`.
   }];
-  let parameters = (ins "int64_t":$slots, "::mlir::RankedTensorType":$tile);
-  let assemblyFormat = "`<` $slots `,` $tile `>`";
+  let parameters = (ins "int64_t":$slots, "::mlir::RankedTensorType":$tile, DefaultValuedParameter<"int64_t", "0">:$slack);
+  let assemblyFormat = "`<` $slots `,` $tile (`,` `slack` $slack^)? `>`";
+  let builders = [
+    TypeBuilder<(ins "int64_t":$slots, "::mlir::RankedTensorType":$tile, CArg<"int64_t", "0">:$slack), [{
+      return $_get($_ctxt, slots, tile, slack);
+    }]>
+  ];
+  let skipDefaultBuilders = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    int64_t getElementBytes() const;
     /// Of one slot.
-    int64_t getBytes() const;
-    /// From one slot to the next. Each begins where the first bank does.
-    int64_t getStride() const { return (getBytes() + 127) / 128 * 128; }
+    int64_t getBytes() const { return (getTile().getNumElements() + getSlack()) * getElementBytes(); }
+    /// From one slot to the next. Each begins where the first bank does, if its tile does.
+    int64_t getStride() const { return getSlack() ? getBytes() : (getBytes() + 127) / 128 * 128; }
     int64_t getAllBytes() const { return (getSlots() - 1) * getStride() + getBytes(); }
     /// Offset -> element.
     ::tessera::Layout getMemory() const;
+  }];
+}
+
+def Tile_GatesType : TypeDef<Tile_Dialect, "Gates"> {
+  let mnemonic = "gates";
+  let summary = "gates that copies of rows open";
+  let description = "`!tile.gates<3>` are three of them, in the shared memory of a block.";
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of one gate.
+    static constexpr int64_t kBytes = 8;
+    int64_t getBytes() const { return getCount() * kBytes; }
   }];
 }
 

@@ -123,9 +123,9 @@ def Tile_DimOp : Tile_PureOp<"dim"> {
 }
 
 def Tile_ShiftOp : Tile_PureOp<"shift"> {
-  let summary = "what an element lies beyond a multiple of some elements of its view";
+  let summary = "by how many elements an element lies behind an address that so many divide";
   let description = [{
-    Coordinates are element indices. The view's first element is a multiple.
+    Coordinates are element indices.
 
     ```mlir
     %s = tile.shift %x[%row, %c0] by 8 : !tile.view<?x?xbf16, strides = [?, 1]>
@@ -543,33 +543,49 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile into a slot of a buffer";
   let description = [{
     Where an element lies is said by the buffer's layout, who writes it by the tile's: of threads that hold the same
-    element the one whose free bits are zero. Others may read it after a `tile.barrier`.
+    element the one whose free bits are zero. Others may read it after a `tile.barrier`. A tile of rank 1 can begin `behind` so
+    many elements, as many as the buffer's slack at most; it is written element by element then.
 
     ```mlir
     tile.write %x, %b[%slot] : tensor<64x64xbf16, #rows>, <1, tensor<64x64xbf16, #memory>>
+    tile.write %x, %b[%slot] behind %s : tensor<4096xbf16, #rows>, <1, tensor<4096xbf16, #memory>, slack 8>
     ```
   }];
-  let arguments = (ins Tile_TileType:$value, Tile_BufferType:$buffer, Index:$slot);
-  let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` type($buffer)";
+  let arguments = (ins Tile_TileType:$value, Tile_BufferType:$buffer, Index:$slot, Optional<Index>:$behind);
+  let assemblyFormat = [{
+    $value `,` $buffer `[` $slot `]` (`behind` $behind^)? attr-dict `:` type($value) `,` type($buffer)
+  }];
+  let builders = [ OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$buffer, "::mlir::Value":$slot), [{
+    build($_builder, $_state, value, buffer, slot, /*behind=*/::mlir::Value());
+  }]> ];
 }
 
-def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
+def Tile_ReadOp : Tile_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "reads the tile in a slot of a buffer";
   let description = [{
     Each thread reads what its registers are to hold; by which instructions follows from the two layouts (planLoad of
     lib/Layout). A result that is smaller than the slot's tile is the part of it that begins `at` these elements, of
-    which each is a multiple of the result's size there.
+    which each is a multiple of the result's size there. A tile that begins `behind` some elements is read as it is written
+    so; of one whose elements are there `below` a number alone, the others are the `pad`.
 
     ```mlir
     %a = tile.read %b[%slot] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x64xbf16, #fragments>
     %a2 = tile.read %b[%slot] at [0, 32] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x16xbf16, #fragments>
+    %r = tile.read %c[%slot] behind %s below %n pad 0.0 : bf16
+       : <1, tensor<4096xbf16, #memory>, slack 8> -> tensor<4096xbf16, #rows>
     ```
   }];
-  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, OptionalAttr<DenseI64ArrayAttr>:$at);
+  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, Optional<Index>:$behind, Optional<Index>:$below,
+                       OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<TypedAttrInterface>:$pad);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$buffer `[` $slot `]` (`at` $at^)? attr-dict `:` type($buffer) `->` type($result)";
-  let builders = [ OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer, "::mlir::Value":$slot), [{
-    build($_builder, $_state, type, buffer, slot, /*at=*/nullptr);
+  let assemblyFormat = [{
+    $buffer `[` $slot `]` (`at` $at^)? (`behind` $behind^)? (`below` $below^ `pad` $pad)? attr-dict
+    `:` type($buffer) `->` type($result)
+  }];
+  let builders = [ OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer, "::mlir::Value":$slot,
+                                  CArg<"::mlir::DenseI64ArrayAttr", "nullptr">:$at), [{
+    build($_builder, $_state, type, buffer, slot, /*behind=*/::mlir::Value(), /*below=*/::mlir::Value(), at,
+          /*pad=*/nullptr);
   }]> ];
   let extraClassDeclaration = [{
     /// Thread -> the elements of the slot's tile that it reads, less the first one.
@@ -658,5 +674,7 @@ def Tile_MmaOp : Tile_PureOp<"mma"> {
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` functional-type(operands, $result)";
   let builders = [ OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::mlir::Value":$acc)> ];
 }
+
+include "tessera/Dialect/Tile/IR/TileBulkOps.td"
 
 #endif

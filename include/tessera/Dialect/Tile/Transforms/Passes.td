@@ -396,7 +396,8 @@ def TileKeepRows : Pass<"tile-keep-rows", "::mlir::ModuleOp"> {
   let description = [{
     Where several loops load the same tiles of a view, one tile after the other, the first of them leaves the tiles in shared
     memory, a slot for each, and the others read them there. Copies of all tiles are begun before the first loop, `ahead`
-    at most, in groups that it waits for one by one; rows that cannot be copied by 16 bytes are written behind their loads. How many tiles
+    at most, in groups that it waits for one by one; rows that begin anywhere are fetched as they are, on chips that do (sm_90 and later),
+    with a gate for each tile; others that cannot be copied by 16 bytes are written behind their loads. How many tiles
     there are at most must be known, and they must fit beside what the kernel exchanges through shared memory. The hint `residents` says how
     many blocks share a multiprocessor's; kernels that have it keep the first tiles of longer rows, by loops that are split.
 
@@ -424,6 +425,48 @@ def TileKeepRows : Pass<"tile-keep-rows", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"ahead", "ahead", "unsigned", "32", "tiles whose copies are under way at once">,
                  Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">,
+                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileFetchRows : Pass<"tile-fetch-rows", "::mlir::ModuleOp"> {
+  let summary = "bring rows that begin anywhere into shared memory by copies of the machine";
+  let description = [{
+    A load of a tile of rank 1 whose rows begin at no multiple of 16 bytes becomes a `tile.fetch` into a slot with some slack, a
+    `tile.await` at its gate, and a `tile.read` behind as many elements as the row begins with. Rows of a loop
+    that walks along them are under way `slots` - 1 steps ahead, or fewer where memory is short.
+
+    ```mlir
+    %g = tile.gates : <1>
+    %s = tile.shift %x[%row, %c0] by 8 : !v
+    tile.fetch %x[%row, %c0] dims [1] bounded into %b[%c0] opens %g[%c0] : !v, <1, tensor<4096xbf16, #memory>, slack 8>, <1>
+    …
+    tile.await %g[%c0] phase %c0 : <1>
+    %t = tile.read %b[%c0] behind %s below %n pad 0.0 : bf16
+       : <1, tensor<4096xbf16, #memory>, slack 8> -> tensor<4096xbf16, #rows>
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_90a, ...">,
+                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">,
+                 Option<"slots", "slots", "unsigned", "4", "slots of each row in a loop at most">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileSendRows : Pass<"tile-send-rows", "::mlir::ModuleOp"> {
+  let summary = "store rows that begin anywhere by copies of the machine from shared memory";
+  let description = [{
+    A store of a tile of rank 1 whose rows begin at no multiple of 16 bytes becomes a `tile.write` into a slot of shared memory and
+    a `tile.send` from there. Where the tile was made of one that was read from such a slot for the last time, each thread writes
+    over what it has read; else the store has a slot of its own, or three in a loop.
+
+    ```mlir
+    tile.write %t, %b[%c0] behind %s : tensor<4096xbf16, #rows>, <1, tensor<4096xbf16, #memory>, slack 8>
+    tile.send %b[%c0] to %y[%row, %c0] dims [1] bounded : <1, tensor<4096xbf16, #memory>, slack 8>, !v
+    …
+    tile.sent %b, 0 : <1, tensor<4096xbf16, #memory>, slack 8>
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_90a, ...">,
                  Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }

@@ -1,0 +1,143 @@
+//===- Bulk.cpp - Rows that are copied as a whole -------------------------===//
+//
+// One thread begins a copy of a row between global and shared memory. The machine copies 16-byte pieces at
+// addresses that 16 divides: a row that is fetched comes with what lies beside it in its first and last
+// piece, and of a row that is sent the ends that fill no piece are stored by the lanes of one warp.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+using codegen::Ix;
+using LLVM::ICmpPredicate;
+
+static constexpr int64_t kPiece = 16; // bytes
+
+struct KernelEmitter::Row {
+  Value address, bytes; // of its first element; of those that lie in the view (i64)
+};
+
+/// Of an operation that fetches or sends one.
+template <typename RowOp> KernelEmitter::Row KernelEmitter::rowOf(RowOp op) {
+  const View &view = views[op.getView()];
+  RankedTensorType tile = op.getBuffer().getType().getTile();
+  int64_t along = op.getDims()[0], size = tile.getNumElements(), bytes = op.getBuffer().getType().getElementBytes();
+  Ix offset = 0;
+  Value count = e.integer(size);
+  for (auto [dim, each] : llvm::enumerate(op.getCoords())) {
+    bool isAlong = int64_t(dim) == along;
+    Ix index = e.mul(Ix(get(each)), isAlong ? size : 1);
+    offset = e.add(offset, e.mul(index, view.strides[dim]));
+    if (!op.getBounded())
+      continue;
+    Value end = e.materialize(view.sizes[dim]);
+    if (isAlong) {
+      Value left = e.subI(end, e.materialize(index));
+      count = e.maxI(e.minI(left, count), e.integer(0));
+    } else if (!coordinates.touches(each, op.getView(), dim, 1, op)) {
+      Value inside = e.cmp(ICmpPredicate::ult, e.materialize(index), end);
+      count = e.select(inside, count, e.integer(0));
+    }
+  }
+  Value start = LLVM::PtrToIntOp::create(e.b, e.i64, view.pointer);
+  return {e.addI(start, e.materialize(e.mul(offset, bytes))), e.mulI(count, e.integer(bytes))};
+}
+
+static Value roundDown(codegen::Emitter &e, Value address) { return e.andI(address, e.integer(-kPiece)); }
+static Value roundUp(codegen::Emitter &e, Value address) {
+  return roundDown(e, e.addI(address, e.integer(kPiece - 1)));
+}
+
+void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody) {
+  Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, warp), e.integer(0, e.i32));
+  auto branch = scf::IfOp::create(e.b, TypeRange(), isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  emitBody();
+}
+
+Value KernelEmitter::gateAddress(Value gates, Value gate) {
+  auto made = gates.getDefiningOp<tile::GatesOp>();
+  Value start = sharedMemory(*made.getOffset(), made.getType().getBytes());
+  Value place = LLVM::PtrToIntOp::create(e.b, e.i32, start);
+  Value number = LLVM::TruncOp::create(e.b, e.i32, get(gate));
+  return e.addI(place, e.mulI(number, e.integer(tile::GatesType::kBytes, e.i32)));
+}
+
+/// One arrival opens each: that of the thread which says how many bytes will come.
+LogicalResult KernelEmitter::emitGates(tile::GatesOp gates) {
+  if (!gates.getOffset())
+    return gates.emitError("expected gates with an offset");
+  inOneThread([&] {
+    Value start = sharedMemory(*gates.getOffset(), gates.getType().getBytes());
+    Value place = LLVM::PtrToIntOp::create(e.b, e.i32, start);
+    for (int64_t i = 0; i < gates.getType().getCount(); ++i)
+      assembly("mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}", Type(),
+               e.addI(place, e.integer(i * tile::GatesType::kBytes, e.i32)), /*hasEffects=*/true);
+    assembly("fence.proxy.async.shared::cta;", "~{memory}", Type(), {}, /*hasEffects=*/true);
+  });
+  return success();
+}
+
+LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
+  inOneThread([&] {
+    Row row = rowOf(fetch);
+    Value begin = roundDown(e, row.address), end = roundUp(e, e.addI(row.address, row.bytes));
+    Value size = e.subI(end, begin);
+    if (fetch.getBounded())
+      size = e.select(e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)), size, e.integer(0));
+    Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
+    StringRef text = "{ .reg .pred p; setp.ne.b32 p, $3, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $3; "
+                     "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$1], [$2], $3, [$0]; }";
+    assembly(text, "r,r,l,r,~{memory}", Type(),
+             {gateAddress(fetch.getGates(), fetch.getGate()), slot, begin, LLVM::TruncOp::create(e.b, e.i32, size)},
+             /*hasEffects=*/true);
+  });
+  return success();
+}
+
+LogicalResult KernelEmitter::emitAwait(tile::AwaitOp await) {
+  Value parity = e.andI(LLVM::TruncOp::create(e.b, e.i32, get(await.getPhase())), e.integer(1, e.i32));
+  assembly("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }", "r,r,~{memory}",
+           Type(), {gateAddress(await.getGates(), await.getGate()), parity}, /*hasEffects=*/true);
+  return success();
+}
+
+/// Lane i of the first warp has element i of each of the two ends.
+LogicalResult KernelEmitter::emitSend(tile::SendOp send) {
+  Value isSender = e.cmp(ICmpPredicate::eq, warp, e.integer(0, e.i32));
+  auto branch = scf::IfOp::create(e.b, TypeRange(), isSender, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPointToStart(&branch.getThenRegion().front());
+    Row row = rowOf(send);
+    int64_t bytes = send.getBuffer().getType().getElementBytes();
+    Value end = e.addI(row.address, row.bytes), first = roundUp(e, row.address), last = e.maxI(first, roundDown(e, end));
+    // What lies at an address of memory lies so far behind the slot's begin.
+    Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(send.getBuffer(), send.getSlot()));
+    Value start = roundDown(e, row.address);
+    auto inSlot = [&](Value address) -> Value {
+      return e.addI(slot, LLVM::TruncOp::create(e.b, e.i32, e.subI(address, start)));
+    };
+    auto asFlag = [&](Value condition) -> Value { return LLVM::ZExtOp::create(e.b, e.i32, condition); };
+    Value hasPieces = e.andI(e.cmp(ICmpPredicate::eq, lane, e.integer(0, e.i32)), e.cmp(ICmpPredicate::slt, first, last));
+    StringRef pieces = "{ .reg .pred p; setp.ne.b32 p, $3, 0; "
+                       "@p cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2; }";
+    assembly(pieces, "l,r,r,r,~{memory}", Type(),
+             {first, inSlot(first), LLVM::TruncOp::create(e.b, e.i32, e.subI(last, first)), asFlag(hasPieces)},
+             /*hasEffects=*/true);
+    std::string type = ".b" + std::to_string(8 * bytes);
+    std::string element = "{ .reg .pred p; .reg " + std::string(bytes == 1 ? ".b16" : type) +
+                          " v; setp.ne.b32 p, $2, 0; @p ld.shared" + type + " v, [$1]; @p st.global" + type + " [$0], v; }";
+    Value place = LLVM::ZExtOp::create(e.b, e.i64, e.mulI(lane, e.integer(bytes, e.i32)));
+    for (auto [from, to] : {std::pair(row.address, e.minI(first, end)), std::pair(last, end)}) {
+      Value at = e.addI(from, place);
+      assembly(element, "l,r,r,~{memory}", Type(), {at, inSlot(at), asFlag(e.cmp(ICmpPredicate::slt, at, to))},
+               /*hasEffects=*/true);
+    }
+  }
+  assembly("cp.async.bulk.commit_group;", "~{memory}", Type(), {}, /*hasEffects=*/true);
+  return success();
+}

@@ -1,0 +1,98 @@
+//===- Rows.cpp - Rows that the machine copies as a whole -----------------===//
+#include "Rows.h"
+
+#include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Families.h"
+#include "tessera/Support/GpuDescription.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+static constexpr int64_t kPiece = 16, kWorth = 1024; // bytes: of a piece of memory, and of a tile
+
+static int64_t bytesOfElement(Type type) { return std::max(1u, type.getIntOrFloatBitWidth() / 8); }
+
+bool tile::isLooseRow(const Coordinates &coordinates, Value view, ArrayRef<int64_t> dims, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getRank() != 1 || !cast<ViewType>(view.getType()).hasUnitStride(dims[0]) ||
+      type.getNumElements() * bytesOfElement(type.getElementType()) < kWorth || coordinates.rowAlignment(view) >= kPiece)
+    return false;
+  Layout layout = *layoutOf(tile);
+  return llvm::equal(layout.columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
+}
+
+BufferType tile::rowBuffer(Value tile, int64_t slots) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  Layout memory = linearShared(std::array{unsigned(type.getNumElements())}, std::array{0u});
+  return BufferType::get(tile.getContext(), slots, withLayout(type, memory),
+                         kPiece / bytesOfElement(type.getElementType()));
+}
+
+Value tile::shiftOf(OpBuilder &builder, Location loc, Value view, ValueRange coords, ArrayRef<int64_t> dims) {
+  SmallVector<Value> first(coords);
+  first[dims[0]] = arith::ConstantIndexOp::create(builder, loc, 0);
+  int64_t elements = kPiece / bytesOfElement(cast<ViewType>(view.getType()).getElementType());
+  return ShiftOp::create(builder, loc, builder.getIndexType(), view, first, elements);
+}
+
+Value tile::readRow(OpBuilder &builder, LoadOp load, Value buffer, Value slot, Value shift) {
+  Location loc = load.getLoc();
+  Value below;
+  if (load.getPad()) {
+    int64_t along = load.getDims()[0];
+    Value size = arith::ConstantIndexOp::create(builder, loc, load.getType().getNumElements());
+    Value before = arith::MulIOp::create(builder, loc, load.getCoords()[along], size);
+    below = arith::SubIOp::create(builder, loc, DimOp::create(builder, loc, builder.getIndexType(), load.getView(), along), before);
+  }
+  return ReadOp::create(builder, loc, load.getType(), buffer, slot, shift, below, /*at=*/nullptr, load.getPadAttr());
+}
+
+SmallVector<Value> tile::coordsIn(LoadOp load, scf::ForOp loop, Value step) {
+  SmallVector<Value> coords(load.getCoords());
+  llvm::replace(coords, loop.getInductionVar(), step);
+  return coords;
+}
+
+Value tile::slotBehind(OpBuilder &builder, Location loc, Value slot, int64_t slots) {
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1), next = arith::AddIOp::create(builder, loc, slot, one);
+  Value end = arith::ConstantIndexOp::create(builder, loc, slots), first = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, end);
+  return arith::SelectOp::create(builder, loc, isLast, first, next);
+}
+
+/// What the buffers of a kernel take.
+static uint64_t bytesTaken(KernelOp kernel) {
+  uint64_t taken = 0;
+  kernel.walk([&](Operation *op) {
+    if (auto alloc = dyn_cast<AllocOp>(op))
+      taken += alloc.getType().getAllBytes();
+    else if (auto gates = dyn_cast<GatesOp>(op))
+      taken += gates.getType().getBytes();
+  });
+  return taken;
+}
+
+static constexpr uint64_t ofSystem = 1024; // bytes of each block
+
+uint64_t tile::sharedBytesLeft(KernelOp kernel, uint64_t bytes, StringRef chip) {
+  uint64_t taken = bytesTaken(kernel);
+  std::optional<GpuDescription> gpu = GpuDescription::from(chip);
+  if (taken && gpu) {
+    uint64_t all = gpu->multiprocessor.sharedBytes, blocks = std::max<uint64_t>(1, all / (taken + 2 * ofSystem));
+    bytes = std::min(bytes, all / blocks - ofSystem);
+  }
+  return bytes - std::min(bytes, taken);
+}
+
+uint64_t tile::bytesForRows(KernelOp kernel, uint64_t most, StringRef chip) {
+  SharedFeatures features = sharedFeaturesOf(chip);
+  uint64_t bytes = most ? most : features.memoryBytes, taken = bytesTaken(kernel) + exchangedBytes(kernel, features);
+  if (std::optional<GpuDescription> gpu = GpuDescription::from(chip)) {
+    int64_t warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
+    uint64_t blocks = std::max<int64_t>(1, gpu->multiprocessor.warps / (2 * warps));
+    bytes = std::min(bytes, gpu->multiprocessor.sharedBytes / blocks - ofSystem);
+  }
+  return bytes - std::min(bytes, taken);
+}

@@ -1,0 +1,43 @@
+//===- Rows.h - Rows that the machine copies as a whole --------*- C++ -*-===//
+//
+// What the passes share that bring rows of memory into shared memory, or from there, by bulk copies.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ROWS_H
+#define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ROWS_H
+
+#include "tessera/Analysis/Coordinates.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::tile {
+
+/// Whether a tile is a run of memory that begins anywhere, is worth a copy of its own, and lies in neighbouring lanes, so
+/// that these meet no bank twice wherever it begins.
+bool isLooseRow(const Coordinates &coordinates, mlir::Value view, llvm::ArrayRef<int64_t> dims, mlir::Value tile);
+
+/// Room for such rows.
+BufferType rowBuffer(mlir::Value tile, int64_t slots);
+
+/// By how many elements the tiles of a row lie behind multiples of 16 bytes.
+mlir::Value shiftOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value view, mlir::ValueRange coords,
+                    llvm::ArrayRef<int64_t> dims);
+
+/// The tile that a load takes, from the slot that a fetch has brought it to.
+mlir::Value readRow(mlir::OpBuilder &builder, LoadOp load, mlir::Value buffer, mlir::Value slot, mlir::Value shift);
+
+/// The loads' coordinates in another turn of the loop that moves them.
+llvm::SmallVector<mlir::Value> coordsIn(LoadOp load, mlir::scf::ForOp loop, mlir::Value step);
+
+/// The slot behind one that a loop carries, the first one behind the last.
+mlir::Value slotBehind(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot, int64_t slots);
+
+/// What a kernel's own buffers leave of so many bytes, without keeping away blocks that have room beside each other.
+uint64_t sharedBytesLeft(KernelOp kernel, uint64_t bytes, llvm::StringRef chip);
+
+/// What rows may take of shared memory beside a kernel's own buffers and exchanges, so that half of the warps that a
+/// multiprocessor has room for stay there. `most`: of a block, or 0.
+uint64_t bytesForRows(KernelOp kernel, uint64_t most, llvm::StringRef chip);
+
+} // namespace tessera::tile
+
+#endif

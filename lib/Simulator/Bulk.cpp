@@ -1,0 +1,210 @@
+//===- Bulk.cpp - Rows that are copied as a whole -------------------------===//
+//
+// One thread of the first warp begins such a copy, which happens at any time until its gate is open, or until
+// it is waited for as a send. A gate knows how often it has opened; who waits there sees the lowest bit of that.
+// Copies see what threads have written into shared memory if these have fenced it since, and the one that
+// begins the copy knows of that.
+//
+//===----------------------------------------------------------------------===//
+#include "Machine.h"
+
+using namespace tessera;
+using namespace tessera::simulator;
+
+static constexpr int64_t kPiece = 16; // bytes
+
+/// By how many elements a row lies behind a multiple of 16 bytes. Tensors begin at such a multiple.
+static int64_t shiftOf(const Frame &frame, const GlobalAccess &row, const View &view) {
+  int64_t place = view.offset;
+  for (auto [dim, slot] : llvm::enumerate(row.coords))
+    place += frame.slots[slot].scalar.integer * row.tileSizes[dim] * view.strides[dim];
+  return place & (kPiece / row.element.bytes() - 1);
+}
+
+/// Where the row begins in its slot; nothing, after a finding, where it cannot.
+std::optional<int64_t> Machine::rowBase(Block &block, Warp &warp, const Step &step) {
+  std::optional<int64_t> base = slotBase(block, warp, step);
+  int64_t shift = shiftOf(warp.frame, *step.global, viewOf(*step.global));
+  const Buffer &buffer = setup.program.buffers[step.shared->buffer];
+  if (!base || shift <= buffer.slack)
+    return base ? std::optional(*base + shift * buffer.element.bytes()) : std::nullopt;
+  setup.findings.add(FindingKind::Misaligned, step.op,
+                     "misaligned access: the row lies " + std::to_string(shift) +
+                         " elements behind a multiple of 16 bytes, its slot has slack for " +
+                         std::to_string(buffer.slack));
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Fences
+//===----------------------------------------------------------------------===//
+
+void Machine::noteWrite(Block &block, const Warp &warp, const Step &step, int64_t base) {
+  if (!setup.program.hasRows)
+    return;
+  unsigned number = warp.frame.warp;
+  llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
+    return each.step == &step && each.warp == number && each.base == base;
+  });
+  block.unfenced.push_back({&step, number, base, base + setup.program.buffers[step.shared->buffer].tileBytes});
+}
+
+void Machine::fence(Block &block, const Warp &warp) {
+  for (Unfenced &each : block.unfenced)
+    if (each.warp == warp.frame.warp && !each.fencedAt)
+      each.fencedAt = warp.clock[each.warp];
+}
+
+void Machine::compareWithFences(Block &block, Warp &warp, const Step &step, int64_t base) {
+  int64_t end = base + setup.program.buffers[step.shared->buffer].tileBytes;
+  for (const Unfenced &each : block.unfenced) {
+    uint32_t known = each.warp == warp.frame.warp ? warp.lastSync : warp.clock[each.warp];
+    if (each.end <= base || end <= each.base || (each.fencedAt && each.fencedAt <= known))
+      continue;
+    setup.findings.add(FindingKind::Unfenced, step.op,
+                       "write that a copy may not see: " + placeOf(block, warp, 0) +
+                           " begins a copy with no fence behind what was written here before",
+                       each.step->op, "warp " + std::to_string(each.warp) + " writes here");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Gates
+//===----------------------------------------------------------------------===//
+
+Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned slot) {
+  std::vector<Gate> &gates = block.gates[step.gates];
+  int64_t number = warp.frame.slots[slot].scalar.integer, count = setup.program.gateCounts[step.gates];
+  if (number < 0 || number >= count) {
+    setup.findings.add(FindingKind::OutOfBounds, step.op,
+                       "access out of bounds: " + placeOf(block, warp, 0) + " names gate " +
+                           std::to_string(number) + " of " + std::to_string(count));
+    return nullptr;
+  }
+  bool isMade = !gates.empty(), isKnown = isMade && (warp.frame.warp == 0 || block.gatesMadeAt[step.gates] <= warp.clock[0]);
+  if (!isKnown)
+    setup.findings.add(FindingKind::Race, step.op,
+                       "data race: " + placeOf(block, warp, 0) +
+                           " comes to a gate that may not be made yet, with no barrier in between");
+  return isMade ? &gates[number] : nullptr;
+}
+
+void Machine::makeGates(Block &block, const Warp &warp, const Step &step) {
+  if (warp.frame.warp)
+    return;
+  block.gates[step.gates].assign(setup.program.gateCounts[step.gates], {});
+  block.gatesMadeAt[step.gates] = warp.clock[0];
+}
+
+/// Whether the gate has opened, as far as its lowest bit tells.
+bool Machine::isOpen(const Block &block, const Warp &warp, const Step &step) const {
+  const std::vector<Gate> &gates = block.gates[step.gates];
+  uint64_t number = warp.frame.slots[step.in[0]].scalar.integer;
+  int64_t phase = warp.frame.slots[step.in[1]].scalar.integer;
+  // What is wrong with the gate is told when the warp goes on.
+  return number >= gates.size() || (gates[number].opened & 1) != (phase & 1);
+}
+
+void Machine::passGate(Block &block, Warp &warp, const Step &step) {
+  Gate *gate = gateOf(block, warp, step, step.in[0]);
+  for (Event &event : block.events)
+    if (gate && event.gate == gate && event.hasLanded)
+      event.known |= uint64_t(1) << warp.frame.warp;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
+  if (warp.frame.warp)
+    return;
+  bool isFetch = step.kind == Step::Kind::Fetch;
+  Copy copy{&step, 0, ++warp.copies, block.copyCount++, INT64_MAX, 0, TileRef(), warp.clock};
+  copy.at = addresses(block, warp, step);
+  countSectors(step, copy.at);
+  std::optional<int64_t> base = rowBase(block, warp, step);
+  if (!base)
+    return;
+  copy.base = *base;
+  copy.data = TileRef(new Tile(copy.at.size()));
+  const Memory &memory = setup.memories[viewOf(*step.global).memory];
+  const Element &element = step.global->element;
+  for (unsigned i = 0; i < copy.at.size(); ++i) {
+    if (copy.at[i] < 0)
+      continue;
+    if (isFetch) {
+      copy.data->numbers[i] = element.load(&memory.bytes[copy.at[i] * element.bytes()]);
+      continue;
+    }
+    int64_t from = *base + step.shared->offsets[0][i];
+    copy.data->numbers[i] = element.load(&block.shared[from]);
+    if (!block.isInitialized[from])
+      setup.findings.add(FindingKind::Uninitialized, step.op,
+                         "uninitialised read: element " + std::to_string(i) +
+                             " of a row is sent, which nothing has written");
+  }
+  *setup.elements += copy.at.size();
+  compareWithEvents(block, warp, step, *base, isFetch, copy.data);
+  compareWithFences(block, warp, step, *base);
+  if (isFetch) {
+    copy.gate = gateOf(block, warp, step, step.in[0]);
+    if (!copy.gate)
+      return;
+    if (copy.gate->isBusy)
+      setup.findings.add(FindingKind::Race, step.op,
+                         "data race: a copy is to open a gate that another one has yet to open");
+    copy.gate->isBusy = true;
+  } else {
+    copy.send = ++warp.sends;
+    watch(block, warp, step, copy.at, copy.data);
+  }
+  addEvent(block, {&step, 0, warp.clock[0], *base, *base + setup.program.buffers[step.shared->buffer].tileBytes, isFetch,
+                   copy.id, true, copy.data, copy.gate});
+  block.copies.push_back(std::move(copy));
+}
+
+/// Of a row that ends before its slot does, what is behind it is not to be read.
+void Machine::landRow(Block &block, Copy &copy) {
+  const Step &step = *copy.step;
+  const Element &element = step.global->element;
+  Memory &memory = setup.memories[viewOf(*step.global).memory];
+  for (auto [i, at] : llvm::enumerate(copy.at)) {
+    int64_t place = copy.base + step.shared->offsets[0][i];
+    if (copy.gate) {
+      element.store(&block.shared[place], copy.data->numbers[i]);
+      std::fill_n(&block.isInitialized[place], element.bytes(), at >= 0);
+    } else if (at >= 0) {
+      element.store(&memory.bytes[at * element.bytes()], element.load(&block.shared[place]));
+      memory.isInitialized[at] = true;
+    }
+  }
+  touchShared(block, step, 0, copy.base, /*isWrite=*/bool(copy.gate));
+  copy.hasLanded = true;
+  if (!copy.gate)
+    return;
+  copy.gate->isBusy = false;
+  ++copy.gate->opened;
+  for (Event &event : block.events)
+    event.hasLanded |= event.copy == copy.id;
+}
+
+bool Machine::areSent(const Block &block, const Warp &warp, int64_t pending) const {
+  return llvm::all_of(block.copies, [&](const Copy &copy) {
+    return !copy.send || copy.warp != warp.frame.warp || copy.send > warp.sends - pending || copy.hasLanded;
+  });
+}
+
+void Machine::waitForSends(Block &block, Warp &warp, int64_t pending) {
+  finish(block, warp, [&](const Copy &copy) {
+    return copy.send && copy.warp == warp.frame.warp && copy.send <= warp.sends - pending;
+  });
+}
+
+void Machine::reportUnfinished(const Block &block) {
+  for (const Copy &copy : block.copies)
+    if (copy.send || (copy.gate && !copy.hasLanded))
+      setup.findings.add(FindingKind::EarlyUse, copy.step->op,
+                         std::string(kindName(FindingKind::EarlyUse)) +
+                             ": the block may end while the machine still copies this row");
+}

@@ -1,0 +1,139 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+#rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>>
+tile.kernel @behind_without_slack(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected a slot with slack for a tile of rank 1 that begins behind some elements}}
+  %0 = tile.read %b[%i] behind %i : !b -> tensor<128xbf16, #rows>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
+#memory = #tile.layout<"offset[d0:2, d0:1, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+tile.kernel @behind_out_of_order(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  %x = tile.constant 0.0 : bf16 : tensor<128xbf16, #rows>
+  // expected-error @+1 {{expected elements that lie in order}}
+  tile.write %x, %b[%i] behind %i : tensor<128xbf16, #rows>, !b
+  tile.return
+}
+
+// -----
+
+#rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+tile.kernel @pads(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected a pad of type 'bf16', got 'f32'}}
+  %0 = tile.read %b[%i] behind %i below %i pad 0.0 : f32 : !b -> tensor<128xbf16, #rows>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+tile.kernel @below_alone(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected `below` of a tile that begins behind some elements}}
+  %0 = tile.read %b[%i] below %i pad 0.0 : bf16 : !b -> tensor<128xbf16, #rows>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+// expected-error @+1 {{expected a slack of at least 0, got -1}}
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack -1>
+
+// -----
+
+// expected-error @+1 {{expected at least one gate, got 0}}
+!g = !tile.gates<0>
+
+// -----
+
+tile.kernel @gates() grid 1 {
+  // expected-error @+1 {{expected an offset that 8 divides, got 4}}
+  %g = tile.gates offset 4 : <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d0:1, d0:2] -> d0:4 d1:32">
+!b = !tile.buffer<1, tensor<4x32xbf16, #memory>, slack 8>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @matrix(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected a tile of rank 1}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @column(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected neighbours in memory along dimension 0}}
+  tile.send %b[%i] to %x[%i, %i] dims [0] : !b, !v
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @coordinates(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected 2 coordinates, one for each dimension of the view, got 1}}
+  tile.send %b[%i] to %x[%i] dims [1] : !b, !v
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8] -> d0:16">
+!b = !tile.buffer<1, tensor<16xbf16, #memory>, slack 8>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @short(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected at least 32 elements, and bytes that 16 divides}}
+  tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 4>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @slack(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected a slack of 8 elements or none, got 4}}
+  tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+tile.kernel @sent(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected a number of sends of at least 0, got -1}}
+  tile.sent %b, -1 : !b
+  tile.return
+}

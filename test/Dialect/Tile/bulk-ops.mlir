@@ -1,0 +1,39 @@
+// RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
+
+#rows = #tile.layout<"register[d0:32, d0:64, d0:128, d0:256] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:512">
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128, d0:256] -> d0:512">
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+!b = !tile.buffer<2, tensor<512xbf16, #memory>, slack 8>
+!whole = !tile.buffer<2, tensor<512xbf16, #memory>>
+
+// CHECK-LABEL: tile.kernel @rows
+tile.kernel @rows(%x: !v, %y: !v, %row: index, %n: index) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  // CHECK: tile.alloc : <2, tensor<512xbf16, #{{.*}}>, slack 8>
+  %b = tile.alloc : !b
+  %whole = tile.alloc : !whole
+  // CHECK: tile.gates : <2>
+  %g = tile.gates : <2>
+  // CHECK: tile.gates offset 64 : <1>
+  %h = tile.gates offset 64 : <1>
+  %s = tile.shift %x[%row, %c0] by 8 : !v
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}] dims [1] bounded into %{{.*}}[%{{.*}}] opens %{{.*}}[%{{.*}}] : <?x?xbf16, strides = [?, 1]>, <2, tensor<512xbf16, #{{.*}}>, slack 8>, <2>
+  tile.fetch %x[%row, %c0] dims [1] bounded into %b[%c0] opens %g[%c0] : !v, !b, <2>
+  // CHECK: tile.fetch %{{.*}} dims [1] into %{{.*}} opens %{{.*}} : <?x?xbf16, strides = [?, 1]>, <2, tensor<512xbf16, #{{[^>]*}}>>, <1>
+  tile.fetch %x[%row, %c0] dims [1] into %whole[%c0] opens %h[%c0] : !v, !whole, <1>
+  // CHECK: tile.await %{{.*}}[%{{.*}}] phase %{{.*}} : <2>
+  tile.await %g[%c0] phase %c0 : <2>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] behind %{{.*}} : <2,
+  %0 = tile.read %b[%c0] behind %s : !b -> tensor<512xbf16, #rows>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] behind %{{.*}} below %{{.*}} pad 0.000000e+00 : bf16 : <2,
+  %1 = tile.read %b[%c0] behind %s below %n pad 0.0 : bf16 : !b -> tensor<512xbf16, #rows>
+  // CHECK: tile.write %{{.*}}, %{{.*}}[%{{.*}}] behind %{{.*}} : tensor<512xbf16
+  tile.write %1, %b[%c0] behind %s : tensor<512xbf16, #rows>, !b
+  // CHECK-NEXT: tile.fence{{$}}
+  tile.fence
+  // CHECK-NEXT: tile.send %{{.*}}[%{{.*}}] to %{{.*}}[%{{.*}}, %{{.*}}] dims [1] bounded : <2,
+  tile.send %b[%c0] to %y[%row, %c0] dims [1] bounded : !b, !v
+  // CHECK-NEXT: tile.sent %{{.*}}, 0 : <2,
+  tile.sent %b, 0 : !b
+  tile.return
+}

@@ -1,0 +1,73 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows=most=4096 | FileCheck %s --check-prefix=SMALL
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+!even = !tile.view<?x?xbf16, strides = [4096, 1]>
+!s = !tile.view<?xf32, strides = [1]>
+
+// A row that registers hold is under way as soon as its place is known, and read where it is needed.
+// CHECK-LABEL: tile.kernel @held
+// CHECK: %[[ROOM:.*]] = tile.alloc : <1, tensor<1024xbf16, #[[MEMORY:.*]]>, slack 8>
+// CHECK: %[[G:.*]] = tile.gates : <1>
+// CHECK: %[[S:.*]] = tile.shift %x[%pid0, %{{.*}}] by 8
+// CHECK: tile.fetch %x[%pid0, %{{.*}}] dims [1] bounded into %[[ROOM]][%{{.*}}] opens %[[G]]
+// CHECK: tile.await %[[G]]
+// CHECK: %[[SIZE:.*]] = tile.dim %x, 1
+// CHECK: %[[N:.*]] = arith.subi %[[SIZE]], %{{.*}} : index
+// CHECK-NEXT: %[[T:.*]] = tile.read %[[ROOM]][%{{.*}}] behind %[[S]] below %[[N]] pad 0.000000e+00 : bf16
+// CHECK-NEXT: tile.cast %[[T]]
+// SMALL-LABEL: tile.kernel @held
+// SMALL: tile.fetch
+tile.kernel @held(%x: !v, %y: !s) grid 1 {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+  %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+  %m = tile.reduce max %f dims [0] : tensor<1024xf32> -> tensor<f32>
+  tile.store %m, %y[%i] dims [] : tensor<f32>, !s
+  tile.return
+}
+
+// Three steps ahead, in four slots with a gate each; the loop counts how often it has been around.
+// CHECK-LABEL: tile.kernel @stream
+// CHECK: %[[ROOM:.*]] = tile.alloc : <4, tensor<1024xbf16, #[[MEMORY]]>, slack 8>
+// CHECK: %[[G:.*]] = tile.gates : <4>
+// CHECK-COUNT-3: tile.fetch %x[%pid0, %{{.*}}] dims [1] into %[[ROOM]]
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}})
+// CHECK: tile.await %[[G]][%[[SLOT]]] phase %[[PHASE]] : <4>
+// CHECK: scf.if
+// CHECK-NEXT: tile.fetch %x[%pid0, %{{.*}}] dims [1] into %[[ROOM]][%[[FREE]]] opens %[[G]][%[[FREE]]]
+// CHECK: tile.read %[[ROOM]][%[[SLOT]]] behind %{{.*}} : <4,
+// SMALL-LABEL: tile.kernel @stream
+// SMALL-NOT: tile.fetch
+tile.kernel @stream(%x: !v, %y: !s, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = tile.program_id 0
+  %z = tile.constant 0.0 : f32 : tensor<1024xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%a = %z) -> (tensor<1024xf32>) {
+    %t = tile.load %x[%i, %k] dims [1] : !v -> tensor<1024xbf16>
+    %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %b = tile.map add(%a, %f) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    scf.yield %b : tensor<1024xf32>
+  }
+  %m = tile.reduce sum %sum dims [0] : tensor<1024xf32> -> tensor<f32>
+  tile.store %m, %y[%i] dims [] : tensor<f32>, !s
+  tile.return
+}
+
+// Rows that begin at multiples of 16 bytes are none, nor are those that are written as well, nor short ones.
+// CHECK-LABEL: tile.kernel @others
+// CHECK-NOT: tile.fetch
+// CHECK: tile.return
+tile.kernel @others(%x: !even, %y: !v, %z: !v) grid 1 {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %a = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !even -> tensor<1024xbf16>
+  %b = tile.load %y[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+  %c = tile.load %z[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<256xbf16>
+  %s = tile.map add(%a, %b) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+  tile.store %s, %y[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
+  tile.store %c, %x[%i, %c0] dims [1] bounded : tensor<256xbf16>, !even
+  tile.return
+}

@@ -1,0 +1,76 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows -tile-send-rows | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows -tile-send-rows -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=PLACED
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-send-rows=most=1024 | FileCheck %s --check-prefix=SMALL
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+!f = !tile.view<?x?xf32, strides = [?, 1]>
+
+func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16> attributes {gir.symbols = {M = {divisor = 1 : i64}, N = {divisor = 1 : i64}}} {
+  %0 = tile.empty : !gir.tensor<M, N, bf16>
+  tile.launch @back grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  return %0 : !gir.tensor<M, N, bf16>
+}
+
+// The result goes back into the slot that its row came from: rows of both begin alike.
+// CHECK-LABEL: tile.kernel @back
+// CHECK: %[[ROOM:.*]] = tile.alloc
+// CHECK-NOT: tile.alloc
+// CHECK: %[[S:.*]] = tile.shift
+// CHECK: tile.read %[[ROOM]][%[[SLOT:.*]]] behind %[[S]]
+// CHECK: tile.write %{{.*}}, %[[ROOM]][%[[SLOT]]] behind %[[S]]
+// CHECK-NEXT: tile.send %[[ROOM]][%[[SLOT]]] to %y[%pid0, %{{.*}}] dims [1] bounded
+// CHECK-NEXT: tile.sent %[[ROOM]], 0
+// CHECK-NEXT: tile.return
+// PLACED-LABEL: tile.kernel @back
+// PLACED: tile.gates offset
+// PLACED: tile.fetch
+// PLACED: tile.barrier
+// PLACED-NEXT: tile.await
+// PLACED: tile.write
+// PLACED-NEXT: tile.fence
+// PLACED-NEXT: tile.barrier{{$}}
+// PLACED-NEXT: tile.send
+// PLACED-NEXT: tile.sent
+tile.kernel @back(%x: !v, %y: !v) grid 1 {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+  %d = tile.map add(%t, %t) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+  tile.store %d, %y[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
+  tile.return
+}
+
+// Of another type the row has a slot of its own; in a loop it has three, so that one barrier in each step will do.
+// CHECK-LABEL: tile.kernel @apart
+// CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xf32, #{{.*}}>, slack 4>
+// CHECK: %[[S:.*]] = tile.shift %y
+// CHECK: scf.for {{.*}}, %[[SLOT:[a-z0-9]*]] = %{{[a-z0-9_]*}}) -> (index, index, index, index)
+// CHECK: tile.write %{{.*}}, %[[ROOM]][%[[SLOT]]] behind %[[S]]
+// CHECK-NEXT: tile.sent %[[ROOM]], 1
+// CHECK-NEXT: tile.send %[[ROOM]][%[[SLOT]]] to %y
+// CHECK: }
+// CHECK-NEXT: tile.sent %[[ROOM]], 0
+// PLACED-LABEL: tile.kernel @apart
+// PLACED: tile.barrier
+// PLACED: scf.for
+// PLACED: tile.write
+// PLACED-NEXT: tile.sent
+// PLACED-NEXT: tile.fence
+// PLACED-NEXT: tile.barrier{{$}}
+// PLACED-NEXT: tile.send
+// SMALL-LABEL: tile.kernel @apart
+// SMALL: tile.store
+tile.kernel @apart(%x: !v, %y: !f, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = tile.program_id 0
+  scf.for %k = %c0 to %n step %c1 {
+    %t = tile.load %x[%i, %k] dims [1] : !v -> tensor<1024xbf16>
+    %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    tile.store %f, %y[%i, %k] dims [1] : tensor<1024xf32>, !f
+  }
+  tile.return
+}
