@@ -46,7 +46,8 @@ private:
 
 bool Fetcher::isRow(LoadOp load) {
   bool isWritten = llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, SendOp>);
-  return !isWritten && !load->use_empty() && isLooseRow(coordinates, load.getView(), load.getDims(), load.getResult());
+  return !isWritten && !load->use_empty() && isBetterFetched(load) &&
+         isLooseRow(coordinates, load.getView(), load.getDims(), load.getResult());
 }
 
 /// Whether the loop's step moves a load along its row, and nothing else does.

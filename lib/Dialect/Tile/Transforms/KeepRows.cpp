@@ -195,7 +195,7 @@ bool Keeper::settle(Row &row) {
   // What lies outside is no part of the row: each load has a pad of its own.
   auto isFetch = [&](LoadOp load) {
     return !load.getTurn() && wantedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
-           isLooseRow(coordinates, load.getView(), load.getDims(), load);
+           isBetterFetched(load) && isLooseRow(coordinates, load.getView(), load.getDims(), load);
   };
   row.isFetched = copies.ofRows && !row.later.empty() && llvm::all_of(row.first, isBefore) &&
                   llvm::all_of(llvm::concat<LoadOp>(row.first, row.later), isFetch);

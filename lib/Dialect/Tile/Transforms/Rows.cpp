@@ -23,6 +23,11 @@ bool tile::isLooseRow(const Coordinates &coordinates, Value view, ArrayRef<int64
   return llvm::equal(layout.columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
 }
 
+bool tile::isBetterFetched(Value tile) {
+  constexpr int64_t word = 4;
+  return bytesOfElement(cast<RankedTensorType>(tile.getType()).getElementType()) < word;
+}
+
 BufferType tile::rowBuffer(Value tile, int64_t slots) {
   auto type = cast<RankedTensorType>(tile.getType());
   Layout memory = linearShared(std::array{unsigned(type.getNumElements())}, std::array{0u});

@@ -15,6 +15,10 @@ namespace tessera::tile {
 /// that these meet no bank twice wherever it begins.
 bool isLooseRow(const Coordinates &coordinates, mlir::Value view, llvm::ArrayRef<int64_t> dims, mlir::Value tile);
 
+/// Whether it is better to bring such a row into shared memory as a whole: lanes that load elements of 4 bytes or more
+/// take whole lines of memory at once.
+bool isBetterFetched(mlir::Value tile);
+
 /// Room for such rows.
 BufferType rowBuffer(mlir::Value tile, int64_t slots);
 

@@ -432,7 +432,7 @@ def TileKeepRows : Pass<"tile-keep-rows", "::mlir::ModuleOp"> {
 def TileFetchRows : Pass<"tile-fetch-rows", "::mlir::ModuleOp"> {
   let summary = "bring rows that begin anywhere into shared memory by copies of the machine";
   let description = [{
-    A load of a tile of rank 1 whose rows begin at no multiple of 16 bytes becomes a `tile.fetch` into a slot with some slack, a
+    A load of a tile of rank 1 with elements of less than 4 bytes, whose rows begin at no multiple of 16 bytes, becomes a `tile.fetch` into a slot with some slack, a
     `tile.await` at its gate, and a `tile.read` behind as many elements as the row begins with. Rows of a loop
     that walks along them are under way `slots` - 1 steps ahead, or fewer where memory is short.
 
