@@ -17,7 +17,7 @@ def _row(function: str, dtype: str, *arguments: Argument) -> Row:
     return Row(f"{function}_{dtype}_{shape}", "memory", function, arguments, GOALS, road="ptx")
 
 
-def _matrix(function: str, dtype: str, m: int, n: int, names: str = "x") -> Row:
+def matrix(function: str, dtype: str, m: int, n: int, names: str = "x") -> Row:
     """Names in capitals are rows of length n; `t` is a column of classes."""
     arguments = []
     for name in names:
@@ -28,7 +28,7 @@ def _matrix(function: str, dtype: str, m: int, n: int, names: str = "x") -> Row:
     return _row(function, dtype, *arguments)
 
 
-def _rope(dtype: str, b: int, h: int, s: int, d: int) -> Row:
+def rope(dtype: str, b: int, h: int, s: int, d: int) -> Row:
     angles = [Argument(name, dtype, (s, d // 2), "angles") for name in ("cos", "sin")]
     return _row("rope", dtype, Argument("x", dtype, (b, h, s, d)), *angles)
 
@@ -39,43 +39,43 @@ def _embedding(dtype: str, count: int, entries: int, n: int) -> Row:
 
 
 MEMORY_ROWS = [
-    _matrix("softmax", "bf16", 2097152, 64),
-    _matrix("softmax", "bf16", 32768, 4096),
-    _matrix("softmax", "fp32", 8192, 16384),
-    _matrix("softmax", "bf16", 32768, 4095),
-    _matrix("softmax", "bf16", 4096, 50257),
-    _matrix("softmax", "bf16", 1024, 262144),
-    _matrix("log_softmax", "bf16", 32768, 4096),
-    _matrix("log_softmax", "fp32", 16384, 4097),
-    _matrix("layer_norm", "bf16", 32768, 4096, "xWB"),
-    _matrix("layer_norm", "fp32", 32768, 4096, "xWB"),
-    _matrix("layer_norm", "bf16", 131072, 1024, "xWB"),
-    _matrix("rms_norm", "bf16", 32768, 4096, "xW"),
-    _matrix("rms_norm", "bf16", 16384, 16384, "xW"),
-    _matrix("rms_norm", "fp32", 524288, 256, "xW"),
-    _matrix("residual_rms_silu", "bf16", 32768, 4096, "xrW"),
-    _matrix("residual_rms_silu", "fp32", 8192, 8192, "xrW"),
-    _matrix("cross_entropy", "bf16", 4096, 50257, "xt"),
-    _matrix("cross_entropy", "fp32", 8192, 32768, "xt"),
-    _rope("bf16", 4, 32, 8192, 128),
-    _rope("fp32", 2, 32, 8192, 128),
-    _matrix("chain", "bf16", 16384, 8192, "xy"),
-    _matrix("chain", "fp32", 8192, 8192, "xy"),
-    _matrix("row_sum", "bf16", 16384, 16384),
-    _matrix("row_mean", "fp32", 262144, 512),
-    _matrix("row_sum", "fp32", 128, 1048576),
-    _matrix("column_sum", "fp32", 16384, 8192),
-    _matrix("column_mean", "bf16", 65536, 4096),
-    _matrix("argmax", "bf16", 32768, 8192),
-    _matrix("argmax", "fp32", 4096, 50257),
-    _matrix("transpose", "bf16", 16384, 8192),
-    _matrix("transpose", "fp32", 8192, 8192),
+    matrix("softmax", "bf16", 2097152, 64),
+    matrix("softmax", "bf16", 32768, 4096),
+    matrix("softmax", "fp32", 8192, 16384),
+    matrix("softmax", "bf16", 32768, 4095),
+    matrix("softmax", "bf16", 4096, 50257),
+    matrix("softmax", "bf16", 1024, 262144),
+    matrix("log_softmax", "bf16", 32768, 4096),
+    matrix("log_softmax", "fp32", 16384, 4097),
+    matrix("layer_norm", "bf16", 32768, 4096, "xWB"),
+    matrix("layer_norm", "fp32", 32768, 4096, "xWB"),
+    matrix("layer_norm", "bf16", 131072, 1024, "xWB"),
+    matrix("rms_norm", "bf16", 32768, 4096, "xW"),
+    matrix("rms_norm", "bf16", 16384, 16384, "xW"),
+    matrix("rms_norm", "fp32", 524288, 256, "xW"),
+    matrix("residual_rms_silu", "bf16", 32768, 4096, "xrW"),
+    matrix("residual_rms_silu", "fp32", 8192, 8192, "xrW"),
+    matrix("cross_entropy", "bf16", 4096, 50257, "xt"),
+    matrix("cross_entropy", "fp32", 8192, 32768, "xt"),
+    rope("bf16", 4, 32, 8192, 128),
+    rope("fp32", 2, 32, 8192, 128),
+    matrix("chain", "bf16", 16384, 8192, "xy"),
+    matrix("chain", "fp32", 8192, 8192, "xy"),
+    matrix("row_sum", "bf16", 16384, 16384),
+    matrix("row_mean", "fp32", 262144, 512),
+    matrix("row_sum", "fp32", 128, 1048576),
+    matrix("column_sum", "fp32", 16384, 8192),
+    matrix("column_mean", "bf16", 65536, 4096),
+    matrix("argmax", "bf16", 32768, 8192),
+    matrix("argmax", "fp32", 4096, 50257),
+    matrix("transpose", "bf16", 16384, 8192),
+    matrix("transpose", "fp32", 8192, 8192),
     _row("swap_heads", "bf16", Argument("x", "bf16", (64, 512, 32, 128))),
-    _matrix("bias_gelu_dropout", "bf16", 16384, 8192, "xB"),
-    _matrix("to_bf16", "fp32", 16384, 8192),
-    _matrix("to_fp32", "bf16", 16384, 8192),
+    matrix("bias_gelu_dropout", "bf16", 16384, 8192, "xB"),
+    matrix("to_bf16", "fp32", 16384, 8192),
+    matrix("to_fp32", "bf16", 16384, 8192),
     _embedding("bf16", 65536, 131072, 4096),
-    _matrix("cumsum", "fp32", 16384, 4096),
-    _matrix("cumsum", "bf16", 65536, 2048),
+    matrix("cumsum", "fp32", 16384, 4096),
+    matrix("cumsum", "bf16", 65536, 2048),
 ]
 assert len(MEMORY_ROWS) <= 40 and len({row.name for row in MEMORY_ROWS}) == len(MEMORY_ROWS)

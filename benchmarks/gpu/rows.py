@@ -62,7 +62,7 @@ def _shape(*sizes: int) -> str:
     return "x".join(map(str, sizes))
 
 
-def _product(m: int, n: int, k: int, goal: float, dtype: str = "bf16", form: str = "nn") -> Row:
+def product(m: int, n: int, k: int, goal: float, dtype: str = "bf16", form: str = "nn") -> Row:
     function = "matmul" if form == "nn" else f"matmul_{form}"
     a = Argument("a", dtype, (m, k) if form[0] == "n" else (k, m))
     b = Argument("b", dtype, (k, n) if form[1] == "n" else (n, k))
@@ -114,7 +114,7 @@ def _rows(function: str, dtype: str, m: int, n: int, *names: str) -> Row:
     return Row(f"{function}_{dtype}_{m}x{n}", "memory", function, arguments, MEMORY)
 
 
-def _rope(b: int, h: int, s: int, d: int) -> Row:
+def rope(b: int, h: int, s: int, d: int) -> Row:
     angles = tuple(Argument(x, "bf16", (s, d // 2), "angles") for x in ("cos", "sin"))
     x = Argument("x", "bf16", (b, h, s, d))
     return Row(f"rope_bf16_{_shape(b, h, s, d)}", "memory", "rope", (x, *angles), MEMORY)
@@ -161,19 +161,19 @@ MEMORY = (Goal(("copy",), 0.9), Goal(("compile",), 1.0))
 MODEL = (Goal(("eager",), 1.2), Goal(("compile",), 1.0))
 
 ROWS = [
-    _product(8192, 8192, 8192, 0.97),
-    _product(8192, 8192, 8192, 0.97, form="nt"),
-    _product(8192, 8192, 8192, 0.97, "fp16", "tn"),
-    _product(8192, 8192, 8192, 0.97, "fp16", "tt"),
-    _product(4096, 4096, 4096, 0.97),
-    _product(2048, 2048, 2048, 0.97),
-    _product(8192, 28672, 4096, 0.97),
-    _product(1000, 1000, 1000, 0.9),
-    _product(4097, 4095, 4099, 0.9),
-    _product(1, 8192, 8192, 0.9),
-    _product(16, 8192, 8192, 0.9),
-    _product(64, 8192, 8192, 0.9),
-    _product(128, 8192, 8192, 0.9),
+    product(8192, 8192, 8192, 0.97),
+    product(8192, 8192, 8192, 0.97, form="nt"),
+    product(8192, 8192, 8192, 0.97, "fp16", "tn"),
+    product(8192, 8192, 8192, 0.97, "fp16", "tt"),
+    product(4096, 4096, 4096, 0.97),
+    product(2048, 2048, 2048, 0.97),
+    product(8192, 28672, 4096, 0.97),
+    product(1000, 1000, 1000, 0.9),
+    product(4097, 4095, 4099, 0.9),
+    product(1, 8192, 8192, 0.9),
+    product(16, 8192, 8192, 0.9),
+    product(64, 8192, 8192, 0.9),
+    product(128, 8192, 8192, 0.9),
     _batch(64, 512, 0.9),
     _fused("linear_gelu", 8192, 8192, 4096),
     _fused("swiglu", 8192, 8192, 4096),
@@ -199,7 +199,7 @@ ROWS = [
     _rows("gelu_chain", "bf16", 16384, 8192, "x", "y"),
     _rows("column_sum", "fp32", 16384, 8192, "x"),
     _rows("transpose", "bf16", 16384, 8192, "x"),
-    _rope(4, 32, 8192, 128),
+    rope(4, 32, 8192, 128),
     _rows("softmax", "fp32", 8191, 16384, "x"),
 ]
 # Parts of language models, in which products, attention and rows follow each other. Where products are wide, PyTorch spends

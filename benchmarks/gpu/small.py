@@ -16,25 +16,25 @@ from typing import Callable
 import bench
 import exact
 import peers
-from memory import _matrix, _rope
-from rows import Row, _product
+from memory import matrix, rope
+from rows import Row, product
 
 OURS = "tessera"
 CALLS, GRAPHED, ROUNDS = 200, 20, 9
 
 SMALL_ROWS = [
-    _matrix("softmax", "bf16", 128, 1024),
-    _matrix("softmax", "fp32", 1, 50257),
-    _matrix("layer_norm", "bf16", 64, 4096, "xWB"),
-    _matrix("rms_norm", "bf16", 1, 8192, "xW"),
-    _matrix("residual_rms_silu", "bf16", 32, 4096, "xrW"),
-    _matrix("chain", "fp32", 256, 256, "xy"),
-    _matrix("row_sum", "fp32", 256, 1024),
-    _matrix("column_sum", "fp32", 256, 1024),
-    _matrix("argmax", "fp32", 16, 8192),
-    _matrix("transpose", "bf16", 512, 512),
-    _rope("bf16", 1, 16, 128, 128),
-    _product(64, 1024, 1024, 1.0),
+    matrix("softmax", "bf16", 128, 1024),
+    matrix("softmax", "fp32", 1, 50257),
+    matrix("layer_norm", "bf16", 64, 4096, "xWB"),
+    matrix("rms_norm", "bf16", 1, 8192, "xW"),
+    matrix("residual_rms_silu", "bf16", 32, 4096, "xrW"),
+    matrix("chain", "fp32", 256, 256, "xy"),
+    matrix("row_sum", "fp32", 256, 1024),
+    matrix("column_sum", "fp32", 256, 1024),
+    matrix("argmax", "fp32", 16, 8192),
+    matrix("transpose", "bf16", 512, 512),
+    rope("bf16", 1, 16, 128, 128),
+    product(64, 1024, 1024, 1.0),
 ]
 
 
