@@ -155,9 +155,9 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     settleHints(kernel);
   PassManager manager(context);
   auto has = [&](std::string_view feature) { return findGpuFeature(feature)->isIn(gpu); };
-  std::vector<std::string> native, quick;
+  std::vector<std::string> native = {"philox", "philox_upper"}, quick;
   if (!hasDoubles(module)) {
-    native = {"exp2"};
+    native.push_back("exp2");
     if (has("tanh"))
       quick = {"tanh"};
   }

@@ -161,6 +161,7 @@ double tessera::evaluateFloat(ScalarOp op, const double *x) {
   case ScalarOp::Shl:
   case ScalarOp::Shr:
   case ScalarOp::Philox:
+  case ScalarOp::PhiloxUpper:
     break; // integers only
   case ScalarOp::OrderKey:
     break; // orderKey: it depends on the type
@@ -278,7 +279,7 @@ static int64_t power(int64_t base, int64_t exponent) {
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers, as easy as 1, 2, 3; 2011): a
 /// block of 128 random bits is a bijection of the counter that the key chooses.
-static int64_t philox(uint64_t low, uint64_t high, uint64_t key) {
+static int64_t philox(uint64_t low, uint64_t high, uint64_t key, bool isUpper) {
   uint32_t counter[] = {uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32)};
   uint32_t key0 = uint32_t(key), key1 = uint32_t(key >> 32);
   for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85) {
@@ -288,7 +289,8 @@ static int64_t philox(uint64_t low, uint64_t high, uint64_t key) {
     counter[2] = uint32_t(p0 >> 32) ^ counter[3] ^ key1;
     counter[3] = uint32_t(p0);
   }
-  return int64_t(uint64_t(counter[1]) << 32 | counter[0]);
+  const uint32_t *words = counter + 2 * isUpper;
+  return int64_t(uint64_t(words[1]) << 32 | words[0]);
 }
 
 static int64_t evaluateUnwrapped(ScalarOp op, const int64_t *x, IntegerFormat format) {
@@ -354,7 +356,8 @@ static int64_t evaluateUnwrapped(ScalarOp op, const int64_t *x, IntegerFormat fo
   case ScalarOp::Shr:
     return x[1] < 0 || x[1] >= format.width ? (x[0] < 0 ? -1 : 0) : x[0] >> x[1];
   case ScalarOp::Philox:
-    return philox(x[0], x[1], x[2]);
+  case ScalarOp::PhiloxUpper:
+    return philox(x[0], x[1], x[2], op == ScalarOp::PhiloxUpper);
   default:
     return 0; // floating point only
   }

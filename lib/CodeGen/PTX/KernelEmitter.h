@@ -68,8 +68,12 @@ private:
   LogicalResult emitCast(tile::CastOp cast);
   Value castElement(Value value, Type from, Type to);
   Value quick(ScalarOp op, mlir::ValueRange operands);
+  Value philox(mlir::ValueRange operands, bool isUpper);
+  bool emitEqualOrNan(tile::MapOp map);
   /// The values of all registers after the steps of a reduction that stay within the warp.
-  Registers joinInWarp(Value input, const ReductionPlan &plan, llvm::function_ref<Value(Value, Value)> join);
+  Registers joinInWarp(Value input, const ReductionPlan &plan, llvm::function_ref<Value(Value, Value)> join,
+                       tile::MapOp positions);
+  Value leastPosition(tile::MapOp positions, mlir::ArrayRef<Value> parts);
   LogicalResult takeJoined(mlir::Operation *op, const Layout &joined, const Registers &sums);
 
   // Between lanes (Convert.cpp)

@@ -1,5 +1,6 @@
 //===- Tiles.cpp - Tiles from tiles ---------------------------------------===//
 #include "KernelEmitter.h"
+#include "tessera/Dialect/Common/Monoids.h"
 #include "tessera/Layout/Reduction.h"
 #include "tessera/Support/GpuDescription.h"
 
@@ -29,6 +30,29 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
   default:
     return Value();
   }
+}
+
+/// Philox4x32-10 in 32 bits: a round is two wide products and two exclusive ors of three. LLVM would make products of 64
+/// bits of them.
+Value KernelEmitter::philox(ValueRange x, bool isUpper) {
+  auto low = [&](Value wide) -> Value { return LLVM::TruncOp::create(e.b, e.i32, wide); };
+  auto high = [&](Value wide) { return low(LLVM::LShrOp::create(e.b, wide, e.integer(32))); };
+  auto wide = [&](Value narrow) -> Value { return LLVM::ZExtOp::create(e.b, e.i64, narrow); };
+  auto product = [&](Value a, int64_t b) {
+    return assembly("mul.wide.u32 $0, $1, $2;", "=l,r,r", e.i64, {a, e.integer(int32_t(b), e.i32)});
+  };
+  Value c0 = low(x[0]), c1 = high(x[0]), c2 = low(x[1]), c3 = high(x[1]), key0 = low(x[2]), key1 = high(x[2]);
+  for (int64_t round = 0; round < 10; ++round) {
+    Value p0 = product(c0, 0xD2511F53), p1 = product(c2, 0xCD9E8D57);
+    c0 = e.xorI(e.xorI(high(p1), c1), e.addI(key0, e.integer(int32_t(round * 0x9E3779B9), e.i32)));
+    c1 = low(p1);
+    c2 = e.xorI(e.xorI(high(p0), c3), e.addI(key1, e.integer(int32_t(round * 0xBB67AE85), e.i32)));
+    c3 = low(p0);
+  }
+  auto pair = [&](Value first, Value second) {
+    return e.orI(LLVM::ShlOp::create(e.b, wide(second), e.integer(32)), wide(first));
+  };
+  return isUpper ? pair(c2, c3) : pair(c0, c1);
 }
 
 /// How many low bits of an integer tile are those of the position along its last dimension, and how many are zero.
@@ -80,7 +104,31 @@ unsigned KernelEmitter::sharedBits(tile::MapOp map) const {
   return step ? llvm::countr_zero(uint64_t(step)) : 0;
 }
 
+/// x == b or x is nan, of floats that were widened to f32: one comparison. Where b is nan its place is taken by a number that
+/// no narrow float is.
+bool KernelEmitter::emitEqualOrNan(tile::MapOp map) {
+  auto equal = map.getInputs().front().getDefiningOp<tile::MapOp>(), nan = map.getInputs().back().getDefiningOp<tile::MapOp>();
+  if (map.getScalarOp() != ScalarOp::Or || !equal || !nan || equal.getScalarOp() != ScalarOp::Eq ||
+      nan.getScalarOp() != ScalarOp::Ne || nan.getInputs()[0] != nan.getInputs()[1] ||
+      nan.getInputs()[0] != equal.getInputs()[0])
+    return false;
+  Value x = equal.getInputs()[0];
+  auto widened = x.getDefiningOp<tile::CastOp>();
+  if (!widened || !elementOf(x).isF32() || !(elementOf(widened.getInput()).isBF16() || elementOf(widened.getInput()).isF16()))
+    return false;
+  constexpr double noNarrow = 0x1.000002p0;
+  Registers parts;
+  for (auto [each, b] : llvm::zip_equal(tiles.lookup(x), tiles.lookup(equal.getInputs()[1]))) {
+    Value isNan = e.fcmp(LLVM::FCmpPredicate::uno, b, b);
+    parts.push_back(e.fcmp(LLVM::FCmpPredicate::ueq, each, e.select(isNan, e.real(noNarrow, e.f32), b)));
+  }
+  tiles[map.getResult()] = parts;
+  return true;
+}
+
 LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
+  if (emitEqualOrNan(map))
+    return success();
   Type element = elementOf(map.getInputs().back());
   Registers &parts = tiles[map.getResult()];
   unsigned shared = sharedBits(map);
@@ -99,6 +147,8 @@ LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
     Value result = map.getFast() && element.isF32() ? quick(map.getScalarOp(), inputs) : Value();
     if (!result && map.getScalarOp() == ScalarOp::Exp2 && element.isF32())
       result = assembly("ex2.approx.f32 $0, $1;", "=f,f", e.f32, inputs);
+    if (map.getScalarOp() == ScalarOp::Philox || map.getScalarOp() == ScalarOp::PhiloxUpper)
+      result = philox(inputs, map.getScalarOp() == ScalarOp::PhiloxUpper);
     parts.push_back(result ? result : e.scalarOp(map.getScalarOp(), inputs, element));
     answers[place] = parts.back();
   }
@@ -163,10 +213,49 @@ LogicalResult KernelEmitter::emitMove(Operation *op, llvm::function_ref<uint64_t
 // Joins
 //===----------------------------------------------------------------------===//
 
+/// where(condition, positions, the type's largest number), of which the least is looked for; null: it is something else.
+static tile::MapOp positionsIn(Value tile, ReduceOp kind) {
+  while (auto reshape = tile.getDefiningOp<tile::ReshapeOp>())
+    tile = reshape.getInput();
+  auto where = tile.getDefiningOp<tile::MapOp>();
+  if (kind != ReduceOp::Min || !where || where.getScalarOp() != ScalarOp::Where)
+    return {};
+  auto iota = where.getInputs()[1].getDefiningOp<tile::IotaOp>();
+  auto other = where.getInputs()[2].getDefiningOp<tile::ConstantOp>();
+  bool isLeast = iota && !iota.getTurn() && other && other.getValue() == unitOf(kind, where.getType().getElementType());
+  return isLeast ? where : tile::MapOp();
+}
+
+/// The least of a thread's own positions. All differ from the thread's by constants: chosen one after the other from the
+/// last to the first, the least remains, at one instruction each. Null where a thread's places are not of that kind.
+Value KernelEmitter::leastPosition(tile::MapOp positions, ArrayRef<Value> parts) {
+  const Registers all = tiles.lookup(positions.getResult()), conditions = tiles.lookup(positions.getInputs()[0]);
+  auto iota = positions.getInputs()[1].getDefiningOp<tile::IotaOp>();
+  Layout layout = layoutOf(positions);
+  SmallVector<std::pair<int64_t, Value>> places;
+  for (Value part : parts) {
+    unsigned reg = llvm::find(all, part) - all.begin();
+    int64_t place = layout(Point({{Dim::Register, reg}}))[Dim::D0];
+    if (coordinate(layout, reg, Dim::D0).constant != place)
+      return Value();
+    places.push_back({place, conditions[reg]});
+  }
+  llvm::sort(places, [](auto &a, auto &b) { return a.first > b.first; });
+  Type type = elementOf(positions);
+  Value none = e.integer(-1, type), best = none;
+  for (auto [place, condition] : places)
+    best = e.select(condition, e.integer(place, type), best);
+  codegen::Ix first = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, 0, Dim::D0));
+  Value found = e.addI(e.cast(e.materialize(first), e.i64, type), best);
+  Value most = e.number(unitOf(ReduceOp::Min, type), type, 0);
+  return e.select(e.cmp(LLVM::ICmpPredicate::eq, best, none), most, found);
+}
+
 /// What each of a thread's registers would be after all steps within the warp: registers in order, then lanes by
 /// shuffles. Registers that end up with the same are joined once.
 KernelEmitter::Registers KernelEmitter::joinInWarp(Value input, const ReductionPlan &plan,
-                                                   llvm::function_ref<Value(Value, Value)> join) {
+                                                   llvm::function_ref<Value(Value, Value)> join,
+                                                   tile::MapOp positions) {
   const Registers parts = tiles.lookup(input);
   Layout layout = layoutOf(input);
   gf2::Vectors same = gf2::concat({plan.registers, gf2::kernel(layout.columns(Dim::Register))});
@@ -183,8 +272,13 @@ KernelEmitter::Registers KernelEmitter::joinInWarp(Value input, const ReductionP
     first[reg] = membersOf(reg, same).front();
     if (first[reg] != reg)
       continue;
+    SmallVector<Value> joined;
     for (uint64_t member : membersOf(reg, plan.registers))
-      sums[reg] = sums[reg] ? join(sums[reg], parts[member]) : parts[member];
+      joined.push_back(parts[member]);
+    if (positions && joined.size() > 2)
+      sums[reg] = leastPosition(positions, joined);
+    if (!sums[reg])
+      sums[reg] = std::accumulate(joined.begin() + 1, joined.end(), joined.front(), join);
   }
   for (uint64_t step : plan.lanes) {
     Point other = layout.in().unpack(step);
@@ -236,13 +330,15 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
   if (!plan.warps.empty())
     return reduce.emitError("expected the joined dimensions in the registers and lanes of each warp, got ")
            << reduce.getInput().getType();
-  auto joined = joinInWarp(reduce.getInput(), plan, [&](Value a, Value b) { return join(e, reduce, a, b); });
+  auto joined = joinInWarp(reduce.getInput(), plan, [&](Value a, Value b) { return join(e, reduce, a, b); },
+                           positionsIn(reduce.getInput(), reduce.getReduceOp()));
   return takeJoined(reduce, plan.result, joined);
 }
 
 LogicalResult KernelEmitter::emitPartial(tile::PartialOp partial) {
   ReductionPlan plan = planOf(partial);
   unsigned last = partial.getType().getRank() - 1;
-  auto joined = joinInWarp(partial.getInput(), plan, [&](Value a, Value b) { return join(e, partial, a, b); });
+  auto joined = joinInWarp(partial.getInput(), plan, [&](Value a, Value b) { return join(e, partial, a, b); },
+                           positionsIn(partial.getInput(), partial.getReduceOp()));
   return takeJoined(partial, plan.partial(last), joined);
 }

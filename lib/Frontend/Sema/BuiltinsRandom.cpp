@@ -11,8 +11,8 @@
 //   normal   Box and Muller: sqrt(-2 log u) cos(2 pi v). fp64 has 53 bits of u and of v, in two
 //            streams; the others 31 and 24 bits of one block, computed in fp32. No number is larger
 //            than 8.6 (fp64) or 6.7.
-//   dropout  16 bits decide, so that four neighbours share a block: element n has bits 16 (n mod 4)
-//            and up of the block with counter n / 4, and is kept where they are at least 65536 p. A
+//   dropout  16 bits decide, so that eight neighbours share a block: element n has bits 16 (n mod 8)
+//            and up of the block with counter n / 8, and is kept where they are at least 65536 p. A
 //            probability counts as the next multiple of 2^-16.
 //
 //===------------------------------------------------------------------------------------------===//
@@ -59,10 +59,13 @@ static Value fraction(Emitter &emit, const Value &number, int64_t count, DType d
                   {emit.cast(number, dtype, false), Value::ofFloat(std::ldexp(1, -int(count)))});
 }
 
-/// 16 random bits for every element of a shape, of which four have a block.
+/// 16 random bits for every element of a shape, of which eight have a block.
 static Value fewBits(Emitter &emit, const Shape &shape, const Value &seed, Stream stream) {
-  Value place = placesOf(emit, shape), block = emit.map(ScalarOp::Shr, {place, integer(2)});
-  Value bits = emit.map(ScalarOp::Philox, {block, integer(int64_t(stream)), seed});
+  Value place = placesOf(emit, shape), block = emit.map(ScalarOp::Shr, {place, integer(3)});
+  Value lower = emit.map(ScalarOp::Philox, {block, integer(int64_t(stream)), seed});
+  Value upper = emit.map(ScalarOp::PhiloxUpper, {block, integer(int64_t(stream)), seed});
+  Value isUpper = emit.map(ScalarOp::Ne, {emit.map(ScalarOp::And, {place, integer(4)}), integer(0)});
+  Value bits = emit.map(ScalarOp::Where, {isUpper, upper, lower});
   Value from = emit.map(ScalarOp::Mul, {emit.map(ScalarOp::And, {place, integer(3)}), integer(16)});
   return cut(emit, emit.map(ScalarOp::Shr, {bits, from}), 0, 16);
 }

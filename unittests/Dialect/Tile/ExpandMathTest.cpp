@@ -296,7 +296,8 @@ TEST_P(ExpandMath, F64) {
 TEST(ExpandMathInteger, Philox) {
   MLIRContext context;
   context.loadDialect<tile::TileDialect, func::FuncDialect>();
-  ExpandedMap expanded(context, ScalarOp::Philox, IntegerType::get(&context, 64));
+  Type i64 = IntegerType::get(&context, 64);
+  ExpandedMap expanded(context, ScalarOp::Philox, i64), upper(context, ScalarOp::PhiloxUpper, i64);
   std::mt19937_64 random(7);
   std::vector<Lanes> inputs(3);
   for (int64_t number : {int64_t(0), int64_t(-1)})
@@ -305,10 +306,11 @@ TEST(ExpandMathInteger, Philox) {
   while (inputs[0].integer.size() < 1000)
     for (Lanes &input : inputs)
       input.integer.push_back(int64_t(random()));
-  Lanes result = expanded.run(inputs, 1000);
+  Lanes result = expanded.run(inputs, 1000), others = upper.run(inputs, 1000);
   for (size_t i = 0; i < 1000; ++i) {
     int64_t x[] = {inputs[0].integer[i], inputs[1].integer[i], inputs[2].integer[i]};
     EXPECT_EQ(result.integer[i], evaluateInteger(ScalarOp::Philox, x, {64, true}));
+    EXPECT_EQ(others.integer[i], evaluateInteger(ScalarOp::PhiloxUpper, x, {64, true}));
   }
 }
 

@@ -196,7 +196,8 @@ static Term expandInteger(ScalarOp op, ArrayRef<Term> x) {
     return product ? *product : expandIntegerPow(x[0], x[1]);
   }
   case ScalarOp::Philox:
-    return expandPhilox(x[0], x[1], x[2]);
+  case ScalarOp::PhiloxUpper:
+    return expandPhilox(x[0], x[1], x[2], op == ScalarOp::PhiloxUpper);
   default:
     llvm_unreachable("an integer operation that is neither primitive nor expanded");
   }

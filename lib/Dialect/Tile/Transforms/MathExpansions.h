@@ -64,7 +64,7 @@ Term expandIntegerPow(Term x, Term y);
 Term expandOrderKey(Term x);
 
 // MathPhilox.cpp
-Term expandPhilox(Term low, Term high, Term key);
+Term expandPhilox(Term low, Term high, Term key, bool isUpper);
 
 } // namespace tessera::tile
 

@@ -10,7 +10,7 @@
 using namespace tessera;
 using namespace tessera::tile;
 
-Term tile::expandPhilox(Term low, Term high, Term key) {
+Term tile::expandPhilox(Term low, Term high, Term key, bool isUpper) {
   Term mask = low.integer(0xFFFFFFFF);
   Term m0 = low.integer(0xD2511F53), m1 = low.integer(0xCD9E8D57);
   Term c0 = low, c1 = low >> 32, c2 = high, c3 = high >> 32;
@@ -22,5 +22,5 @@ Term tile::expandPhilox(Term low, Term high, Term key) {
     c2 = (p0 >> 32) ^ c3 ^ (key1 + key.integer(round * 0xBB67AE85));
     c3 = p0;
   }
-  return (c1 << 32) | (c0 & mask);
+  return isUpper ? (c3 << 32) | (c2 & mask) : (c1 << 32) | (c0 & mask);
 }
