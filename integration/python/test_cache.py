@@ -110,3 +110,10 @@ def test_a_folder_that_cannot_be_used(run, tmp_path):
 def test_without_a_home(run):
     environment = {"TESSERA_CACHE": "", "XDG_CACHE_HOME": "", "HOME": ""}
     assert run(**environment)[0] == "compiled"
+
+
+def test_switched_off(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert run(TESSERA_CACHE="off")[0] == "compiled"
+    assert not (tmp_path / "off").exists()

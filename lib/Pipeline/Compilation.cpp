@@ -145,6 +145,17 @@ bool Compilation::advance(Stage next, llvm::function_ref<LogicalResult()> step) 
   return true;
 }
 
+bool Compilation::consume(llvm::function_ref<LogicalResult()> step) {
+  size_t errors = bridge.errorCount();
+  bool good = succeeded(step()), hasErrors = bridge.errorCount() != errors;
+  if (good && !hasErrors)
+    return true;
+  if (!hasErrors || bridge.sawUnsupported())
+    return failedAt(at);
+  result.outcome = Outcome::Diagnostics;
+  return false;
+}
+
 /// An error after the frontend accepted the program is a limit of the target or a fault of ours; an
 /// error in IR that was handed in may be the text's.
 bool Compilation::failedAt(Stage next) {

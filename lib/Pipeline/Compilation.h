@@ -39,6 +39,9 @@ public:
     return request.texts.count(stage) || request.welcome.count(stage);
   }
 
+  /// Does something with the module as it is: its errors are those of the data.
+  bool consume(llvm::function_ref<mlir::LogicalResult()> step);
+
   /// What a bundle says about itself, as JSON.
   std::string manifest() const;
 

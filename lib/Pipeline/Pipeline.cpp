@@ -254,7 +254,7 @@ void withGraph(const CompileRequest &request, CompileResult &result,
       return compilation.fail(Outcome::BadRequest,
                               "expected source text or IR of stage 'graph', got stage '" +
                                   std::string(stageName(compilation.stage())) + "'");
-    compilation.advance(Stage::Graph, [&] { return consume(compilation.getModule()); });
+    compilation.consume([&] { return consume(compilation.getModule()); });
   });
 }
 

@@ -4,6 +4,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
+#include <cmath>
+
 using namespace tessera;
 using namespace tessera::simulator;
 
@@ -136,6 +138,11 @@ std::string simulator::printText(const Summary &summary) {
   return text;
 }
 
+/// JSON has neither infinities nor nan.
+static llvm::json::Value numberOrNull(double number) {
+  return std::isfinite(number) ? llvm::json::Value(number) : llvm::json::Value(nullptr);
+}
+
 llvm::json::Object simulator::toJson(const Summary &summary) {
   using llvm::json::Array;
   using llvm::json::Object;
@@ -176,7 +183,7 @@ llvm::json::Object simulator::toJson(const Summary &summary) {
                              {"checked", checked.comparison.checked},
                              {"left_out", checked.comparison.uncertain},
                              {"wrong", checked.comparison.wrong},
-                             {"error_of_bound", checked.comparison.worst}});
+                             {"error_of_bound", numberOrNull(checked.comparison.worst)}});
   for (const Mutant &mutant : summary.mutants)
     mutants.push_back(Object{{"op", opName(mutant.op)},
                              {"at", placeOf(mutant.op)},

@@ -146,9 +146,10 @@ def _text(value: Any) -> str:
 
 def _tuning(target: str) -> str:
     """The table of measurements that code for a GPU is made with; see docs/gpu.md."""
-    if not target.startswith("sm_"):
+    folder = _tessera.cache_folder()
+    if not folder or not target.startswith("sm_"):
         return ""
-    path = os.path.join(_tessera.cache_folder(), f"tuning-{target.partition(':')[0]}.txt")
+    path = os.path.join(folder, f"tuning-{target.partition(':')[0]}.txt")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

@@ -110,6 +110,16 @@ TEST_F(Cache, AFullDiskIsNoError) {
   testing::internal::GetCapturedStderr();
 }
 
+TEST_F(Cache, OffKeepsNothing) {
+  setenv("TESSERA_CACHE", "off", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cacheFolder(), "");
+  EXPECT_FALSE(cachePut(key, payload(10, 0)));
+  EXPECT_FALSE(cacheGet(key));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_FALSE(fs::exists("off"));
+}
+
 TEST_F(Cache, FolderFromTheEnvironment) {
   unsetenv("TESSERA_CACHE");
   std::string xdg = std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "";

@@ -48,7 +48,7 @@ std::string cacheFolder() {
     return value ? value : "";
   };
   if (std::string folder = variable("TESSERA_CACHE"); !folder.empty())
-    return folder;
+    return folder == "off" ? "" : folder;
   if (std::string base = variable("XDG_CACHE_HOME"); !base.empty())
     return base + "/tessera";
   if (std::string home = variable("HOME"); !home.empty())

@@ -1,10 +1,12 @@
 //===- SimulatorTest.cpp - Orders, findings and numbers -------------------===//
+#include "tessera/Simulator/Print.h"
 #include "tessera/Simulator/Simulator.h"
 #include "../../lib/Simulator/Values.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -110,6 +112,20 @@ TEST(Simulator, BlocksThatDoNotMeetHaveOneOrder) {
   const float *y = reinterpret_cast<const float *>(report.results[0].bytes.data());
   for (int i = 0; i < 256; ++i)
     EXPECT_EQ(y[i], 2.0f * float(i));
+}
+
+TEST(Simulator, JsonHasNoInfinities) {
+  Report report;
+  SmallVector<Checked> checked(3);
+  for (auto [one, worst] : llvm::zip_equal(checked, {double(INFINITY), double(NAN), 0.5}))
+    one.comparison.worst = worst;
+  std::string text = llvm::formatv("{0}", llvm::json::Value(toJson({"f", "sm_90", report, checked, {}, false}))).str();
+  llvm::Expected<llvm::json::Value> read = llvm::json::parse(text);
+  ASSERT_TRUE(bool(read)) << text;
+  const llvm::json::Array &results = *read->getAsObject()->getArray("results");
+  EXPECT_TRUE(results[0].getAsObject()->getNull("error_of_bound"));
+  EXPECT_TRUE(results[1].getAsObject()->getNull("error_of_bound"));
+  EXPECT_EQ(results[2].getAsObject()->getNumber("error_of_bound"), 0.5);
 }
 
 TEST(Values, BitsOfSmallFloatsComeBack) {

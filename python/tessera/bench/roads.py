@@ -216,7 +216,10 @@ def _cells(subject: Subject, one: Made, chip: str, times: dict) -> list[str]:
 
 def remember(chip: str, program: str, road: str, ms: float, other: float, origin: str) -> None:
     """Writes which road was faster into the cache's table, which the compiler reads (lib/Pipeline/Roads.h)."""
-    path = Path(_tessera.cache_folder()) / f"roads-{chip}.txt"
+    folder = _tessera.cache_folder()
+    if not folder:
+        return
+    path = Path(folder) / f"roads-{chip}.txt"
     head = f"tessera roads 1 {chip}"
     old = path.read_text(errors="replace").splitlines() if path.exists() else []
     if not old or old[0].strip() != head:

@@ -1,10 +1,10 @@
 //===- cache.h - Content-addressed entries on disk ------------------------===//
 //
-// The folder is $TESSERA_CACHE, else $XDG_CACHE_HOME/tessera, else ~/.cache/tessera. An entry is
-// written to a temporary file, synced and renamed, so that readers of any process see it whole or
-// not at all, and a kill at any moment leaves at most a temporary file behind. Entries carry their
-// length and a checksum; a damaged one is deleted and is a miss. A folder that is full, read-only
-// or missing costs one warning and is never an error.
+// The folder is $TESSERA_CACHE, else $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; TESSERA_CACHE=off
+// names none, and nothing is kept. An entry is written to a temporary file, synced and renamed, so
+// that readers of any process see it whole or not at all, and a kill at any moment leaves at most a
+// temporary file behind. Entries carry their length and a checksum; a damaged one is deleted and is
+// a miss. A folder that is full, read-only or missing costs one warning and is never an error.
 //
 //===----------------------------------------------------------------------===//
 
