@@ -189,7 +189,7 @@ class _Run:
         functions: dict[str, Callable] = {
             "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "and": np.bitwise_and,
             "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
-            "max": np.fmax, "min": np.fmin, "ex2": np.exp2, "mad": lambda a, b, c: a * b + c,
+            "max": np.maximum if "NaN" in parts else np.fmax, "min": np.minimum if "NaN" in parts else np.fmin, "ex2": np.exp2, "mad": lambda a, b, c: a * b + c,
             "fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
             "shl": lambda a, _: a << shift[0].astype(a.dtype), "shr": lambda a, _: a >> shift[0].astype(a.dtype),
         }  # fmt: skip
@@ -319,8 +319,13 @@ class _Run:
 
     def compare(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         a, b = (self.typed(one, parts[-1]) for one in operands[1:])
-        answers = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
-        self.put(operands[0], answers[parts[0]], mask)
+        unordered = (a != a) | (b != b)
+        answers = {
+            "eq": a == b, "ne": (a != b) & ~unordered, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b,
+            "nan": unordered, "num": ~unordered,
+        }  # fmt: skip
+        known = parts[0] in answers
+        self.put(operands[0], answers[parts[0]] if known else answers[parts[0].removesuffix("u")] | unordered, mask)
 
     def convert(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         if parts[1] == "bf16x2":

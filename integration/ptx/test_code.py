@@ -113,6 +113,63 @@ def test_reductions(shape, dims, warps, element, kind):
     np.testing.assert_allclose(y, expected, atol=roundoff(element) * np.abs(x).sum())
 
 
+@pytest.mark.parametrize("element", ["f16", "f32"])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_positions(element, warps):
+    """The first of the largest elements, and nan before all: a thread looks among its own from the last to the first."""
+    kind = {"f16": np.float16, "f32": np.float32}[element]
+    loaded = f"tile.load %x[%c0] dims [0] : {view((1024,), element)} -> tensor<1024x{element}>"
+    wide = f"%a = {loaded}\n%e = tile.cast %a : tensor<1024xf16> -> tensor<1024xf32>" if element == "f16" else f"%e = {loaded}"
+    program = f"""
+    tile.kernel @k(%x: {view((1024,), element)}, %y: {view((), "i32")}) grid 1 hints {{warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %start = arith.constant 7 : index
+      %none = tile.constant 2147483647 : i32 : tensor<1024xi32>
+      {wide}
+      %m = tile.reduce max %e dims [0] : tensor<1024xf32> -> tensor<f32>
+      %g = tile.broadcast %m dims [] : tensor<f32> -> tensor<1024xf32>
+      %eq = tile.map eq(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xi1>
+      %nan = tile.map ne(%e, %e) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xi1>
+      %hit = tile.map bitwise_or(%eq, %nan) : (tensor<1024xi1>, tensor<1024xi1>) -> tensor<1024xi1>
+      %i = tile.iota %start : tensor<1024xi32>
+      %p = tile.map where(%hit, %i, %none) : (tensor<1024xi1>, tensor<1024xi32>, tensor<1024xi32>) -> tensor<1024xi32>
+      %r = tile.reduce min %p dims [0] : tensor<1024xi32> -> tensor<i32>
+      tile.store %r, %y[] dims [] : tensor<i32>, {view((), "i32")}
+      tile.return
+    }}"""
+    kernel = Kernel(ptx(program, "-tile-assign-layouts"), "k")
+    for nans in ((), (1023,), (0, 5), (1022, 513), range(1024)):
+        x = np.random.default_rng(3).integers(-3, 4, 1024).astype(kind)
+        x[list(nans)] = np.nan
+        y = np.zeros((), np.int32)
+        kernel.run(x, y)
+        assert y == 7 + x.argmax(), nans
+
+
+def test_random_bits():
+    """Philox in 32 bits: the vectors of Random123, all four words."""
+    program = f"""
+    tile.kernel @k(%x: {view((3, 64), "i64")}, %y: {view((2, 64), "i64")}) grid 1 hints {{warps = 2}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %n = tile.load %x[%c0, %c0] dims [1] : {view((3, 64), "i64")} -> tensor<64xi64>
+      %s = tile.load %x[%c1, %c0] dims [1] : {view((3, 64), "i64")} -> tensor<64xi64>
+      %k = tile.load %x[%c2, %c0] dims [1] : {view((3, 64), "i64")} -> tensor<64xi64>
+      %a = tile.map philox(%n, %s, %k) : (tensor<64xi64>, tensor<64xi64>, tensor<64xi64>) -> tensor<64xi64>
+      %b = tile.map philox_upper(%n, %s, %k) : (tensor<64xi64>, tensor<64xi64>, tensor<64xi64>) -> tensor<64xi64>
+      tile.store %a, %y[%c0, %c0] dims [1] : tensor<64xi64>, {view((2, 64), "i64")}
+      tile.store %b, %y[%c1, %c0] dims [1] : tensor<64xi64>, {view((2, 64), "i64")}
+      tile.return
+    }}"""
+    x, y = np.zeros((3, 64), np.uint64), np.zeros((2, 64), np.uint64)
+    x[:, 1] = 2**64 - 1
+    x[:, 2] = 0x85A308D3243F6A88, 0x0370734413198A2E, 0x299F31D0A4093822
+    Kernel(ptx(program, "-tile-assign-layouts"), "k").run(x.view(np.int64), y.view(np.int64))
+    assert y[0, :3].tolist() == [0xE169C58D6627E8D5, 0x41C83B0E408F276D, 0x94FDCCEBD16CFE09]
+    assert y[1, :3].tolist() == [0x9B00DBD8BC57AC4C, 0x6D5451FDA20BC7C6, 0x24126EA15001E420]
+
+
 @pytest.mark.parametrize("element", ["i32", "i64", "f32", "f64"])
 @pytest.mark.parametrize("count", [8, 64, 1024])
 def test_scatters(element, count):
