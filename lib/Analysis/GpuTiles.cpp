@@ -170,6 +170,9 @@ private:
       over->tile = 64;
       rows->tile = std::max<int64_t>(16, rowsOf(*rows, 128));
       columns->tile = std::max<int64_t>(16, bounded(*columns, 256));
+      // Chips without tensor cores for the type bring operands in f32, and have less shared memory for them.
+      if (machine.sharedOfBlock && 4 * (rows->tile + columns->tile) * over->tile >= machine.sharedOfBlock)
+        over->tile /= 2;
       return hint("warps", rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
     }
     int64_t depth = 1;
