@@ -150,6 +150,18 @@ def test_traceback_ends_in_the_function_that_is_wrong():
     assert (last.colno, last.end_colno) == (13, 14)
 
 
+@tsr.function
+def chosen(x, i):
+    return x[i]
+
+
+def test_indices_of_the_reference():
+    """What is wrong with the data is said, and nothing about the compiler."""
+    with pytest.raises(tsr.CompileError, match="index 9 is out of range") as raised:
+        chosen.reference(np.zeros((4, 3), np.float32), np.array([0, 9]))
+    assert "internal" not in str(raised.value)
+
+
 @pytest.mark.parametrize("attribute", ["compile", "inspect_ir", "reference"])
 def test_traceback_of_other_ways_to_compile(attribute):
     arguments = ("graph", X) if attribute == "inspect_ir" else (X,)

@@ -117,8 +117,9 @@ TEST(Simulator, BlocksThatDoNotMeetHaveOneOrder) {
 TEST(Simulator, JsonHasNoInfinities) {
   Report report;
   SmallVector<Checked> checked(3);
-  for (auto [one, worst] : llvm::zip_equal(checked, {double(INFINITY), double(NAN), 0.5}))
-    one.comparison.worst = worst;
+  const double worst[] = {INFINITY, NAN, 0.5};
+  for (unsigned i = 0; i < 3; ++i)
+    checked[i].comparison.worst = worst[i];
   std::string text = llvm::formatv("{0}", llvm::json::Value(toJson({"f", "sm_90", report, checked, {}, false}))).str();
   llvm::Expected<llvm::json::Value> read = llvm::json::parse(text);
   ASSERT_TRUE(bool(read)) << text;
