@@ -272,8 +272,12 @@ private:
     } else if (isRow) {
       // Few rows have to be read by many threads each; of many, each has a warp, which waits for no other.
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
-      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : 512);
-      each = isFew ? 32 : 16;
+      // Narrow elements of rows that begin anywhere are read one by one, which leaves no time for short steps.
+      bool isLoose = !isFew && !isAligned && shape.storageBytes < 4;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 1024 : 512);
+      each = isFew || isLoose ? 32 : 16;
+      if (isLoose)
+        hint("residents", 16);
       fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 1024);

@@ -56,6 +56,7 @@ private:
   };
   LowBits lowBits(Value tile) const;
   unsigned sharedBits(tile::MapOp map) const;
+  bool emitPlace(tile::MapOp map);
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitPartial(tile::PartialOp partial);
   LogicalResult emitConvert(tile::ConvertOp convert);

@@ -126,8 +126,37 @@ bool KernelEmitter::emitEqualOrNan(tile::MapOp map) {
   return true;
 }
 
+/// Positions that are compared with one number: a thread knows how far that is from its first position, and compares this
+/// with a constant for each register.
+bool KernelEmitter::emitPlace(tile::MapOp map) {
+  if (map.getScalarOp() != ScalarOp::Eq || map.getType().getRank() != 1)
+    return false;
+  auto iota = map.getInputs()[0].getDefiningOp<tile::IotaOp>();
+  auto number = map.getInputs()[1].getDefiningOp<tile::BroadcastOp>();
+  if (!iota || iota.getTurn() || !number || number.getInput().getType().getRank() || !elementOf(number).isInteger(64))
+    return false;
+  Layout layout = layoutOf(map);
+  auto reached = [&](DimSet dims) {
+    uint64_t all = 0;
+    for (uint64_t column : layout.columnsOf(dims))
+      all |= column;
+    return all;
+  };
+  if (reached({Dim::Register}) & reached(~DimSet{Dim::Register}))
+    return false;
+  codegen::Ix first = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, 0, Dim::D0));
+  Value far = e.subI(tiles.lookup(number.getResult()).front(), e.materialize(first));
+  Value isNear = e.cmp(LLVM::ICmpPredicate::ult, far, e.integer(layout.out().size()));
+  Value near = e.select(isNear, LLVM::TruncOp::create(e.b, e.i32, far), e.integer(-1, e.i32));
+  for (unsigned reg = 0; reg < countRegisters(map); ++reg) {
+    Value place = e.integer(layout(Point({{Dim::Register, reg}}))[Dim::D0], e.i32);
+    tiles[map.getResult()].push_back(e.cmp(LLVM::ICmpPredicate::eq, near, place));
+  }
+  return true;
+}
+
 LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
-  if (emitEqualOrNan(map))
+  if (emitEqualOrNan(map) || emitPlace(map))
     return success();
   Type element = elementOf(map.getInputs().back());
   Registers &parts = tiles[map.getResult()];

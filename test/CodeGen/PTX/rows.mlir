@@ -109,3 +109,23 @@ tile.kernel @turned(%x: !t, %y: !t) grid 1 hints {warps = 1} {
   tile.store %a, %y[%i, %c0] dims [1] bounded turned %s aligned 8 : tensor<1024xbf16>, !t
   tile.return
 }
+
+// Positions that are compared with one number: in each thread its distance, then constants.
+// CHECK-LABEL: .entry chosen(
+// CHECK: ld.global.b64
+// CHECK: sub.s64
+// CHECK: setp.lt.u64 %p{{.*}}, %rd{{.*}}, 128;
+// CHECK-COUNT-4: setp.eq.b32 %p{{.*}}, %r{{.*}}, {{0|32|64|96}};
+tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.view<?xi64, strides = [1]>, %y: !tile.view<?x127xf32, strides = [127, 1]>) grid 1 hints {warps = 1} {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %n = tile.load %t[%i] dims [] : !tile.view<?xi64, strides = [1]> -> tensor<i64>
+  %a = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !tile.view<?x127xf32, strides = [127, 1]> -> tensor<128xf32>
+  %j = tile.iota %c0 : tensor<128xi64>
+  %b = tile.broadcast %n dims [] : tensor<i64> -> tensor<128xi64>
+  %is = tile.map eq(%j, %b) : (tensor<128xi64>, tensor<128xi64>) -> tensor<128xi1>
+  %zero = tile.constant 0.0 : f32 : tensor<128xf32>
+  %w = tile.map where(%is, %a, %zero) : (tensor<128xi1>, tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+  tile.store %w, %y[%i, %c0] dims [1] bounded : tensor<128xf32>, !tile.view<?x127xf32, strides = [127, 1]>
+  tile.return
+}

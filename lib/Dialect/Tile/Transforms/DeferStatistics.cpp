@@ -289,17 +289,17 @@ bool Deferral::find() {
     else if (state && !dependsOnLoop(state->reduce.getInput(), Value()))
       states.push_back(*state);
   }
-  if (!relative.empty()) {
-    auto *found = llvm::find_if(states, [](State &state) { return state.reduce.getReduceOp() == tessera::ReduceOp::Max; });
-    if (found == states.end())
-      return false;
-    gauge = *found;
-  }
-  for (State &state : relative) {
-    if (state.factor ? !isRelative(state) : !isIndicated(state))
-      return false;
-    states.push_back(state);
-  }
+  // Of several maxima, the one that all of these are relative to.
+  auto isGauge = [&](State &state) {
+    gauge = state;
+    common = Value();
+    return state.reduce.getReduceOp() == tessera::ReduceOp::Max && llvm::all_of(relative, [&](State &each) {
+      return each.factor ? isRelative(each) : isIndicated(each);
+    });
+  };
+  if (!relative.empty() && llvm::none_of(states, isGauge))
+    return false;
+  states.append(relative);
   return !states.empty() && areApart() && findSteps();
 }
 

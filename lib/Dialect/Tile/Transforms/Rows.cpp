@@ -95,8 +95,9 @@ uint64_t tile::bytesForRows(KernelOp kernel, uint64_t most, StringRef chip) {
   SharedFeatures features = sharedFeaturesOf(chip);
   uint64_t bytes = most ? most : features.memoryBytes, taken = bytesTaken(kernel) + exchangedBytes(kernel, features);
   if (std::optional<GpuDescription> gpu = GpuDescription::from(chip)) {
-    int64_t warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
-    uint64_t blocks = std::max<int64_t>(1, gpu->multiprocessor.warps / (2 * warps));
+    DictionaryAttr hints = kernel.getHintsAttr();
+    int64_t residents = getHint(hints, "residents").value_or(1), warps = getHint(hints, "warps").value_or(4);
+    uint64_t blocks = std::max<int64_t>(residents, gpu->multiprocessor.warps / (4 * warps));
     bytes = std::min(bytes, gpu->multiprocessor.sharedBytes / blocks - ofSystem);
   }
   return bytes - std::min(bytes, taken);

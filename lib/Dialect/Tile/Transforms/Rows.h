@@ -38,8 +38,8 @@ mlir::Value slotBehind(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value
 /// What a kernel's own buffers leave of so many bytes, without keeping away blocks that have room beside each other.
 uint64_t sharedBytesLeft(KernelOp kernel, uint64_t bytes, llvm::StringRef chip);
 
-/// What rows may take of shared memory beside a kernel's own buffers and exchanges, so that half of the warps that a
-/// multiprocessor has room for stay there. `most`: of a block, or 0.
+/// What rows may take of shared memory beside a kernel's own buffers and exchanges, so that a quarter of the warps that
+/// a multiprocessor has room for stay there, and as many blocks as a hint says. `most`: of a block, or 0.
 uint64_t bytesForRows(KernelOp kernel, uint64_t most, llvm::StringRef chip);
 
 } // namespace tessera::tile
