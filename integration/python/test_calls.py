@@ -245,6 +245,27 @@ def test_bf16_through_ml_dtypes():
     )
 
 
+def test_types_of_other_packages_need_no_python_code(monkeypatch):
+    """The first call compiles; further ones read and make such arrays as they do NumPy's own."""
+
+    @tsr.function
+    def twice(x):
+        return x + x
+
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        for shape in ((6, 8), (300, 400)):
+            x = (np.arange(np.prod(shape)).reshape(shape) % 7).astype(dtype)
+            part = x[::-2, ::3]
+            twice(x), twice(part)
+            with monkeypatch.context() as patch:
+                patch.setattr("tessera.arrays.NumPyLibrary.specification", None)
+                for one in (x, part):
+                    result = twice(one)
+                    assert result.dtype == dtype and result.flags.writeable
+                    np.testing.assert_array_equal(result.astype(np.float32), 2 * one.astype(np.float32))
+
+
 def test_torch_in_torch_out():
     torch = pytest.importorskip("torch")
     x, y = torch.arange(24.0).reshape(4, 6), torch.ones(6, 4).T

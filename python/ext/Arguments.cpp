@@ -70,16 +70,25 @@ void Arguments::addTensor(const tessera_rt_tensor &tensor) {
     aligned = aligned && reinterpret_cast<uintptr_t>(tensor.data) % gpuAlignment == 0;
 }
 
-/// A NumPy array through the buffer protocol; false where the Python half must look at it.
+/// A NumPy array through the buffer protocol, which has no format for types of other packages; false where the Python half
+/// must look at it.
 bool Arguments::addBuffer(PyObject *object, bool writable) {
   Py_buffer &buffer = buffers[bufferCount];
-  int flags = PyBUF_STRIDED_RO | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-  if (PyObject_GetBuffer(object, &buffer, flags) != 0) {
+  int flags = PyBUF_STRIDED_RO | (writable ? PyBUF_WRITABLE : 0);
+  int32_t dtype = -1;
+  if (PyObject_GetBuffer(object, &buffer, flags | PyBUF_FORMAT) == 0) {
+    dtype = dtypeOf(buffer.format, buffer.itemsize);
+  } else {
     PyErr_Clear();
-    return false;
+    dtype = extensionTypeOf(object);
+    if (dtype < 0)
+      return false;
+    if (PyObject_GetBuffer(object, &buffer, flags) != 0) {
+      PyErr_Clear();
+      return false;
+    }
   }
   ++bufferCount;
-  int32_t dtype = dtypeOf(buffer.format, buffer.itemsize);
   int64_t *sizes = reserve(buffer.ndim);
   auto address = reinterpret_cast<uintptr_t>(buffer.buf);
   if (dtype < 0 || !sizes || address % static_cast<uintptr_t>(buffer.itemsize) != 0)

@@ -43,6 +43,9 @@ PyObject *makeArray(const ArrayType &type, const tessera_rt_tensor &tensor, int3
 /// Whether the library has arrays of this element type.
 bool hasElementType(const ArrayType &type, int32_t dtype);
 
+/// The element type of a NumPy array whose type is of a package of its own (ml_dtypes), or -1.
+int32_t extensionTypeOf(PyObject *array);
+
 /// The shape of a tensor as a tuple.
 PyObject *shapeOf(const tessera_rt_tensor &tensor);
 

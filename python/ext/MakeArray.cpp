@@ -58,8 +58,32 @@ static bool findMaker(Maker &maker, const char *moduleName) {
 bool canMakeNumPy() { return findMaker(numpyMaker, "numpy"); }
 bool canMakeTorch() { return findMaker(torchMaker, "torch"); }
 
+/// NumPy's description of an element type; null for those of a package that is not imported yet.
+static PyObject *numpyType(int32_t dtype) {
+  PyObject *&known = numpyMaker.dtypes[dtype];
+  if (known || elementTypes[dtype].numpy)
+    return known;
+  PyObject *modules = PySys_GetObject("modules");
+  PyObject *package = modules ? PyDict_GetItemString(modules, "ml_dtypes") : nullptr;
+  PyObject *numpy = package ? PyDict_GetItemString(modules, "numpy") : nullptr;
+  Ref scalar(numpy ? PyObject_GetAttrString(package, elementTypes[dtype].torch) : nullptr);
+  if (scalar)
+    known = PyObject_CallMethod(numpy, "dtype", "O", scalar.get());
+  PyErr_Clear();
+  return known;
+}
+
 bool hasElementType(const ArrayType &type, int32_t dtype) {
-  return type.kind != ArrayType::NumPy || elementTypes[dtype].numpy;
+  return type.kind != ArrayType::NumPy || numpyType(dtype);
+}
+
+int32_t extensionTypeOf(PyObject *array) {
+  Ref described(PyObject_GetAttrString(array, "dtype"));
+  PyErr_Clear();
+  for (int32_t i = 0; described && i < numTypes; ++i)
+    if (!elementTypes[i].numpy && numpyType(i) == described.get())
+      return i;
+  return -1;
 }
 
 /// Whether this machine could hold the tensor. Some systems promise any amount of memory, and end
