@@ -15,7 +15,6 @@ EXCLUSIONS = {
     "nuclear norm": "a sum of singular values is a decomposition of a matrix, not an operation on its elements",
     "numbers as operands": "PyTorch's error for a number where it takes only tensors: the language takes numbers everywhere",
     "sizes from values": "a result's size that depends on elements (one_hot without num_classes, indexing by a mask)",
-    "errors from values": "PyTorch's error for an index among the elements that is out of range: kernels raise nothing",
     "changed arguments": "embedding(max_norm=…) rescales its weight in place: functions have no side effects",
     "results in place": "PyTorch's error for cat's out= that is one of the tensors: the language computes in place",
     "missing kernels": "PyTorch's error that it has no code for a number of dimensions: the language has",
@@ -26,7 +25,6 @@ EXCLUSIONS = {
 MESSAGES = {
     "missing kernels": "is not supported for .* input tensor",
     "views by strides": "view size is not compatible",
-    "errors from values": "tried to access index|index .* is out of bounds",
 }
 
 #: Operations of two operands, for which the database has error inputs with numbers.
@@ -51,14 +49,6 @@ def _is_operand(value: Any) -> bool:
     return bool(_kind(value)) or type(value) in (int, float, bool)
 
 
-def _reaches_out(x: Any, dim: Any, index: Any, *sources: Any) -> bool:
-    """Whether indices along a dimension are out of range, where all else is right."""
-    if not all(hasattr(one, "ndim") for one in (x, index, *sources)) or dim not in range(-x.ndim, x.ndim):
-        return False
-    fits = all(one.ndim == index.ndim and one.dtype == x.dtype for one in (x, *sources)) and index.shape <= x.shape
-    return fits and bool((index >= x.shape[dim]).any())
-
-
 def _is_in_place(tensors: Any, out: Any) -> bool:
     """Whether a concatenation, right but for that, would replace one of its parts."""
     return out is not None and any(one is out for one in tensors) and sum(one.numel() for one in tensors) == out.numel()
@@ -79,8 +69,6 @@ def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None
         return "sizes from values"
     if name.endswith("embedding") and kwargs.get("max_norm") is not None:
         return "changed arguments"
-    if is_error and name in ("gather", "scatter_add") and _reaches_out(*args):
-        return "errors from values"
     if is_error and name == "cat" and _is_in_place(args[0], kwargs.get("out")):
         return "results in place"
     if is_error and name in ELEMENTWISE and len(args) == 2 and not kwargs and all(map(_is_operand, args)):

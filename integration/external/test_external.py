@@ -57,16 +57,14 @@ def test_exclusions():
     assert behaviour("add", [2, 3], {}, is_error=True) == "numbers as operands"
     assert behaviour("add", [2, 3], {}, is_error=False) is None
     assert behaviour("add", [2, 3, 7], {}, is_error=True) is None
-    assert refusal("index 7 is out of bounds for dimension 0 with size 3") == "errors from values"
+    assert refusal("index 7 is out of bounds for dimension 0 with size 3") is None
     assert refusal("Dimension out of range") is None
 
 
 def test_exclusions_of_errors():
     torch = pytest.importorskip("torch")
     x, index = torch.ones(2, 3), torch.full((2, 3), 7)
-    assert behaviour("scatter_add", [x, 0, index, x], {}, is_error=True) == "errors from values"
-    assert behaviour("scatter_add", [x, 0, index, x.double()], {}, is_error=True) is None
-    assert behaviour("gather", [x, 0, index[0]], {}, is_error=True) is None
+    assert behaviour("scatter_add", [x, 0, index, x], {}, is_error=True) is None
     assert behaviour("cat", [(x[:0], x)], {"out": x}, is_error=True) == "results in place"
     assert behaviour("cat", [[x, x]], {"out": x}, is_error=True) is None
     assert behaviour("cat", [[None]], {}, is_error=True) is None
