@@ -4,90 +4,99 @@
 
 As a plugin it takes the place of the suite's `check`: the kernels that a GPU would run are simulated on
 the suite's arguments, in orders that are against them, and their results are compared with the reference. Calls with
-more elements than TESSERA_SIMULATED_MOST are left out, and what this road refuses; both are counted. With
-TESSERA_SIMULATED_MUTANTS=1 every operation of synchronisation is spoilt, too, once for each kernel: nothing of that may go by.
+more elements than TESSERA_SIMULATED_MOST are left out, and what this road refuses; both are counted.
+
+With TESSERA_SIMULATED_MUTANTS=1 every operation of synchronisation is spoilt, too, on the arguments of up to three calls of
+each program: a mutant must be killed by one of them, or be proven to do the same and stand in equivalents.txt.
+TESSERA_WRITE_EQUIVALENTS=1 writes that list.
 """
 
 from __future__ import annotations
 
 import collections
 import os
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from suite import Listing, Names, Suite
 
 import tessera as tsr
 
-TOP = Path(__file__).resolve().parents[2]
-MOST = int(os.environ.get("TESSERA_SIMULATED_MOST", 1 << 16))
 TARGET = os.environ.get("TESSERA_SIMULATED_TARGET", "sm_90")
 SEEDS = int(os.environ.get("TESSERA_SIMULATED_SEEDS", 2))
 MUTANTS = os.environ.get("TESSERA_SIMULATED_MUTANTS") == "1"
+EQUIVALENTS = Listing(Path(__file__).resolve().parent / "equivalents.txt", "TESSERA_WRITE_EQUIVALENTS")
 
 
-class Suite:
-    """Stands in for the suite's harness while pytest runs it."""
+class Mutants:
+    """What became of each mutant of each program, on all arguments that were tried."""
+
+    FATES = ("killed", "survived", "orders", "analysis", "unreached")  # the first that some arguments showed holds
+    MOST_CALLS = 3
 
     def __init__(self) -> None:
-        sys.path.insert(0, str(TOP / "integration/cpu"))
-        import harness
+        self.names = Names()
+        self.fates: dict[str, dict[tuple[str, str], str]] = {}  # by program, by kernel and mutant
+        self.calls: collections.Counter = collections.Counter()
 
-        self.numpy_dtype = harness.numpy_dtype
-        self.counts: collections.Counter = collections.Counter()
+    def wanted(self, program: str) -> bool:
+        """Whether a program has mutants that no arguments have killed so far."""
+        if not any(op in program for op in ("tile.barrier", "tile.wait", "tile.await")):
+            return False
+        if program not in self.names:
+            return True
+        name = self.names.of(program)
+        return self.calls[name] < self.MOST_CALLS and any(fate != "killed" for fate in self.fates[name].values())
+
+    def add(self, program: str, mutants: list[dict]) -> None:
+        name = self.names.of(program)
+        self.calls[name] += 1
+        fates = self.fates.setdefault(name, {})
+        for one in mutants:
+            holds = {"killed": one["killed"], "analysis": one["always"], "orders": one["equivalent"], "survived": one["reached"]}
+            fate = next((fate for fate, holds in holds.items() if holds), "unreached")
+            key = one["kernel"], f"{one['op'].removeprefix('tile.')} {one['number']} {one['change']}"
+            fates[key] = min(fate, fates.get(key, fate), key=self.FATES.index)
+
+    def found(self) -> dict[str, str]:
+        """The mutants that do the same, by kernel and by proof."""
+        found: dict[str, list[str]] = {}
+        for name, fates in self.fates.items():
+            for (kernel, mutant), fate in fates.items():
+                if fate not in ("killed", "survived"):
+                    found.setdefault(f"{name} | {kernel} {fate}", []).append(mutant)
+        return {key: ", ".join(mutants) for key, mutants in found.items()}
+
+    def lines(self) -> list[str]:
+        counts = collections.Counter(fate for fates in self.fates.values() for fate in fates.values())
+        text = ", ".join(f"{counts[fate]} {fate}" for fate in self.FATES if counts[fate])
+        return [f"mutants of {len(self.fates)} programs: {text}"] if counts else []
+
+
+class Simulated(Suite):
+    def __init__(self) -> None:
+        super().__init__(int(os.environ.get("TESSERA_SIMULATED_MOST", 20000 if MUTANTS else 1 << 16)))
         self.elements, self.seconds = 0, 0.0
-        self.reasons: collections.Counter = collections.Counter()
-        self.mutants: collections.Counter = collections.Counter()
-        self.equivalent: collections.Counter = collections.Counter()
-        self.spoilt: set[str] = set()
-        harness.check = self.check
+        self.mutants = Mutants()
 
-    def check(self, function, *arguments, least: float = 0.5) -> tuple:
-        expected = function.reference(*arguments, bounds=True)
-        expected = expected if type(expected) is tuple else (expected,)
-        size = sum(one.size for one in arguments if isinstance(one, np.ndarray))
-        if size + sum(one.value.size for one in expected) > MOST:
-            self.counts["left out"] += 1
-        else:
-            self.simulate(function, arguments)
-        return tuple(one.value.astype(self.numpy_dtype(one.dtype.name)) for one in expected)
-
-    def simulate(self, function, arguments) -> None:
+    def visit(self, function, arguments: tuple) -> None:
         try:
-            spoils = MUTANTS and self.is_new(function, arguments)
+            program = function.inspect_ir("placed", *arguments, target=TARGET) if MUTANTS else ""
+            spoils = self.mutants.wanted(program)
             simulation = function.simulate(*arguments, target=TARGET, seeds=SEEDS, mutants=spoils)
         except tsr.TesseraError as error:
-            self.counts["refused"] += 1
-            self.reasons[str(error).splitlines()[0][:120]] += 1
-            if "internal" in str(error) or "within the warp" in str(error):
-                raise
-            return
-        self.elements += simulation.report["elements"]
-        self.seconds += simulation.report["seconds"]
+            return self.refuse(error)
+        report = simulation.report
+        self.elements += report["elements"]
+        self.seconds += report["seconds"]
         self.counts["clean" if simulation.ok else "wrong"] += 1
-        wrong = [one for one in simulation.report["results"] if one["wrong"]]
-        survivors = []
-        for one in simulation.report["mutants"]:
-            fates = {"killed": one["killed"], "equivalent": one["equivalent"], "not reached": not one["reached"]}
-            fate = next((name for name, holds in fates.items() if holds), "survived")
-            self.mutants[fate] += 1
-            if fate == "equivalent":
-                self.equivalent[f"{one['op']} {one['change']}"] += 1
-            if fate == "survived":
-                survivors.append(one)
-        assert simulation.ok and not wrong, (simulation.text, survivors)
-
-    def is_new(self, function, arguments) -> bool:
-        """Kernels are spoilt once, whatever they are called with."""
-        text = function.inspect_ir("placed", *arguments, target=TARGET)
-        is_new = text not in self.spoilt and "tile.barrier" in text
-        self.spoilt.add(text)
-        return is_new
+        if spoils:
+            self.mutants.add(program, report["mutants"])
+        assert simulation.ok and not any(one["wrong"] for one in report["results"]), simulation.text
 
 
 def pytest_configure(config) -> None:
-    config.simulated = Suite()
+    config.simulated = Simulated()
 
 
 def pytest_collection_modifyitems(items: list) -> None:
@@ -96,15 +105,15 @@ def pytest_collection_modifyitems(items: list) -> None:
     items[:] = [item for item in items if not any(name in item.nodeid for name in others)]
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if MUTANTS and not EQUIVALENTS.holds(session, session.config.simulated.mutants.found()):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     suite = config.simulated
-    counts = ", ".join(f"{count} {name}" for name, count in sorted(suite.counts.items()))
     speed = suite.elements / suite.seconds / 1e6 if suite.seconds else 0
-    terminalreporter.write_line(f"simulated on {TARGET}: {counts}; {speed:.1f} million elements a second")
-    if suite.mutants:
-        mutants = ", ".join(f"{count} {name}" for name, count in sorted(suite.mutants.items()))
-        terminalreporter.write_line(f"mutants of {len(suite.spoilt)} programs: {mutants}")
-        for change, count in suite.equivalent.most_common():
-            terminalreporter.write_line(f"  {count} equivalent: {change}")
-    for reason, count in suite.reasons.most_common(12):
-        terminalreporter.write_line(f"  {count} refused: {reason}")
+    first, *others = suite.lines()
+    terminalreporter.write_line(f"simulated on {TARGET}: {first}; {speed:.1f} million elements a second")
+    for line in (*suite.mutants.lines(), *others):
+        terminalreporter.write_line(line)

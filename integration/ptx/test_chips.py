@@ -6,22 +6,17 @@ CUDA 13 has no sm_70: a ptxas of CUDA 12 assembles it, which `make tileiras` ins
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from assemblers import OLDER, PTXAS
 
 import tessera as tsr
 from tessera import Tensor, bf16, fp8_e4m3, fp8_e5m2, fp16, fp32, fp64, int8, int32, int64, uint8
 
 CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
-PLACES = [shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas"]
-PTXAS = next((place for place in PLACES if place and os.access(place, os.X_OK)), None)
-TOP = Path(__file__).resolve().parents[2]
-ROOTS = {TOP / ".venv", Path(sys.prefix)}
-WHEEL = "lib/python*/site-packages/nvidia/cuda_nvcc/bin/ptxas"
-OLDER = next((str(found) for root in ROOTS for found in root.glob(WHEEL)), None)
 pytestmark = pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")
 
 
@@ -154,3 +149,13 @@ def test_says_what_volta_needs(monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
     with pytest.raises(tsr.CompileError, match="does not know sm_70: expected 12.9 or earlier"):
         softmax.compile(Tensor[64, 64, fp32], target="sm_70")
+
+
+def test_suite():
+    """Some of the CPU's suite, with the spills that are listed; `make assemble` runs all of it for every chip."""
+    top = Path(__file__).resolve().parents[2]
+    paths = [os.environ.get("PYTHONPATH", ""), str(top / "integration/ptx")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "assembled", str(top / "integration/cpu/test_scans.py")]
+    environment = {"PYTHONPATH": os.pathsep.join(paths), "TESSERA_ASSEMBLED_CHIPS": "sm_80 sm_90"}
+    run = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-4000:]

@@ -152,18 +152,28 @@ def test_older_chips():
         assert simulation.ok, simulation.text
 
 
-def test_suite():
-    """Some of the CPU's suite; `make simulate` runs all of it."""
+def run_suite(*files: str, **variables: str) -> str:
     top = Path(__file__).resolve().parents[2]
     paths = [os.environ.get("PYTHONPATH", ""), str(top / "integration/ptx")]
-    tests = ["test_attention.py", "test_scans.py", "test_gathers.py"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "simulated"]
     run = subprocess.run(
-        [*command, *(str(top / "integration/cpu" / test) for test in tests)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TESSERA_SIMULATED_MOST": "20000"},
+        [*command, *(str(top / "integration/cpu" / file) for file in files)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TESSERA_SIMULATED_MOST": "20000", **variables},
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stdout[-4000:]
-    assert " clean" in run.stdout and "wrong" not in run.stdout, run.stdout[-4000:]
+    return run.stdout
+
+
+def test_suite():
+    """Some of the CPU's suite; `make simulate` runs all of it."""
+    text = run_suite("test_attention.py", "test_scans.py", "test_gathers.py")
+    assert " clean" in text and "wrong" not in text, text[-4000:]
+
+
+def test_mutants_of_the_suite():
+    """Those that do the same are the ones that are listed."""
+    text = run_suite("test_scans.py", "test_gathers.py", "test_float8.py", TESSERA_SIMULATED_MUTANTS="1")
+    assert " killed" in text and " survived" not in text, text[-4000:]

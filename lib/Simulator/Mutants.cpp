@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Verifier.h"
+#include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Simulator/Simulator.h"
 
@@ -204,7 +205,13 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
   if (failed(sound))
     return failure();
   std::vector<Operation *> all;
-  module.walk([&](Operation *op) { all.push_back(op); });
+  llvm::DenseMap<Operation *, unsigned> numbers;
+  llvm::DenseMap<std::pair<Operation *, OperationName>, unsigned> counts;
+  module.walk([&](Operation *op) {
+    all.push_back(op);
+    if (auto kernel = op->getParentOfType<tile::KernelOp>())
+      numbers[op] = counts[{kernel, op->getName()}]++;
+  });
   std::vector<Mutant> mutants;
   for (auto [position, op] : llvm::enumerate(all))
     for (const Change &change : changesOf(op)) {
@@ -217,6 +224,7 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
       auto host = spoilt->lookupSymbol<func::FuncOp>(function.getSymName());
       Mutant &mutant = mutants.emplace_back();
       mutant.op = op;
+      mutant.number = numbers[op];
       mutant.change = change.name;
       mutant.isReached = sound->reached.contains(op);
       if (!mutant.isReached) {
@@ -252,7 +260,10 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
       uint64_t runs = 0;
       for (const LaunchReport &each : proof->launches)
         runs += each.runs;
-      mutant.why = mutant.isProven ? "on these arguments the same in all orders (" +
+      auto kernel = spoilt->lookupSymbol<tile::KernelOp>(op->getParentOfType<tile::KernelOp>().getSymName());
+      mutant.isAlways = mutant.isProven && isa<tile::BarrierOp>(op) && findHazards(kernel).empty();
+      mutant.why = mutant.isAlways   ? "no two accesses meet without a barrier between them"
+                   : mutant.isProven ? "on these arguments the same in all orders (" +
                                          std::to_string(runs) + " that differ, of " +
                                          std::to_string(proof->launches.size()) + " launches)"
                                    : "no proof: more orders than are run";

@@ -1,6 +1,8 @@
 //===- Print.cpp - Reports of simulations as text and JSON ----------------===//
 #include "tessera/Simulator/Print.h"
 
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
@@ -26,7 +28,8 @@ static std::string shortPlace(mlir::Operation *op) {
                        place.getStartLine());
 }
 
-static llvm::StringRef opName(mlir::Operation *op) { return op->getName().getStringRef(); }
+/// A copy: a report outlives the program.
+static std::string opName(mlir::Operation *op) { return op->getName().getStringRef().str(); }
 
 namespace {
 /// Rows under a head, columns as wide as their widest cell; numbers stand to the right.
@@ -90,7 +93,7 @@ std::string simulator::printText(const Summary &summary) {
   for (const LaunchReport &launch : report.launches)
     for (const Cost &cost : launch.costs)
       costs.add(
-          {opName(cost.op).str(), shortPlace(cost.op), cost.isShared ? "shared" : "global",
+          {opName(cost.op), shortPlace(cost.op), cost.isShared ? "shared" : "global",
            std::to_string(cost.accesses), std::to_string(cost.units), std::to_string(cost.ideal),
            llvm::formatv("{0:f2}", cost.ideal ? double(cost.units) / double(cost.ideal) : 1.0)});
   if (!costs.empty())
@@ -116,7 +119,7 @@ std::string simulator::printText(const Summary &summary) {
       killed += mutant.isKilled;
       equivalent += mutant.isProven;
       missed += !mutant.isReached;
-      mutants.add({opName(mutant.op).str(), shortPlace(mutant.op), mutant.change,
+      mutants.add({opName(mutant.op), shortPlace(mutant.op), mutant.change,
                    (mutant.isKilled    ? "killed: "
                     : mutant.isProven  ? "equivalent: "
                     : mutant.isReached ? "survived: "
@@ -187,10 +190,13 @@ llvm::json::Object simulator::toJson(const Summary &summary) {
   for (const Mutant &mutant : summary.mutants)
     mutants.push_back(Object{{"op", opName(mutant.op)},
                              {"at", placeOf(mutant.op)},
+                             {"kernel", mutant.op->getParentOfType<tile::KernelOp>().getSymName().str()},
+                             {"number", int64_t(mutant.number)},
                              {"change", mutant.change},
                              {"killed", mutant.isKilled},
                              {"reached", mutant.isReached},
                              {"equivalent", mutant.isProven},
+                             {"always", mutant.isAlways},
                              {"why", mutant.why}});
   return Object{{"function", summary.function},
                 {"target", summary.target},

@@ -108,11 +108,13 @@ mlir::FailureOr<Report> simulate(mlir::func::FuncOp function,
 /// A program with one operation of synchronisation spoilt.
 struct Mutant {
   mlir::Operation *op; ///< in the program itself
+  unsigned number;     ///< among the operations of its kind in the kernel
   std::string change;  ///< "removed", "weakened to wait 2", …
   bool isKilled = false;
   std::string why;       ///< what it was killed by, or why it is equivalent
   bool isReached = true; ///< on these arguments
   bool isProven = false; ///< survived, and does so in all orders of all its launches
+  bool isAlways = false; ///< and on all arguments: the analysis that places barriers wants no more of them
 };
 
 /// Spoils each operation of synchronisation in each way that there is, and runs what comes out.
