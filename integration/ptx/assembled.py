@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from assemblers import OLDER, PTXAS
 from kernels import CHIPS
-from suite import Listing, Names, Suite
+from suite import Listing, Names, Suite, pytest_collection_modifyitems  # noqa: F401
 
 import tessera as tsr
 
