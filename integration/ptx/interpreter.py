@@ -1,4 +1,4 @@
-"""Runs the PTX of one block on the CPU, all threads in step: what a kernel computes, without a GPU.
+"""Runs the PTX of one block, or one cluster of blocks, on the CPU, all threads in step: what a kernel computes, without a GPU.
 
 One instruction is done at once by all threads that are there, and a register is an array over all threads. Barriers are nothing here: races are the simulator's business (`tessera simulate`), which runs
 the program before it becomes PTX. Instructions that these kernels do not have are an error.
@@ -52,13 +52,15 @@ class Kernel:
     """A kernel of a module, ready to run."""
 
     def __init__(self, module: str, name: str) -> None:
-        found = re.search(rf"\.entry {name}\(.*?\.reqntid (\d+).*?\n\{{\n(.*?)\n\}}", module, re.S)
+        found = re.search(rf"\.entry {name}\((.*?\.reqntid (\d+).*?)\n\{{\n(.*?)\n\}}", module, re.S)
         assert found, f"no kernel '{name}'"
         self.name = name
-        self.threads = int(found[1])
+        self.threads = int(found[2])
+        cluster = re.search(r"\.reqnctapercluster (\d+)", found[1])
+        self.blocks = int(cluster[1]) if cluster else 1
         self.code: list[tuple[str, str, list[str]]] = []  # predicate, operation, operands
         self.labels: dict[str, int] = {}
-        for line in re.sub(r"//[^\n]*", "", found[2]).splitlines():
+        for line in re.sub(r"//[^\n]*", "", found[3]).splitlines():
             line = line.strip()
             if label := re.fullmatch(r"([$\w]+):", line):
                 self.labels[label[1]] = len(self.code)
@@ -82,12 +84,15 @@ class Kernel:
 class _Run:
     def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...]) -> None:
         self.kernel = kernel
-        self.count = kernel.threads
-        self.registers: dict[str, np.ndarray] = {"shared_memory": self.all(0), "%ctaid.x": self.all(0)}
-        self.registers["%tid.x"] = np.arange(self.count, dtype=np.uint64)
+        self.count = kernel.threads * kernel.blocks
+        threads = np.arange(self.count)
+        self.block = threads // kernel.threads
+        self.registers: dict[str, np.ndarray] = {"shared_memory": self.all(0), "%ctaid.x": self.block.astype(np.uint64)}
+        self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         self.shared = np.zeros(SHARED_BYTES, np.uint8)
         self.gates: dict[int, list[int]] = {}  # mbarriers: how often they have opened, and bytes that are still to come
+        self.shared = np.zeros(SHARED_BYTES * kernel.blocks, np.uint8)
         self.words: list[int] = []
         self.begins: list[int] = []
         size = 0
@@ -160,9 +165,16 @@ class _Run:
         base, _, more = operand.strip("[]").partition("+")
         return (self.get(base) + self.all(int(more or "0"))).astype(np.int64)
 
+    def within(self, address: np.ndarray) -> np.ndarray:
+        """In the shared memories of all blocks, which lie one after the other."""
+        return (address & 0xFFFFFFFF) + self.block * SHARED_BYTES
+
+    def own(self, operand: str) -> np.ndarray:
+        return self.within(self.address(operand))
+
     def cells(self, space: str, address: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         if space == "shared":
-            address = address & 0xFFFFFFFF
+            address = self.within(address)
         memory = self.shared if space == "shared" else self.memory
         assert (address >= 0).all() and (address + size <= len(memory)).all(), "an address out of bounds"
         assert (address % size == 0).all(), "an address that is not aligned"
@@ -172,12 +184,12 @@ class _Run:
 
     def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
         name, *parts = operation.split(".")
-        if name in ("bar", "fence") or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
+        if name in ("bar", "barrier", "fence") or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
             return
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
             "mov": self.move, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
-            "bfe": self.extract, "prmt": self.permute, "mma": self.multiply,
+            "bfe": self.extract, "prmt": self.permute, "mma": self.multiply, "mapa": self.map,
         }  # fmt: skip
         if name in special:
             special[name](name, parts, operands, mask)
@@ -210,7 +222,23 @@ class _Run:
             value = memory[cells].view(f"{'i' if is_signed else 'u'}{size}")[:, 0]
             self.put(register, value.astype(np.int64) if is_signed else value, mask)
 
+    def map(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """An address of another block's shared memory is one of all blocks' memories."""
+        self.put(operands[0], self.get(operands[1]) + self.get(operands[2]) * self.all(SHARED_BYTES), mask)
+
+    def push(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """st.async: to any block's memory, and counted there."""
+        size = int(parts[-1][1:]) // 8
+        to, signals = self.address(operands[0]), self.address(operands[2])
+        data = self.typed(operands[1], f"u{8 * size}")
+        for thread in np.flatnonzero(mask):
+            self.shared[to[thread] : to[thread] + size] = np.frombuffer(data[thread].tobytes(), np.uint8)
+            self.come(int(signals[thread]), size)
+
     def store(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts[0] == "async":
+            self.push(parts, operands, mask)
+            return
         size = int(parts[-1][1:]) // 8
         address = np.where(mask, self.address(operands[0]), 0)
         for i, register in enumerate(_names(operands[1])):
@@ -230,14 +258,14 @@ class _Run:
     def gate(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         """One arrival, which says what is to come, and these bytes open it."""
         if parts[0] == "try_wait":
-            opened = [self.gates[int(one) & 0xFFFFFFFF][0] for one in self.address(operands[1])]
+            opened = [self.gates[int(one)][0] for one in self.own(operands[1])]
             is_open = np.array(opened) & 1 != self.get(operands[2]).astype(np.int64) & 1
             assert is_open[mask].all(), "a thread waits for ever"
             self.put(operands[0], is_open, mask)
             return
-        address = self.address(operands[0 if parts[0] == "init" else 1])
+        address = self.own(operands[0 if parts[0] == "init" else 1])
         for thread in np.flatnonzero(mask):
-            place = int(address[thread]) & 0xFFFFFFFF
+            place = int(address[thread])
             if parts[0] == "init":
                 assert operands[1] == "1" and place % 8 == 0
                 self.gates[place] = [0, 0]

@@ -85,7 +85,6 @@ KEPT = {
     "softmax of fp32": 7 * 4096 * 4,
     "softmax of odd rows": 7 * 4096 * 2,
     "layer norm": 7 * 4096 * 2,
-    "softmax of one row": 7 * 16384 * 2,
 }
 
 
@@ -99,8 +98,9 @@ def test_nothing_is_found(case):
 
 @pytest.mark.parametrize("case", KEPT)
 def test_rows_are_kept(case):
+    """Where no cluster of blocks shares the few rows."""
     function, arguments = CASES[case]
-    launches = function.simulate(*arguments(), seeds=1).report["launches"]
+    launches = function.simulate(*arguments(), target="sm_80", seeds=1).report["launches"]
     assert max(launch["shared_bytes"] for launch in launches) >= KEPT[case]
 
 

@@ -108,8 +108,11 @@ uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
       bytes += bytesOf(mma.getLhs()) + bytesOf(mma.getRhs());
     } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
       SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
-      if (size_t warps = planReduction(*tile::layoutOf(reduce.getInput()), dims).warps.size())
+      ReductionPlan plan = planReduction(*tile::layoutOf(reduce.getInput()), dims);
+      if (size_t warps = plan.warps.size())
         bytes += bytesOf(reduce.getResult()) << warps;
+      if (size_t blocks = plan.blocks.size()) // two slots of words of at least 32 bits, and their signals
+        bytes += 2 * llvm::alignTo(std::max<uint64_t>(bytesOf(reduce.getResult()), 4) << blocks, 128) + 16;
     }
   });
   return bytes;
@@ -234,7 +237,7 @@ static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value buffer) {
   if (!alloc || !alloc.getOffset())
     return std::nullopt;
   int64_t first = *alloc.getOffset();
-  return std::pair(first, first + alloc.getType().getAllBytes());
+  return std::pair(first, first + alloc.getAllBytes());
 }
 
 static bool overlap(Value a, Value b) {

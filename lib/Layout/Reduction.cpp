@@ -26,17 +26,19 @@ ReductionPlan tessera::planReduction(const Layout &layout, std::span<const unsig
 }
 
 Layout ReductionPlan::partial(unsigned last) const {
-  // A place is a sum of steps and of places that no step leads to; its steps of warps number it.
+  // A place is a sum of steps and of places that no step leads to; its steps of warps and blocks
+  // number it.
   gf2::Vectors apart = gf2::concat({copies, registers, lanes});
-  gf2::Vectors steps = gf2::concat({apart, warps});
+  gf2::Vectors steps = gf2::concat({apart, warps, blocks});
+  unsigned bits = warps.size() + blocks.size();
   gf2::Vectors others = gf2::extend(steps, gf2::units(result.in().bits()));
   gf2::Subspace places(gf2::concat({steps, others}));
   Space out = result.out();
-  out.setBits(tensorDim(last), warps.size());
+  out.setBits(tensorDim(last), bits);
   gf2::Vectors columns;
   for (unsigned i = 0; i < result.in().bits(); ++i) {
     uint64_t number = *places.express(uint64_t(1) << i) >> apart.size() &
-                      ((uint64_t(1) << warps.size()) - 1);
+                      ((uint64_t(1) << bits) - 1);
     columns.push_back(result.out().carry(result.columns()[i], out) |
                       number << out.shift(tensorDim(last)));
   }

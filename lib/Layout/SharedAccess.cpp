@@ -135,13 +135,28 @@ static SharedAccess cheapest(const Layout &address, unsigned bits, uint64_t idle
   return best;
 }
 
+Layout tessera::inAllBlocks(const Layout &memory, const Layout &from) {
+  Vectors blocks = from.columnsOf({Dim::Block});
+  if (std::all_of(blocks.begin(), blocks.end(), [](uint64_t column) { return !column; }))
+    return memory;
+  Space in = memory.in();
+  in.setBits(Dim::Block, blocks.size());
+  return Layout(in, memory.out(), gf2::concat({blocks, memory.columns()}));
+}
+
+Layout tessera::offsetsOf(const Layout &memory) {
+  if (!memory.in().bits(Dim::Block))
+    return *memory.leftInverse();
+  return memory.rightInverse()->sublayout(allDims, {Dim::Offset});
+}
+
 SharedAccess tessera::planLoad(const Layout &memory, const Layout &layout, unsigned bits,
                                SharedFeatures features) {
-  return cheapest(layout.then(*memory.leftInverse()), bits, 0, features.ldmatrix);
+  return cheapest(layout.then(offsetsOf(memory)), bits, 0, features.ldmatrix);
 }
 
 SharedAccess tessera::planStore(const Layout &memory, const Layout &layout, unsigned bits,
                                 SharedFeatures features) {
   uint64_t idle = layout.freeBits() & layout.in().mask({Dim::Lane, Dim::Warp});
-  return cheapest(pinned(layout).then(*memory.leftInverse()), bits, idle, features.stmatrix);
+  return cheapest(pinned(layout).then(offsetsOf(memory)), bits, idle, features.stmatrix);
 }

@@ -8,6 +8,7 @@
 #include "Explain.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
@@ -98,6 +99,8 @@ private:
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
       os << ": tiles and hints from measurements, " << tuned.getValue();
     os << "\n";
+    if (std::optional<int64_t> blocks = getHint(kernel.getHintsAttr(), "cluster"))
+      os << "  cluster " << *blocks << " blocks share each row, and push parts of reductions to each other\n";
   }
 
   void writeCost() {

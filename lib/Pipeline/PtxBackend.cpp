@@ -47,6 +47,7 @@ public:
     machine.tilesInRegisters = true;
     machine.sharedBytes = gpu.multiprocessor.sharedBytes;
     machine.sharedOfBlock = gpu.multiprocessor.sharedOfBlock;
+    machine.cluster = gpu.maxCluster();
     return machine;
   }
 
@@ -69,14 +70,19 @@ private:
 
 /// Leaves the hints that this road knows, and says how many warps share a program: as the hints say, or so many that
 /// the largest tile stays in some 32 registers of each thread.
-static void settleHints(tile::KernelOp kernel) {
+static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   constexpr int64_t ofWarp = 32 * 32, fewest = 4, most = 16;
   int64_t elements = 0;
+  bool hasProducts = false;
   kernel.walk([&](Operation *op) {
+    hasProducts |= isa<tile::MmaOp>(op);
     for (Type type : op->getResultTypes())
       if (auto tile = dyn_cast<RankedTensorType>(type))
         elements = std::max(elements, tile.getNumElements());
   });
+  // Blocks share rows, not products.
+  int64_t cluster = gpu.hasClusters && !hasProducts ? getHint(kernel.getHintsAttr(), "cluster").value_or(1) : 1;
+  elements /= cluster;
   int64_t spread = std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / ofWarp), fewest, most);
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
@@ -84,6 +90,8 @@ static void settleHints(tile::KernelOp kernel) {
   for (StringRef name : {"ahead", "group", "residents", "walk"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
+  if (cluster > 1)
+    hints.append("cluster", IntegerAttr::get(number, cluster));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
 }
 
@@ -100,6 +108,7 @@ static void limitCode(tile::KernelOp kernel) {
   });
   if (hasProducts)
     return;
+  elements /= getHint(kernel.getHintsAttr(), "cluster").value_or(1);
   while (warps < mostWarps && elements > 32 * warps * mostOfThread)
     warps *= 2;
   NamedAttrList hints(kernel.getHintsAttr());
@@ -152,7 +161,7 @@ static unsigned versionFor(ModuleOp module, unsigned known) {
 LogicalResult PtxBackend::place(ModuleOp module) const {
   MLIRContext *context = module.getContext();
   for (auto kernel : module.getOps<tile::KernelOp>())
-    settleHints(kernel);
+    settleHints(kernel, gpu);
   PassManager manager(context);
   auto has = [&](std::string_view feature) { return findGpuFeature(feature)->isIn(gpu); };
   std::vector<std::string> native = {"philox", "philox_upper"}, quick;
@@ -223,13 +232,16 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
 
   context->loadDialect<target::TargetDialect>();
   SmallVector<Attribute> configs; // kernels come in the order of the module
-  for (const ptx::PtxKernel &kernel : lowered->kernels)
+  for (const ptx::PtxKernel &kernel : lowered->kernels) {
+    SmallVector<int64_t> cluster(kernel.cluster > 1, kernel.cluster);
     configs.push_back(target::KernelConfigAttr::get(context, /*grid=*/{}, {int64_t(kernel.threads)}, kernel.sharedBytes,
-                                                    /*regs=*/0, /*cluster=*/{}));
+                                                    /*regs=*/0, cluster));
+  }
   HostProgramOptions host;
   host.isGpu = true;
   host.addressAlignment = addressAlignment(module);
   host.alignedElements = true;
+  host.hasClusters = true;
   host.maxElements = needsWideIndices(module) ? 0 : INT32_MAX;
   return packGpuModule(module, gpu.chip, "ptx", host,
                        {"ptx", ArrayRef<char>(lowered->text.data(), lowered->text.size()),

@@ -104,7 +104,8 @@ void Explorer::runSeeds(LaunchReport &launchReport) {
       // Steps' accesses, then what copies do to shared memory.
       for (bool isCopy : {false, true})
         for (const Step &step : program.steps)
-          costs.push_back({step.op, isCopy || step.kind == Step::Kind::Shared});
+          costs.push_back({step.op, isCopy || step.kind == Step::Kind::Shared ||
+                                        step.kind == Step::Kind::Take});
       with.costs = &costs;
     }
     Machine machine(with);

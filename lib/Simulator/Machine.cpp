@@ -62,11 +62,11 @@ void Machine::begin(uint32_t number) {
     block->coords.push_back(rest % size);
     rest /= uint32_t(size);
   }
-  block->shared.assign(program.sharedBytes, std::byte(0xff));
-  block->isInitialized.assign(program.sharedBytes, false);
+  block->shared.assign(program.sharedBytes * program.cluster, std::byte(0xff));
+  block->isInitialized.assign(block->shared.size(), false);
   block->gates.resize(program.gateCounts.size());
   block->gatesMadeAt.resize(program.gateCounts.size());
-  block->warps.resize(program.warps);
+  block->warps.resize(program.allWarps());
   for (auto [i, warp] : llvm::enumerate(block->warps)) {
     warp.frame.warp = i;
     warp.frame.launch = &setup.launch;
@@ -75,7 +75,7 @@ void Machine::begin(uint32_t number) {
     for (auto [argument, slot] : llvm::enumerate(program.argumentSlots))
       if (slot != ~0u)
         warp.frame.slots[slot].scalar = setup.launch.scalars[argument];
-    warp.clock.assign(program.warps, 0);
+    warp.clock.assign(program.allWarps(), 0);
     warp.clock[i] = 1;
   }
   blocks.push_back(std::move(block));
@@ -95,8 +95,14 @@ Machine::Block &Machine::blockOf(uint32_t number) {
 }
 
 std::string Machine::placeOf(const Block &block, const Warp &warp, unsigned lane) const {
-  std::string text = "warp " + std::to_string(warp.frame.warp) + ", lane " + std::to_string(lane);
-  return blockCount > 1 ? "block " + indexText(block.coords) + ", " + text : text;
+  unsigned number = warp.frame.warp % setup.program.warps;
+  std::string text = "warp " + std::to_string(number) + ", lane " + std::to_string(lane);
+  bool isCluster = setup.program.cluster > 1;
+  if (isCluster)
+    text = "block " + std::to_string(partOf(warp)) + ", " + text;
+  if (blockCount > 1)
+    text = (isCluster ? "cluster " : "block ") + indexText(block.coords) + ", " + text;
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,6 +118,10 @@ bool Machine::canGoOn(const Block &block, const Warp &warp) const {
     return isOpen(block, warp, step);
   if (step.kind == Step::Kind::Sent)
     return areSent(block, warp, step.pending);
+  if (step.kind == Step::Kind::Meet)
+    return hasAllOpened(block);
+  if (step.kind == Step::Kind::Receive)
+    return hasCome(block, warp, step);
   return step.kind != Step::Kind::Wait || llvm::all_of(block.copies, [&](const Copy &copy) {
            return copy.warp != warp.frame.warp || copy.group >= warp.group - step.pending ||
                   copy.hasLanded;
@@ -191,6 +201,11 @@ bool Machine::isVisible(const Step &step) const {
   case Step::Kind::Fence:
   case Step::Kind::Barrier:
   case Step::Kind::WarpBarrier:
+  case Step::Kind::Open:
+  case Step::Kind::Meet:
+  case Step::Kind::Push:
+  case Step::Kind::Receive:
+  case Step::Kind::Take:
     return true;
   default:
     return false;
@@ -253,7 +268,7 @@ void Machine::advance(Block &block, Warp &warp) {
       break;
     case Step::Kind::Return:
       warp.state = Warp::State::Ended;
-      return;
+      return leave(block, warp, step);
     case Step::Kind::Commit:
       ++warp.group;
       break;
@@ -270,7 +285,7 @@ void Machine::advance(Block &block, Warp &warp) {
       step.compute(frame);
       if (!step.op->getResults().empty())
         if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(step.op->getResult(0).getType()))
-          *setup.elements += tile.getNumElements() / setup.program.warps;
+          *setup.elements += tile.getNumElements() / setup.program.allWarps();
     }
     warp.at = next;
   }
@@ -312,6 +327,24 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
   case Step::Kind::WarpBarrier:
     warp.lastSync = warp.clock[warp.frame.warp];
     break;
+  case Step::Kind::Open:
+    warp.opened = warp.clock[warp.frame.warp];
+    for (mlir::Value mailbox : step.op->getOperands())
+      setup.reached->insert(mailbox.getDefiningOp());
+    break;
+  case Step::Kind::Meet:
+    meet(block, warp);
+    break;
+  case Step::Kind::Push:
+    push(block, warp, step);
+    break;
+  case Step::Kind::Receive:
+    receive(block, warp, step);
+    break;
+  case Step::Kind::Take:
+    access(block, warp, step);
+    ++warp.turns[step.shared->buffer];
+    break;
   default:
     return arrive(block, warp);
   }
@@ -324,15 +357,15 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
 
 void Machine::arrive(Block &block, Warp &warp) {
   warp.state = Warp::State::AtBarrier;
-  if (llvm::all_of(block.warps,
-                   [](const Warp &each) { return each.state == Warp::State::AtBarrier; }))
-    release(block);
+  llvm::MutableArrayRef<Warp> warps = besides(block, warp);
+  if (llvm::all_of(warps, [](const Warp &each) { return each.state == Warp::State::AtBarrier; }))
+    release(block, warps);
 }
 
-void Machine::release(Block &block) {
-  const Step &step = setup.program.steps[block.warps[0].at];
-  for (Warp &warp : block.warps)
-    if (warp.at != block.warps[0].at) {
+void Machine::release(Block &block, llvm::MutableArrayRef<Warp> warps) {
+  const Step &step = setup.program.steps[warps[0].at];
+  for (Warp &warp : warps)
+    if (warp.at != warps[0].at) {
       setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op,
                          "dead-lock: " + placeOf(block, warp, 0) +
                              " waits here, warp 0 at another barrier",
@@ -340,23 +373,29 @@ void Machine::release(Block &block) {
       broken = true;
       return;
     }
-  std::vector<uint32_t> joined(block.warps.size());
-  for (Warp &warp : block.warps)
-    for (size_t i = 0; i < joined.size(); ++i)
-      joined[i] = std::max(joined[i], warp.clock[i]);
-  for (Warp &warp : block.warps) {
-    warp.clock = joined;
-    warp.lastSync = joined[warp.frame.warp];
+  for (Warp &warp : warps)
+    know(warps[0], warp.clock);
+  for (Warp &warp : warps) {
+    warp.clock = warps[0].clock;
+    warp.lastSync = warp.clock[warp.frame.warp];
     warp.state = Warp::State::Ready;
     ++warp.at;
   }
-  // Everybody knows now of everything but the copies that nobody has waited for.
-  llvm::erase_if(block.events, [](const Event &event) { return event.copy < 0 || event.known; });
-  llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
-    return each.fencedAt && each.fencedAt <= joined[each.warp];
+  // What everybody knows of need not be compared again; of copies that are not waited for nobody knows, and other blocks
+  // of the cluster know nothing of all this.
+  llvm::erase_if(block.events, [&](const Event &event) {
+    return event.known || llvm::all_of(block.warps, [&](const Warp &warp) { return areInOrder(event, warp); });
   });
-  for (Warp &warp : block.warps)
+  llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
+    return each.fencedAt && each.fencedAt <= warps[0].clock[each.warp];
+  });
+  for (Warp &warp : warps)
     advance(block, warp);
+}
+
+void Machine::know(Warp &warp, const std::vector<uint32_t> &clock) {
+  for (size_t i = 0; i < clock.size(); ++i)
+    warp.clock[i] = std::max(warp.clock[i], clock[i]);
 }
 
 void Machine::waitFor(Block &block, Warp &warp, int64_t pending) {
@@ -390,6 +429,9 @@ void Machine::reportDeadlock() {
                                   "dead-lock: " + placeOf(*block, warp, 0) + " waits at this gate for ever");
   for (const auto &block : blocks)
     for (const Warp &warp : block->warps) {
+      if (warp.state == Warp::State::Ready)
+        return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op,
+                                  "dead-lock: " + placeOf(*block, warp, 0) + " waits here for ever");
       if (warp.state != Warp::State::AtBarrier)
         continue;
       auto ended = llvm::find_if(block->warps,

@@ -15,6 +15,9 @@
 // only tensors that the kernel writes are watched, element by element, over the whole launch:
 // blocks know nothing of each other.
 //
+// The blocks of a cluster run as one whose warps are numbered through and whose shared memory has a
+// part for each; barriers are those of one of them, and mailboxes are the only way between.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
 #define TESSERA_LIB_SIMULATOR_MACHINE_H
@@ -140,6 +143,14 @@ private:
     int64_t group = 0;           // that copies are added to
     unsigned copies = 0;
     int64_t sends = 0;
+    uint32_t opened = 0;    // when it has told the cluster that it runs; 0: it has not
+    uint32_t lastReceived = 0; // until when it knows of its own pushes
+    std::map<unsigned, int64_t> turns; // of mailboxes, by buffer: those that are over
+  };
+  /// What has come into a mailbox, and what its senders knew.
+  struct Turn {
+    int64_t bytes = 0;
+    std::vector<uint32_t> clock;
   };
   /// An access to shared memory.
   struct Event {
@@ -174,6 +185,7 @@ private:
     std::vector<std::vector<Gate>> gates; // by number; none before they are made
     std::vector<uint32_t> gatesMadeAt;
     std::vector<Unfenced> unfenced;
+    std::map<std::tuple<unsigned, unsigned, int64_t>, Turn> turns; // by block, buffer, number
   };
 
   // Control (Machine.cpp)
@@ -185,7 +197,14 @@ private:
   bool isVisible(const Step &step) const;
   void perform(Block &block, Warp &warp, const Step &step);
   void arrive(Block &block, Warp &warp);
-  void release(Block &block);
+  void release(Block &block, llvm::MutableArrayRef<Warp> warps);
+  /// The number of a warp's block in its cluster, and the warps of that block.
+  unsigned partOf(const Warp &warp) const { return warp.frame.warp / setup.program.warps; }
+  llvm::MutableArrayRef<Warp> besides(Block &block, const Warp &warp) const {
+    return llvm::MutableArrayRef(block.warps).slice(partOf(warp) * setup.program.warps, setup.program.warps);
+  }
+  /// What a warp hears of others.
+  static void know(Warp &warp, const std::vector<uint32_t> &clock);
   void land(Block &block, Copy &copy);
   void waitFor(Block &block, Warp &warp, int64_t pending);
   /// Copies that a warp has waited for.
@@ -194,6 +213,8 @@ private:
   void moveSlots(Frame &frame, const std::vector<unsigned> &from, const std::vector<unsigned> &to);
 
   // Shared memory (SharedMemory.cpp)
+  /// " of slot 2".
+  std::string slotText(const Warp &warp, const Step &step) const;
   /// Where the slot of an access begins; nothing, after a finding, where there is none.
   std::optional<int64_t> slotBase(Block &block, Warp &warp, const Step &step);
   void access(Block &block, Warp &warp, const Step &step);
@@ -226,6 +247,16 @@ private:
   bool areSent(const Block &block, const Warp &warp, int64_t pending) const;
   void waitForSends(Block &block, Warp &warp, int64_t pending);
   void reportUnfinished(const Block &block);
+  // Mailboxes (Cluster.cpp)
+  bool hasAllOpened(const Block &block) const;
+  bool hasCome(const Block &block, const Warp &warp, const Step &step) const;
+  int64_t turnOf(const Warp &warp, const Step &step) const;
+  /// Where the slot of a warp's turn begins, in the memory of block `part`.
+  int64_t mailboxBase(const Warp &warp, const Step &step, unsigned part) const;
+  void meet(Block &block, Warp &warp);
+  void push(Block &block, Warp &warp, const Step &step);
+  void receive(Block &block, Warp &warp, const Step &step);
+  void leave(Block &block, Warp &warp, const Step &step);
 
   // Global memory (GlobalMemory.cpp)
   /// The element of the tensor's memory that each of a warp's numbers is; -1: none, outside where

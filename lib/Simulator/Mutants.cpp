@@ -30,7 +30,8 @@ static bool isMemoryOp(Operation *op) {
         bool isPart =
             isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp,
                 tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp, tile::FetchOp,
-                tile::AwaitOp, tile::SendOp, tile::SentOp, tile::FenceOp>(each);
+                tile::AwaitOp, tile::SendOp, tile::SentOp, tile::FenceOp, tile::OpenOp,
+                tile::MeetOp, tile::PushOp, tile::ReceiveOp, tile::TakeOp>(each);
         return isPart ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -45,6 +46,15 @@ static bool moveUp(Operation *op) {
   if (!previous)
     return false;
   op->moveBefore(previous);
+  return true;
+}
+
+/// Before the block has told the others that it runs.
+static bool moveBeforeOpen(Operation *op) {
+  auto opens = op->getBlock()->getOps<tile::OpenOp>();
+  if (opens.empty())
+    return false;
+  op->moveBefore(*opens.begin());
   return true;
 }
 
@@ -105,6 +115,19 @@ static bool leaveOut(Operation *op) {
 static std::vector<Change> changesOf(Operation *op) {
   if (isa<tile::CommitOp, tile::FenceOp>(op))
     return {{"removed", leaveOut}, {"too early", moveUp}};
+  if (isa<tile::OpenOp, tile::PushOp>(op))
+    return {{"removed", leaveOut}};
+  if (isa<tile::MeetOp>(op))
+    return {{"removed", leaveOut}, {"too early", moveBeforeOpen}};
+  if (isa<tile::ReceiveOp>(op))
+    return {{"removed", leaveOut}, {"too early", moveUp}};
+  // A mailbox of two slots is one whose turns come behind each other.
+  if (auto alloc = dyn_cast<tile::AllocOp>(op); alloc && alloc.getMailbox() && alloc.getType().getSlots() > 1)
+    return {{"with one slot", [](Operation *each) {
+               auto box = cast<tile::AllocOp>(each).getType();
+               each->getResult(0).setType(tile::BufferType::get(each->getContext(), 1, box.getTile()));
+               return true;
+             }}};
   if (auto barrier = dyn_cast<tile::BarrierOp>(op)) {
     std::vector<Change> changes = {{"removed", leaveOut}, {"too early", moveUp}};
     auto weaken = [](Operation *each) {

@@ -13,7 +13,7 @@ using namespace tessera::simulator;
 // Places
 //===----------------------------------------------------------------------===//
 
-Places::Places(const Layout &layout, unsigned warps) {
+Places::Places(const Layout &layout, unsigned warps, unsigned blocks) : warps(warps) {
   auto parts = [&](Dim dim, unsigned count) {
     gf2::VectorsRef columns = layout.columns(dim);
     std::vector<uint64_t> all(count);
@@ -23,7 +23,9 @@ Places::Places(const Layout &layout, unsigned warps) {
   };
   registerParts = parts(Dim::Register, layout.in().size(Dim::Register));
   laneParts = parts(Dim::Lane, kLanes);
-  warpParts = parts(Dim::Warp, warps);
+  for (uint64_t block : parts(Dim::Block, blocks))
+    for (uint64_t warp : parts(Dim::Warp, warps))
+      warpParts.push_back(block ^ warp);
   uint64_t free = layout.freeBits();
   auto freeOf = [&](Dim dim, unsigned size) {
     unsigned known = (free & layout.in().mask({dim})) >> layout.in().shift(dim);
@@ -32,6 +34,7 @@ Places::Places(const Layout &layout, unsigned warps) {
   freeRegisters = freeOf(Dim::Register, registers());
   freeLanes = freeOf(Dim::Lane, kLanes);
   freeWarps = freeOf(Dim::Warp, llvm::PowerOf2Ceil(warps));
+  freeBlocks = freeOf(Dim::Block, llvm::PowerOf2Ceil(blocks));
 }
 
 //===----------------------------------------------------------------------===//
@@ -43,7 +46,7 @@ class Compiler {
 public:
   Compiler(tile::KernelOp kernel, Program &program, StringRef chip)
       : program(program), features(sharedFeaturesOf(chip.str())), coordinates(kernel),
-        tiles(program.warps, [this](Value value) { return slotOf(value); }) {}
+        tiles(program, [this](Value value) { return slotOf(value); }) {}
 
   LogicalResult run();
 
@@ -80,6 +83,8 @@ private:
   LogicalResult compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout,
                             bool isWrite, unsigned tile);
   LogicalResult compileMmaShared(tile::MmaSharedOp mma);
+  /// What is done with a mailbox, by those who hold elements of it as the layout says.
+  LogicalResult compileMailbox(Step::Kind kind, Operation *op, Value mailbox, const Layout &layout);
   std::shared_ptr<GlobalAccess> globalAccess(Operation *op, Value view, ValueRange coords,
                                              ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
                                              const Layout &layout, bool isChecked,
@@ -96,14 +101,11 @@ private:
 };
 } // namespace
 
-static Layout layoutAttr(RankedTensorType type) {
-  return cast<tile::LayoutAttr>(type.getEncoding()).getValue();
-}
-
 std::unique_ptr<Program> Program::compile(tile::KernelOp kernel, StringRef chip) {
   auto program = std::make_unique<Program>();
   program->kernel = kernel;
   program->warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
+  program->cluster = getHint(kernel.getHintsAttr(), "cluster").value_or(1);
   return succeeded(Compiler(kernel, *program, chip).run()) ? std::move(program) : nullptr;
 }
 
@@ -188,11 +190,11 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
   buffer.slots = alloc.getType().getSlots();
   buffer.stride = alloc.getType().getStride();
   buffer.bytes = alloc.getType().getBytes();
-  buffer.tileBytes = alloc.getType().getTile().getNumElements() * element->bytes();
+  buffer.tileBytes = alloc.getType().getElements() * element->bytes();
   buffer.slack = alloc.getType().getSlack();
   buffer.begin =
       alloc.getOffset() ? int64_t(*alloc.getOffset()) : llvm::alignTo(program.sharedBytes, 128);
-  program.sharedBytes = std::max(program.sharedBytes, buffer.begin + alloc.getType().getAllBytes());
+  program.sharedBytes = std::max(program.sharedBytes, buffer.begin + alloc.getAllBytes());
   buffers[alloc.getResult()] = program.buffers.size();
   program.buffers.push_back(buffer);
   return success();
@@ -256,14 +258,14 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
                                                  const Layout &layout, bool isWrite) {
   auto known = buffers.find(buffer);
   auto type = cast<tile::BufferType>(buffer.getType());
-  std::optional<Layout> offsets = layoutAttr(type.getTile()).rightInverse();
-  if (known == buffers.end() || !offsets) {
+  if (known == buffers.end() || !type.getMemory().isSurjective()) {
     op->emitError("is not supported by the simulator");
     return nullptr;
   }
+  Layout offsets = offsetsOf(type.getMemory());
   auto access = std::make_shared<SlotAccess>();
   access->buffer = known->second;
-  access->slot = slotOf(slot);
+  access->slot = slot ? slotOf(slot) : ~0u;
   access->isWrite = isWrite;
   llvm::append_range(access->shape, type.getTile().getShape());
   access->places = tiles.placesOf(layout);
@@ -273,7 +275,7 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
     plan.registers.vector = llvm::Log2_32(16 / bytes);
     plan.accesses = std::max<unsigned>(1, access->places->registers() >> plan.registers.vector);
     plan.wavefronts =
-        plan.accesses * wavefronts(layout.then(*offsets), plan.registers.vector, bits);
+        plan.accesses * wavefronts(layout.then(offsets), plan.registers.vector, bits);
   } else {
     plan = isWrite ? planStore(type.getMemory(), layout, bits, features)
                    : planLoad(type.getMemory(), layout, bits, features);
@@ -285,7 +287,7 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
       access->behind = slotOf(behind);
       plan = SharedAccess(); // element by element
       plan.accesses = access->places->registers();
-      plan.wavefronts = plan.accesses * wavefronts(layout.then(*offsets), 0, bits);
+      plan.wavefronts = plan.accesses * wavefronts(layout.then(offsets), 0, bits);
     }
     if (read && read.getBelow()) {
       access->below = slotOf(read.getBelow());
@@ -297,10 +299,10 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
   access->ideal = plan.kind == SharedAccess::Kind::Plain
                       ? plan.accesses * (kLanes >> phaseBits(plan.registers.vector, bits))
                       : plan.accesses << plan.matrices;
-  for (unsigned warp = 0; warp < program.warps; ++warp) {
+  for (unsigned warp = 0; warp < program.allWarps(); ++warp) {
     std::vector<uint32_t> &list = access->offsets.emplace_back(access->places->count());
     for (unsigned i = 0; i < list.size(); ++i)
-      list[i] = (*offsets)(access->first ^ (*access->places)(warp, i)) * bytes;
+      list[i] = offsets(access->first ^ (*access->places)(warp, i)) * bytes;
   }
   return access;
 }
@@ -429,6 +431,15 @@ LogicalResult Compiler::compileMmaShared(tile::MmaSharedOp mma) {
                               add(Step::Kind::Compute, mma));
 }
 
+LogicalResult Compiler::compileMailbox(Step::Kind kind, Operation *op, Value mailbox,
+                                       const Layout &layout) {
+  auto access = slotAccess(op, mailbox, Value(), layout, kind == Step::Kind::Push);
+  if (!access)
+    return failure();
+  add(kind, op).shared = access;
+  return success();
+}
+
 LogicalResult Compiler::compile(Operation *op) {
   for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults()))
     if (auto tile = dyn_cast<RankedTensorType>(value.getType()); tile && !tile.getEncoding())
@@ -481,6 +492,32 @@ LogicalResult Compiler::compile(Operation *op) {
       })
       .Case([&](tile::BarrierOp barrier) {
         add(barrier.getWarp() ? Step::Kind::WarpBarrier : Step::Kind::Barrier, op);
+        return success();
+      })
+      .Case([&](tile::OpenOp) {
+        add(Step::Kind::Open, op);
+        return success();
+      })
+      .Case([&](tile::MeetOp) {
+        add(Step::Kind::Meet, op);
+        return success();
+      })
+      .Case([&](tile::PushOp push) {
+        if (failed(compileMailbox(Step::Kind::Push, op, push.getMailbox(),
+                                  *tile::layoutOf(push.getValue()))))
+          return failure();
+        program.steps.back().in = {slotOf(push.getValue())};
+        return success();
+      })
+      .Case([&](tile::ReceiveOp receive) {
+        add(Step::Kind::Receive, op).shared = std::make_shared<SlotAccess>();
+        program.steps.back().shared->buffer = buffers.at(receive.getMailbox());
+        return success();
+      })
+      .Case([&](tile::TakeOp take) {
+        if (failed(compileMailbox(Step::Kind::Take, op, take.getMailbox(), *tile::layoutOf(take))))
+          return failure();
+        program.steps.back().out = {slotOf(take)};
         return success();
       })
       .Case([&](tile::CheckOp check) {

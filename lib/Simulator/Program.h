@@ -4,6 +4,8 @@
 // on later. Values live in numbered slots. What a step needs to know of layouts is computed once:
 // which element each register of each lane holds, where it lies in shared memory.
 //
+// The warps of a cluster's blocks are numbered through, block by block.
+//
 // Steps that other warps can notice (accesses to shared memory, to tensors that the kernel writes,
 // barriers, waits) are visible; between two of them a warp runs on its own.
 //
@@ -23,7 +25,7 @@ namespace tessera::simulator {
 /// Which element each register of each lane of each warp holds, as its row-major number.
 class Places {
 public:
-  Places(const Layout &layout, unsigned warps);
+  Places(const Layout &layout, unsigned warps, unsigned blocks = 1);
   unsigned registers() const { return registerParts.size(); }
   /// Numbers that a warp holds.
   unsigned count() const { return registers() * kLanes; }
@@ -33,15 +35,19 @@ public:
   uint64_t operator()(unsigned warp, unsigned index) const {
     return (*this)(warp, index / kLanes, index % kLanes);
   }
-  /// Whether this one answers for an element that several places hold.
-  bool isOwner(unsigned warp, unsigned index) const {
-    return !(warp & freeWarps) && !(index % kLanes & freeLanes) &&
+  /// Whether this one answers for an element that several places hold, of its block or of all.
+  bool isOwnerInBlock(unsigned warp, unsigned index) const {
+    return !(warp % warps & freeWarps) && !(index % kLanes & freeLanes) &&
            !(index / kLanes & freeRegisters);
+  }
+  bool isOwner(unsigned warp, unsigned index) const {
+    return !(warp / warps & freeBlocks) && isOwnerInBlock(warp, index);
   }
 
 private:
   std::vector<uint64_t> registerParts, laneParts, warpParts;
-  unsigned freeRegisters = 0, freeLanes = 0, freeWarps = 0;
+  unsigned warps; // of a block
+  unsigned freeRegisters = 0, freeLanes = 0, freeWarps = 0, freeBlocks = 0;
 };
 
 /// What a slot of a warp holds.
@@ -128,6 +134,11 @@ struct Step {
     Fence,
     Barrier,
     WarpBarrier,
+    Open,
+    Meet,
+    Push,
+    Receive,
+    Take,
     Check,
     For,
     Next,
@@ -154,12 +165,13 @@ public:
   static std::unique_ptr<Program> compile(tile::KernelOp kernel, llvm::StringRef chip);
 
   mutable tile::KernelOp kernel;
-  unsigned warps = 4;
+  unsigned warps = 4, cluster = 1; // of a block; blocks of a program
+  unsigned allWarps() const { return warps * cluster; }
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
   std::vector<int64_t> gateCounts; // by number of gates
   bool hasRows = false;            // that are copied as a whole
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes = 0;         // of a block
   unsigned slotCount = 0;
   std::vector<unsigned> argumentSlots; // of scalars, by argument number
   std::vector<bool> isWritten;         // views, by argument number
@@ -168,8 +180,8 @@ public:
 /// Makes steps that compute tiles from tiles; what is wrong is told at the operation.
 class TileCompiler {
 public:
-  TileCompiler(unsigned warps, std::function<unsigned(mlir::Value)> slotOf)
-      : warps(warps), slotOf(std::move(slotOf)) {}
+  TileCompiler(const Program &program, std::function<unsigned(mlir::Value)> slotOf)
+      : program(program), warps(program.allWarps()), slotOf(std::move(slotOf)) {}
   mlir::LogicalResult compile(mlir::Operation *op, Step &step);
   /// Of a placed tile; null after an error.
   std::shared_ptr<Places> placesOf(mlir::Value tile);
@@ -205,7 +217,8 @@ private:
       const Places &from,
       const std::function<void(unsigned warp, const std::function<void(uint64_t)> &)> &needs);
 
-  unsigned warps;
+  const Program &program;
+  unsigned warps; // of all blocks
   std::function<unsigned(mlir::Value)> slotOf;
   std::vector<std::pair<Layout, std::shared_ptr<Places>>> known;
 };

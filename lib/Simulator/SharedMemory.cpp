@@ -6,8 +6,10 @@ using namespace tessera::simulator;
 
 /// Of threads that hold the same element one stores it; copies are made by all of them.
 static bool takesPart(const Step &step, unsigned warp, unsigned number) {
+  if (step.kind == Step::Kind::Push)
+    return step.shared->places->isOwner(warp, number);
   return step.kind == Step::Kind::Copy || !step.shared->isWrite ||
-         step.shared->places->isOwner(warp, number);
+         step.shared->places->isOwnerInBlock(warp, number);
 }
 
 static std::string elementText(const Step &step, unsigned warp, unsigned number) {
@@ -18,8 +20,16 @@ static std::string elementText(const Step &step, unsigned warp, unsigned number)
   return "element " + indexText(index);
 }
 
+std::string Machine::slotText(const Warp &warp, const Step &step) const {
+  if (step.kind == Step::Kind::Push || step.kind == Step::Kind::Take)
+    return " of turn " + std::to_string(turnOf(warp, step));
+  return " of slot " + std::to_string(warp.frame.slots[step.shared->slot].scalar.integer);
+}
+
 std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &step) {
   const Buffer &buffer = setup.program.buffers[step.shared->buffer];
+  if (step.kind == Step::Kind::Take)
+    return mailboxBase(warp, step, partOf(warp));
   int64_t slot = warp.frame.slots[step.shared->slot].scalar.integer;
   int64_t behind = step.shared->behind ? warp.frame.slots[*step.shared->behind].scalar.integer : 0;
   if (behind < 0 || behind > buffer.slack) {
@@ -30,7 +40,7 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
     return std::nullopt;
   }
   if (slot >= 0 && slot < buffer.slots)
-    return buffer.begin + slot * buffer.stride + behind * buffer.element.bytes();
+    return partOf(warp) * setup.program.sharedBytes + buffer.begin + slot * buffer.stride + behind * buffer.element.bytes();
   setup.findings.add(FindingKind::OutOfBounds, step.op,
                      "access out of bounds: " + placeOf(block, warp, 0) + " names slot " +
                          std::to_string(slot) + " of a buffer of " + std::to_string(buffer.slots));
@@ -43,10 +53,12 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
 
 /// For all lanes of the warp.
 bool Machine::areInOrder(const Event &event, const Warp &warp) const {
-  if (event.known >> warp.frame.warp & 1)
+  if (event.known && (event.known >> warp.frame.warp & 1))
     return true;
   if (event.copy >= 0)
     return false;
+  if (event.step->kind == Step::Kind::Push && event.warp == warp.frame.warp)
+    return event.time <= warp.lastReceived;
   return event.time <= (event.warp == warp.frame.warp ? warp.lastSync : warp.clock[event.warp]);
 }
 
@@ -110,14 +122,19 @@ bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int6
     const Warp &other = block.warps[event.warp];
     bool isCopy = step.kind == Step::Kind::Copy || step.kind == Step::Kind::Fetch;
     bool isEarly = event.copy >= 0 && !isCopy;
-    std::string verb = isCopy ? "copies to " : isWrite ? "writes " : "reads ";
-    std::string what = verb + elementText(step, warp.frame.warp, both->second) + " of slot " +
-                       std::to_string(warp.frame.slots[step.shared->slot].scalar.integer);
+    std::string verb = isCopy                          ? "copies to "
+                       : step.kind == Step::Kind::Push ? "pushes "
+                       : isWrite                       ? "writes "
+                                                       : "reads ";
+    std::string what = verb + elementText(step, warp.frame.warp, both->second) + slotText(warp, step);
     std::string why = isEarly && event.isWrite        ? ", which a copy may still fill"
                       : isEarly                       ? ", which a copy may still read"
                       : event.warp == warp.frame.warp ? ", with no barrier between the lanes"
                                                       : ", with no barrier in between";
-    std::string otherVerb = event.isCopy ? "copies" : event.isWrite ? "writes" : "reads";
+    std::string otherVerb = event.isCopy                            ? "copies"
+                            : event.step->kind == Step::Kind::Push ? "pushes"
+                            : event.isWrite                         ? "writes"
+                                                                    : "reads";
     FindingKind kind = isEarly ? FindingKind::EarlyUse : FindingKind::Race;
     setup.findings.add(kind, step.op,
                        kindName(kind).str() + ": " + placeOf(block, warp, both->second % kLanes) +
@@ -199,8 +216,7 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
         isWrong = true;
         setup.findings.add(FindingKind::Uninitialized, step.op,
                            "uninitialised read: " + placeOf(block, warp, i % kLanes) + " reads " +
-                               elementText(step, number, i) + " of slot " +
-                               std::to_string(warp.frame.slots[how.slot].scalar.integer) +
+                               elementText(step, number, i) + slotText(warp, step) +
                                ", which nothing has written");
       }
     }

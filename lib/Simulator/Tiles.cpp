@@ -13,7 +13,7 @@ std::shared_ptr<Places> TileCompiler::placesOf(const Layout &layout) {
   for (auto &[each, places] : known)
     if (each == layout)
       return places;
-  known.emplace_back(layout, std::make_shared<Places>(layout, warps));
+  known.emplace_back(layout, std::make_shared<Places>(layout, program.warps, program.cluster));
   return known.back().second;
 }
 

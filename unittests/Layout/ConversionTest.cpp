@@ -35,6 +35,29 @@ ConversionPlan proven(const Layout &from, const Layout &to, unsigned bits,
   return *plan;
 }
 
+TEST(Conversion, MemoryOfBlocks) {
+  // Each block keeps its half of a row, where a thread finds what it has stored.
+  Layout row = blocked(std::array{256u}, {{2}, {32}, {2}, {0}, {2}});
+  std::optional<SharedExchange> exchange = planExchange(row, row, 16, {});
+  ASSERT_TRUE(exchange);
+  Layout memory = inAllBlocks(exchange->memory, row), offsets = offsetsOf(memory);
+  EXPECT_EQ(memory.in().size(Dim::Offset), 128u);
+  EXPECT_EQ(memory.in().size(Dim::Block), 2u);
+  EXPECT_TRUE(memory.inverse());
+  for (uint64_t block = 0; block < 2; ++block)
+    for (uint64_t offset = 0; offset < 128; ++offset) {
+      Point element = memory(Point{{Dim::Block, block}, {Dim::Offset, offset}});
+      EXPECT_EQ(offsets(element)[Dim::Offset], offset);
+    }
+  EXPECT_TRUE(holder(memory, row, {Dim::Block}));
+  // What all blocks have, each has whole.
+  Layout same = blocked(std::array{256u}, {{4}, {32}, {2}, {0}}).broadcastTo({{Dim::Block, 2}});
+  exchange = planExchange(same, same, 16, {});
+  ASSERT_TRUE(exchange);
+  EXPECT_EQ(inAllBlocks(exchange->memory, same), exchange->memory);
+  EXPECT_EQ(exchange->memory.in().size(Dim::Offset), 256u);
+}
+
 TEST(Conversion, Nothing) {
   Layout layout = mmaAccumulator(16, 64);
   EXPECT_EQ(proven(layout, layout, 32, sm90).kind, Kind::None);

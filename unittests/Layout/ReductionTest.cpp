@@ -66,18 +66,27 @@ TEST(Reduction, Partial) {
             "register[0, 0, 0, 0, 0] lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4");
 }
 
+TEST(Reduction, PartialOfBlocks) {
+  // Blocks have parts of the row; each numbers its warps.
+  Layout row = blocked(std::array{1024u}, {{4}, {32}, {2}, {0}, {4}});
+  ReductionPlan plan = planReduction(row, {0});
+  EXPECT_EQ(plan.warps.size(), 1u);
+  EXPECT_EQ(plan.blocks.size(), 2u);
+  EXPECT_EQ(plan.partial(0).str(), "register[0, 0] lane[0, 0, 0, 0, 0] warp[d0:1] block[d0:2, d0:4] -> d0:8");
+}
+
 TEST(Reduction, RandomPartials) {
   RandomLayouts random(32);
   unsigned several = 0;
   for (unsigned trial = 0; trial < 2000; ++trial) {
-    Space in = random.places(random.upTo(3), random.upTo(3), random.upTo(3));
+    Space in = random.places(random.upTo(3), random.upTo(3), random.upTo(2), random.upTo(2));
     Layout layout = random.covering(in, random.tile(random.upTo(in.bits())), random.upTo(1) * 6);
     bool isTwo = random.upTo(1);
     ReductionPlan plan = isTwo ? planReduction(layout, {0, 2}) : planReduction(layout, {1});
     unsigned last = isTwo ? 1 : 2;
     Layout partial = plan.partial(last);
     ASSERT_TRUE(partial.isSurjective());
-    several += !plan.warps.empty();
+    several += !plan.warps.empty() && !plan.blocks.empty();
     // What the steps within warps have joined: sets of elements.
     std::vector<std::map<uint64_t, unsigned>> joined(in.size());
     for (uint64_t place = 0; place < in.size(); ++place)

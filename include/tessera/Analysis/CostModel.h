@@ -35,6 +35,8 @@ struct MachineModel {
   bool addsInMemory = false;
   /// Of a GPU: shared memory of a multiprocessor, and what a block may have of it, for rows that are walked again.
   int64_t sharedBytes = 0, sharedOfBlock = 0;
+  /// Of a GPU: blocks that can share a row, at most.
+  int64_t cluster = 1;
 };
 
 /// What the choice of tiles depends on.

@@ -99,8 +99,14 @@ std::optional<SharedExchange> planExchange(const Layout &from, const Layout &to,
 std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, unsigned bits,
                                        unsigned vector, SharedFeatures features);
 
+/// The arrangement `memory` of block 0 in all blocks of a cluster: (block, offset) -> element, where
+/// blocks hold different parts of a tile, as they do in `from`.
+Layout inAllBlocks(const Layout &memory, const Layout &from);
+/// Element -> its offset in the memory of the block that holds it.
+Layout offsetsOf(const Layout &memory);
+
 /// The cheapest way to load a tile of `layout` from a block's memory, and to store it there, where
-/// the arrangement `memory` (offset -> element) is given. Of threads that hold the same element the
+/// the arrangement `memory` ((block, offset) -> element) is given. Of threads that hold the same element the
 /// one stores whose free bits are zero.
 SharedAccess planLoad(const Layout &memory, const Layout &layout, unsigned bits,
                       SharedFeatures features);

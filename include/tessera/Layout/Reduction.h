@@ -24,8 +24,8 @@ struct ReductionPlan {
   /// Places of the same element.
   gf2::Vectors copies;
 
-  /// Before the steps of warps: the same places with one more dimension, `last`, that numbers what
-  /// is still apart.
+  /// Before the steps of warps and blocks: the same places with one more dimension, `last`, that
+  /// numbers what is still apart, the warps of a block one after the other.
   Layout partial(unsigned last) const;
 };
 /// Along several dimensions, in increasing order.

@@ -25,6 +25,7 @@ static const CpuDescription &oneLane() {
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function, const PtxOptions &options)
     : kernel(kernel), function(function), options(options), coordinates(kernel),
       warps(getHint(kernel.getHintsAttr(), "warps").value_or(4)),
+      blocks(getHint(kernel.getHintsAttr(), "cluster").value_or(1)),
       e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane()) {}
 
 Layout KernelEmitter::layoutOf(Value tile) { return *tile::layoutOf(tile); }
@@ -43,9 +44,9 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPoint(entry->getTerminator());
   part = e.integer(0, e.i32);
-  for (Dim from : {Dim::Lane, Dim::Warp}) {
+  for (Dim from : {Dim::Lane, Dim::Warp, Dim::Block}) {
     gf2::VectorsRef columns = layout.columns(from);
-    Value place = from == Dim::Lane ? lane : warp;
+    Value place = from == Dim::Lane ? lane : from == Dim::Warp ? warp : block;
     for (unsigned bit = 0; bit < columns.size();) {
       uint64_t first = layout.out().unpack(columns[bit])[dim];
       unsigned end = bit + 1;
@@ -89,24 +90,27 @@ Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, Value 
     return mask;
   };
   uint64_t fixed = layout(Point({{Dim::Register, reg}}))[out] ^ first;
-  if (!(along(Dim::Lane) | along(Dim::Warp)))
+  uint64_t ofThread = along(Dim::Lane) | along(Dim::Warp) | along(Dim::Block);
+  if (!ofThread)
     return Ix(int64_t(fixed));
   Value part = threadPart(layout, out);
-  bool isDisjoint = !((along(Dim::Lane) | along(Dim::Warp)) & fixed);
+  bool isDisjoint = !(ofThread & fixed);
   if (!isDisjoint)
     part = e.xorI(part, e.integer(fixed, e.i32));
   Value wide = LLVM::ZExtOp::create(e.b, e.i64, part);
   return Ix(wide, isDisjoint ? int64_t(fixed) : 0);
 }
 
-Value KernelEmitter::isOwner(const Layout &layout) {
+Value KernelEmitter::isOwner(const Layout &layout, DimSet dims, uint64_t others) {
   uint64_t free = layout.freeBits();
   Value owner;
-  for (Dim dim : {Dim::Lane, Dim::Warp}) {
+  for (auto [dim, place] : {std::pair(Dim::Lane, lane), std::pair(Dim::Warp, warp), std::pair(Dim::Block, block)}) {
     uint64_t bits = (free & layout.in().mask({dim})) >> layout.in().shift(dim);
-    if (!bits)
+    if (dim == Dim::Lane)
+      bits &= ~others;
+    if (!bits || !dims.contains(dim))
       continue;
-    Value rest = e.andI(dim == Dim::Lane ? lane : warp, e.integer(bits, e.i32));
+    Value rest = e.andI(place, e.integer(bits, e.i32));
     Value isFirst = e.cmp(ICmpPredicate::eq, rest, e.integer(0, e.i32));
     owner = owner ? e.andI(owner, isFirst) : isFirst;
   }
@@ -163,7 +167,13 @@ void KernelEmitter::declare() {
     else
       view.strides.push_back(ShapedType::isDynamic(type.getStrides()[dim]) ? Ix(value) : Ix(type.getStrides()[dim]));
   });
-  placePrograms(special("ctaid.x"), grid);
+  // The blocks of a cluster are neighbours in the grid.
+  Value program = special("ctaid.x");
+  if (blocks > 1) {
+    block = e.andI(program, e.integer(blocks - 1, e.i32));
+    program = LLVM::LShrOp::create(e.b, program, e.integer(llvm::Log2_32(blocks), e.i32));
+  }
+  placePrograms(program, grid);
   // What threads know of their places stands before all else.
   Block *body = e.b.createBlock(&function.getBody());
   e.b.setInsertionPointToEnd(entry);
@@ -443,6 +453,14 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
         return success();
       })
+      .Case([&](tile::OpenOp open) { return emitOpen(open); })
+      .Case([&](tile::MeetOp) {
+        assembly("barrier.cluster.wait.aligned;", "~{memory}", Type(), {}, /*hasEffects=*/true);
+        return success();
+      })
+      .Case([&](tile::PushOp push) { return emitPush(push); })
+      .Case([&](tile::ReceiveOp receive) { return emitReceive(receive); })
+      .Case([&](tile::TakeOp take) { return emitTake(take); })
       .Case([&](tile::BarrierOp barrier) {
         const char *text = barrier.getWarp() ? "bar.warp.sync -1;" : "bar.sync 0;";
         assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);

@@ -28,6 +28,7 @@ public:
   LogicalResult run();
   unsigned threads() const { return 32 * warps; }
   unsigned shared() const { return sharedBytes; }
+  unsigned cluster() const { return blocks; }
 
 private:
   using Registers = llvm::SmallVector<Value>;
@@ -108,6 +109,17 @@ private:
   LogicalResult emitAwait(tile::AwaitOp await);
   LogicalResult emitSend(tile::SendOp send);
 
+  // The blocks of a cluster (Cluster.cpp)
+  struct Turn {
+    Value slot, signal, phase; // an address, an address as i32, 0 or 1
+  };
+  Value turnOf(Value mailbox);
+  Turn turn(Value mailbox);
+  LogicalResult emitOpen(tile::OpenOp open);
+  LogicalResult emitPush(tile::PushOp push);
+  LogicalResult emitReceive(tile::ReceiveOp receive);
+  LogicalResult emitTake(tile::TakeOp take);
+
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);
   Registers loadWords(const Access &access, unsigned reg, unsigned width, Value mask, mlir::TypedAttr pad);
@@ -130,12 +142,13 @@ private:
   static Layout layoutOf(Value tile);
   static unsigned countRegisters(Value tile);
   static Type elementOf(Value tile);
-  /// The part of an element's coordinate that lane and warp decide (i32).
+  /// The part of an element's coordinate that lane, warp and block decide (i32).
   Value threadPart(const Layout &layout, Dim dim);
   /// A coordinate of what a register of this thread holds, in a tile that may be turned, or begin behind its first element.
   codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim, Value turn = Value(), uint64_t first = 0);
-  /// Whether this thread is the one that answers for what several threads hold; none: always.
-  Value isOwner(const Layout &layout);
+  /// Whether this thread is the one that answers for what several threads, of these dimensions, hold; none: always. Bits of
+  /// `others` do not matter in a lane's number.
+  Value isOwner(const Layout &layout, DimSet dims = threadDims, uint64_t others = 0);
 
   Value assembly(llvm::StringRef text, llvm::StringRef constraints, Type result, mlir::ValueRange operands,
                  bool hasEffects = false);
@@ -145,18 +158,20 @@ private:
   mlir::LLVM::LLVMFuncOp function;
   const PtxOptions &options;
   Coordinates coordinates;
-  unsigned warps;
+  unsigned warps, blocks; // of a block, of a cluster
   codegen::Emitter e;
   llvm::DenseMap<Value, View> views;
   llvm::DenseMap<Value, Value> scalars;
   llvm::DenseMap<Value, Registers> tiles;
   llvm::SmallVector<Value> programIds;
-  Value lane, warp; // i32
+  Value lane, warp, block; // i32; the block's number in its cluster
   mlir::Block *entry = nullptr;
   std::map<std::pair<std::string, Dim>, Value> threadParts;
   unsigned sharedBytes = 0;
   /// Tiles that are read when they are needed.
   llvm::DenseMap<Value, Lazy> reads;
+  /// Where threads count the turns of mailboxes.
+  llvm::DenseMap<Value, Value> turns;
 };
 
 } // namespace tessera::ptx

@@ -379,7 +379,7 @@ LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
   if (width * bytes != kChunk)
     return copy.emitError("expected rows that threads copy by 16 bytes, got ") << width * bytes;
   // The slot holds the tile as its layout says: (register, lane, warp) -> element -> offset.
-  Layout offsets = access.layout.then(*copy.getBuffer().getType().getMemory().inverse());
+  Layout offsets = access.layout.then(offsetsOf(copy.getBuffer().getType().getMemory()));
   Value slot = slotAddress(copy.getBuffer(), copy.getSlot());
   for (unsigned reg = 0; reg < access.layout.in().size(Dim::Register); reg += width) {
     Ix offset = e.mul(coordinate(offsets, reg, Dim::Offset), bytes);

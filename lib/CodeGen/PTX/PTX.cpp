@@ -124,7 +124,7 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
     if (failed(emitter.run()))
       return failure();
     codegen::flatten(function.getBody());
-    result.kernels.push_back({kernel.getSymName().str(), emitter.threads(), emitter.shared()});
+    result.kernels.push_back({kernel.getSymName().str(), emitter.threads(), emitter.shared(), emitter.cluster()});
   }
   auto prepare = [&](llvm::Module &translated) {
     for (const PtxKernel &kernel : result.kernels) {
@@ -134,12 +134,18 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
       function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
       if (std::optional<int64_t> blocks = getHint(source.getHintsAttr(), "residents"))
         function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
+      if (kernel.cluster > 1)
+        function->addFnAttr("nvvm.cluster_dim", std::to_string(kernel.cluster) + ",1,1");
       function->addFnAttr(llvm::Attribute::NoUnwind);
-      if (hasBranches(source))
+      if (hasBranches(source) || kernel.cluster > 1)
         keepTogether(*function);
     }
   };
-  FailureOr<std::string> text = compile(*functions, options, prepare);
+  PtxOptions wanted = options;
+  // Stores that a barrier in another block's memory counts came with 8.1.
+  if (llvm::any_of(result.kernels, [](const PtxKernel &kernel) { return kernel.cluster > 1; }))
+    wanted.version = std::max(wanted.version, 81u);
+  FailureOr<std::string> text = compile(*functions, wanted, prepare);
   if (failed(text))
     return failure();
   result.text = std::move(*text);

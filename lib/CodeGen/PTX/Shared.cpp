@@ -48,7 +48,7 @@ LogicalResult KernelEmitter::emitWrite(tile::WriteOp write) {
   SharedAccess store =
       planStore(write.getBuffer().getType().getMemory(), layout, bits, sharedFeaturesOf(options.chip));
   storeShared(store, slotAddress(write.getBuffer(), write.getSlot(), write.getBehind()), tiles.lookup(write.getValue()),
-              element, isOwner(layout));
+              element, isOwner(layout, {Dim::Lane, Dim::Warp}));
   return success();
 }
 
@@ -75,7 +75,7 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   Layout memory = read.getBuffer().getType().getMemory();
   SharedAccess load = planLoad(memory, read.getPlaces(), bits, sharedFeaturesOf(options.chip));
   Lazy part{load, slotAddress(read.getBuffer(), read.getSlot(), read.getBehind()),
-            (*memory.leftInverse())(read.getFirst())};
+            offsetsOf(memory)(read.getFirst())};
   // A product asks for its operands step by step, so that few of them are in registers at once.
   if (isLazy(read)) {
     reads[read.getResult()] = part;

@@ -356,7 +356,7 @@ template <typename OpTy> static Value join(codegen::Emitter &e, OpTy op, Value a
 
 LogicalResult KernelEmitter::emitReduce(tile::ReduceOp reduce) {
   ReductionPlan plan = planOf(reduce);
-  if (!plan.warps.empty())
+  if (!plan.warps.empty() || !plan.blocks.empty())
     return reduce.emitError("expected the joined dimensions in the registers and lanes of each warp, got ")
            << reduce.getInput().getType();
   auto joined = joinInWarp(reduce.getInput(), plan, [&](Value a, Value b) { return join(e, reduce, a, b); },

@@ -244,6 +244,12 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
       places = places * *SymExpr::parse(size.getValue());
     grid = builder.getStrArrayAttr({(persistent ? SymExpr::min(places, *persistent) : places).str()});
   }
+  if (std::optional<int64_t> cluster = getHint(kernel.getHintsAttr(), "cluster"); cluster && options.hasClusters) {
+    SymExpr blocks = *cluster;
+    for (auto size : grid.getAsRange<StringAttr>())
+      blocks = blocks * *SymExpr::parse(size.getValue());
+    grid = builder.getStrArrayAttr({blocks.str()});
+  }
   llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
   SmallVector<Attribute> checks(failures.begin(), failures.end());
   target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), grid, operands,

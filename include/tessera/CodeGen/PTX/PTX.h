@@ -24,6 +24,7 @@ struct PtxKernel {
   std::string name;
   unsigned threads = 128;
   unsigned sharedBytes = 0; // dynamic: the launch gives it
+  unsigned cluster = 1;     // blocks that share a program
 };
 
 struct PtxModule {

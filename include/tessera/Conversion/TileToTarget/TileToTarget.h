@@ -15,6 +15,8 @@ struct HostProgramOptions {
   int64_t addressAlignment = 1;
   /// Addresses are multiples of their element's size at least.
   bool alignedElements = false;
+  /// Whether the hint `cluster` says how many blocks each program has.
+  bool hasClusters = false;
   /// No argument is walked backward.
   bool forwardStrides = false;
   /// The largest number of elements that a kernel can count in one tensor; 0: any.

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 #include "tessera/Layout/Reduction.h"
 
@@ -15,6 +16,10 @@ using namespace tessera::tile;
 LogicalResult AllocOp::verify() {
   if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % 16))
     return emitOpError() << "expected an offset that 16 divides, got " << int64_t(*getOffset());
+  if (getMailbox() && getType().getMemory().in().bits(Dim::Block))
+    return emitOpError() << "expected a mailbox that holds all elements in each block, got " << getType();
+  if (getMailbox() && !llvm::isPowerOf2_64(getType().getSlots()))
+    return emitOpError() << "expected a mailbox with a power of two of slots, got " << getType().getSlots();
   return success();
 }
 LogicalResult CommitOp::verify() { return success(); }
@@ -23,6 +28,13 @@ LogicalResult BarrierOp::verify() { return success(); }
 LogicalResult WaitOp::verify() {
   if (int64_t(getPending()) < 0)
     return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
+  return success();
+}
+
+/// Threads reach the shared memory of their own block.
+static LogicalResult verifyWithinBlocks(Operation *op, BufferType buffer, const Layout &layout) {
+  if (buffer.getMemory().in().bits(Dim::Block) && !holder(buffer.getMemory(), layout, {Dim::Block}))
+    return op->emitOpError() << "expected a buffer in which each block has the elements of its own threads, got " << buffer;
   return success();
 }
 
@@ -35,7 +47,9 @@ LogicalResult CopyOp::verify() {
   if (getCoords().size() != view.getRank() || int64_t(getDims().size()) != tile.getRank())
     return emitOpError() << "expected " << view.getRank() << " coordinates and " << tile.getRank() << " dims, got "
                          << getCoords().size() << " and " << getDims().size();
-  return getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); });
+  if (failed(getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); })))
+    return failure();
+  return verifyWithinBlocks(*this, getBuffer().getType(), getVia().getValue());
 }
 
 /// A tile in registers that is, or is of, the tile of a buffer.
@@ -76,8 +90,11 @@ LogicalResult ReadOp::verify() {
   if (getPad() && cast<TypedAttr>(*getPad()).getType() != getType().getElementType())
     return emitOpError() << "expected a pad of type " << getType().getElementType() << ", got "
                          << cast<TypedAttr>(*getPad()).getType();
-  if (!getAt())
-    return verifySlot(*this, "a result", getBuffer().getType(), getType());
+  if (!getAt()) {
+    if (failed(verifySlot(*this, "a result", getBuffer().getType(), getType())))
+      return failure();
+    return verifyWithinBlocks(*this, getBuffer().getType(), *layoutOf(getResult()));
+  }
   ArrayRef<int64_t> whole = getBuffer().getType().getTile().getShape(), part = getType().getShape(), at = *getAt();
   if (at.size() != whole.size() || part.size() != whole.size())
     return emitOpError() << "expected a part of " << whole.size() << " dimensions, got " << part.size() << " and "
@@ -109,7 +126,44 @@ uint64_t ReadOp::getFirst() {
 LogicalResult WriteOp::verify() {
   if (failed(verifyBehind(*this, getBehind(), getBuffer().getType())))
     return failure();
-  return verifySlot(*this, "a tile", getBuffer().getType(), tileType(getValue()));
+  if (failed(verifySlot(*this, "a tile", getBuffer().getType(), tileType(getValue()))))
+    return failure();
+  return verifyWithinBlocks(*this, getBuffer().getType(), *layoutOf(getValue()));
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyMailbox(Operation *op, Value mailbox) {
+  auto alloc = mailbox.getDefiningOp<AllocOp>();
+  if (!alloc || !alloc.getMailbox())
+    return op->emitOpError("expected a mailbox, which 'tile.alloc mailbox' makes");
+  return success();
+}
+
+LogicalResult OpenOp::verify() {
+  for (Value mailbox : getMailboxes())
+    if (failed(verifyMailbox(*this, mailbox)))
+      return failure();
+  return success();
+}
+LogicalResult MeetOp::verify() { return success(); }
+LogicalResult ReceiveOp::verify() { return verifyMailbox(*this, getMailbox()); }
+
+LogicalResult PushOp::verify() {
+  Type element = getMailbox().getType().getTile().getElementType();
+  if (!llvm::is_contained({32u, 64u}, element.getIntOrFloatBitWidth()))
+    return emitOpError() << "expected elements of 32 or 64 bits, got " << element;
+  if (failed(verifyMailbox(*this, getMailbox())))
+    return failure();
+  return verifySlot(*this, "a tile", getMailbox().getType(), tileType(getValue()));
+}
+
+LogicalResult TakeOp::verify() {
+  if (failed(verifyMailbox(*this, getMailbox())))
+    return failure();
+  return verifySlot(*this, "a result", getMailbox().getType(), getType());
 }
 
 LogicalResult MmaSharedOp::verify() {
@@ -139,6 +193,10 @@ LogicalResult ConvertOp::verify() {
   for (Value value : {Value(getInput()), Value(getResult())})
     if (!layoutOf(value))
       return emitOpError() << "expected tiles with layouts, got " << value.getType();
+  if (!holder(*layoutOf(getInput()), *layoutOf(getResult()), {Dim::Block}))
+    return emitOpError() << "expected what a block needs within the block: the blocks of a cluster exchange parts of "
+                            "reductions only; got "
+                         << input << " -> " << result;
   return success();
 }
 
@@ -147,7 +205,7 @@ RankedTensorType tile::partialType(RankedTensorType input, ArrayRef<int64_t> dim
   ReductionPlan plan = planReduction(layout, SmallVector<unsigned>(dims.begin(), dims.end()));
   SmallVector<int64_t> shape = withoutDims(input.getShape(), dims);
   Layout parts = plan.partial(shape.size()).withoutFreeBits({Dim::Register});
-  shape.push_back(int64_t(1) << plan.warps.size());
+  shape.push_back(int64_t(1) << (plan.warps.size() + plan.blocks.size()));
   return RankedTensorType::get(shape, input.getElementType(), LayoutAttr::get(input.getContext(), parts));
 }
 

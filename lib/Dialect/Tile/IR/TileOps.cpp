@@ -184,8 +184,8 @@ void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp 
         key, dim, /*exclusive=*/false);
 }
 
-void AllocOp::build(OpBuilder &builder, OperationState &state, BufferType type) {
-  build(builder, state, type, /*offset=*/nullptr);
+void AllocOp::build(OpBuilder &builder, OperationState &state, BufferType type, bool mailbox) {
+  build(builder, state, type, /*offset=*/nullptr, mailbox);
 }
 
 void PartialOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,

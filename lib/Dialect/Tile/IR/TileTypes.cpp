@@ -210,7 +210,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, i
   if (slack < 0)
     return emitError() << "expected a slack of at least 0, got " << slack;
   auto layout = dyn_cast_or_null<LayoutAttr>(tile.getEncoding());
-  if (!layout || layout.getValue().in().bits() != layout.getValue().in().bits(Dim::Offset))
+  if (!layout || layout.getValue().in() != layout.getValue().in().only({Dim::Block, Dim::Offset}))
     return emitError() << "expected a tile with a layout over offsets, got " << tile;
   return success();
 }

@@ -6,7 +6,8 @@
 //
 // Two exchanges one after the other in the same memory need a barrier between them, besides the
 // barrier that each has between its writes and its reads. A small buffer's time is taken to last
-// until the next exchange is over: then that one's own barrier is enough. Gates last as long as the program.
+// until the next exchange is over: then that one's own barrier is enough. Gates and mailboxes last as long
+// as the program: others may open the ones and write to the others at any time.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -76,7 +77,9 @@ unsigned Allocation::number(Operation *op) {
 }
 
 Buffer Allocation::timeOf(AllocOp alloc) {
-  Buffer buffer{alloc, alloc.getType().getAllBytes()};
+  Buffer buffer{alloc, alloc.getAllBytes()};
+  if (alloc.getMailbox())
+    return {alloc, buffer.bytes, 0, next};
   for (Operation *user : alloc->getUsers()) {
     Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
     buffer.first = std::min(buffer.first, numbers[seen].first);

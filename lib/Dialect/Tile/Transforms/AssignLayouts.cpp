@@ -7,6 +7,8 @@
 // would read pieces of memory's sectors. Where a value is wanted otherwise than it
 // is, it is converted; what costs nothing to make is made again instead.
 //
+// The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else.
+//
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -35,11 +37,17 @@ constexpr unsigned kLanes = 32;
 
 ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
 bool isTile(Value value) { return isTileType(value.getType()); }
+/// What is loaded or stored.
+Value tileOf(Operation *op) { return op->getNumResults() ? op->getResult(0) : op->getOperand(0); }
 
 class Assignment {
 public:
-  Assignment(KernelOp kernel, unsigned warps, bool quarters)
-      : kernel(kernel), coordinates(kernel), warps(warps), quarters(quarters) {
+  Assignment(KernelOp kernel, unsigned warps, unsigned blocks, bool quarters)
+      : kernel(kernel), coordinates(kernel), warps(warps), blocks(blocks), quarters(quarters) {
+    kernel.walk([&](Operation *op) {
+      if (auto tile = isa<LoadOp, StoreOp>(op) ? dyn_cast<RankedTensorType>(tileOf(op).getType()) : RankedTensorType())
+        longest = std::max(longest, tile.getRank() ? tile.getShape().back() : 1);
+    });
     kernel.walk([&](MmaOp mma) { isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp()); });
   }
 
@@ -66,14 +74,19 @@ private:
   Layout preferred(Value tile);
   bool isCoalesced(LoadOp load, const Layout &layout);
   Layout onAllThreads(const Layout &layout) {
-    return layout.broadcastTo(Space({{Dim::Lane, kLanes}, {Dim::Warp, warps}}));
+    return layout.broadcastTo(Space({{Dim::Lane, kLanes}, {Dim::Warp, warps}, {Dim::Block, blocks}}));
   }
   /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part of.
   Layout without(const Layout &layout, ArrayRef<int64_t> dims);
+  /// How many blocks have different parts of a tile.
+  unsigned blocksOf(ArrayRef<int64_t> shape) {
+    return !shape.empty() && shape.back() == longest ? std::min<int64_t>(blocks, longest) : 1;
+  }
   /// Whether the parts of several warps are joined, by shared memory, from where the result goes anywhere.
   bool isAcrossWarps(tile::ReduceOp reduce) {
     SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
-    return !planReduction(layoutFor(reduce.getInput()), dims).warps.empty();
+    ReductionPlan plan = planReduction(layoutFor(reduce.getInput()), dims);
+    return !plan.warps.empty() || !plan.blocks.empty();
   }
   unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
@@ -98,8 +111,9 @@ private:
 
   KernelOp kernel;
   Coordinates coordinates;
-  unsigned warps;
+  unsigned warps, blocks;
   bool quarters;
+  int64_t longest = 1; // of all rows that are loaded or stored
   /// Whether products take the left operand from others.
   bool isChain = false;
   llvm::DenseMap<Value, Layout> layouts;
@@ -133,15 +147,18 @@ Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, uns
   if (shape.empty())
     return onAllThreads(Layout());
   how.perThread[order[0]] = perThread;
+  Sizes share(shape.begin(), shape.end());
+  how.blocks = Sizes(shape.size(), 1);
+  share.back() /= how.blocks.back() = blocksOf(shape);
   unsigned lanes = kLanes;
   for (unsigned dim : order) {
-    how.lanes[dim] = std::min<unsigned>(lanes, shape[dim] / how.perThread[dim]);
+    how.lanes[dim] = std::min<unsigned>(lanes, share[dim] / how.perThread[dim]);
     lanes /= how.lanes[dim];
   }
   how.lanes[order.back()] *= lanes;
   unsigned left = warps;
   for (unsigned dim : llvm::reverse(order)) {
-    how.warps[dim] = std::clamp<unsigned>(shape[dim] / (how.perThread[dim] * how.lanes[dim]), 1, left);
+    how.warps[dim] = std::clamp<unsigned>(share[dim] / (how.perThread[dim] * how.lanes[dim]), 1, left);
     left /= how.warps[dim];
   }
   how.warps[order.back()] *= left;
@@ -163,8 +180,9 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
   if (promised)
     aligned = std::min<int64_t>(16, *promised * bytes);
   // No thread holds more while others have nothing.
-  int64_t elements = llvm::product_of(shape), threads = kLanes * warps;
-  int64_t most = std::min<int64_t>(shape[order[0]], std::max<int64_t>(1, elements / threads));
+  int64_t shared = blocksOf(shape), elements = llvm::product_of(shape) / shared, threads = kLanes * warps;
+  int64_t side = order[0] + 1 == shape.size() ? shape[order[0]] / shared : shape[order[0]];
+  int64_t most = std::min<int64_t>(side, std::max<int64_t>(1, elements / threads));
   return spread(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most));
 }
 
@@ -434,7 +452,12 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       unsigned count = getHint(kernel.getHintsAttr(), "warps").value_or(warps);
-      if (failed(Assignment(kernel, count, quarters).run()))
+      unsigned blocks = getHint(kernel.getHintsAttr(), "cluster").value_or(1);
+      if (!llvm::isPowerOf2_32(blocks)) {
+        kernel.emitError("expected a cluster of a power of two of blocks, got ") << blocks;
+        return signalPassFailure();
+      }
+      if (failed(Assignment(kernel, count, blocks, quarters).run()))
         return signalPassFailure();
     }
   }

@@ -76,7 +76,8 @@ struct TileDeferReductions : tile::impl::TileDeferReductionsBase<TileDeferReduct
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t threads = 32 * getHint(kernel.getHintsAttr(), "warps").value_or(4);
+      int64_t threads = 32 * getHint(kernel.getHintsAttr(), "warps").value_or(4) *
+                        getHint(kernel.getHintsAttr(), "cluster").value_or(1);
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       for (scf::ForOp loop : loops) {

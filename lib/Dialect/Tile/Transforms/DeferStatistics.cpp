@@ -9,6 +9,9 @@
 // they are brought to the common one at the end by the factor that the loop itself has for that. What is joined where
 // x is the maximum so far, and dropped whenever that grows, is each thread's own in the same way.
 //
+// The threads of a block hold neighbours, as wide pieces as they are loaded in, and further ones behind those of all
+// threads; the blocks of a cluster have a part of the tile each.
+//
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -49,8 +52,8 @@ using Renaming = llvm::DenseMap<Value, Value>;
 
 class Deferral {
 public:
-  Deferral(scf::ForOp loop, const Coordinates &coordinates, int64_t threads)
-      : loop(loop), coordinates(coordinates), threads(threads) {}
+  Deferral(scf::ForOp loop, const Coordinates &coordinates, int64_t threads, int64_t blocks)
+      : loop(loop), coordinates(coordinates), threads(threads), blocks(blocks) {}
 
   bool find();
   /// `tiles`: of numbers that earlier loops have left, the tiles that they were made of.
@@ -68,8 +71,15 @@ private:
   bool findSteps();
 
   RankedTensorType typeOf(Value number) {
-    return RankedTensorType::get({threads}, cast<RankedTensorType>(number.getType()).getElementType());
+    return RankedTensorType::get(ofThreads(), cast<RankedTensorType>(number.getType()).getElementType());
   }
+  using Numbers = SmallVector<int64_t>;
+  /// The shape of a tile with an element for each thread, and of one with all that threads have.
+  Numbers ofThreads() const { return blocks > 1 ? Numbers{blocks, threads} : Numbers{threads}; }
+  Numbers ofPieces() const { return blocks > 1 ? Numbers{blocks, rest, threads, width} : Numbers{rest, threads, width}; }
+  /// The dimensions of the second that the first has, and those that it has not.
+  Numbers kept() const { return blocks > 1 ? Numbers{0, 2} : Numbers{1}; }
+  Numbers joined() const { return blocks > 1 ? Numbers{1, 3} : Numbers{0, 2}; }
   Value onThreads(OpBuilder &builder, Value number);
   Value rebased(OpBuilder &builder, State state, Value number, Renaming &known);
   Value rename(OpBuilder &builder, Value value, Renaming &known);
@@ -78,7 +88,7 @@ private:
 
   scf::ForOp loop;
   const Coordinates &coordinates;
-  int64_t threads, width = 1, rest = 1; // of a tile: rest x threads x width
+  int64_t threads, blocks, width = 1, rest = 1; // of a tile: blocks x rest x threads x width
   SmallVector<State> states; // those that are relative behind their gauge
   std::optional<State> gauge;
   Value common; // what weights take away: the gauge, or zero where that is not finite
@@ -251,10 +261,10 @@ bool Deferral::findSteps() {
     int64_t bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
     int64_t aligned = load.getAligned() ? std::min<int64_t>(16, *load.getAligned() * bytes)
                                         : coordinates.rowAlignment(load.getView());
-    width = std::clamp<int64_t>(aligned / bytes, 1, std::max<int64_t>(1, size / threads));
+    width = std::clamp<int64_t>(aligned / bytes, 1, std::max<int64_t>(1, size / (threads * blocks)));
     break;
   }
-  rest = size / (threads * width);
+  rest = size / (threads * blocks * width);
   auto fits = [&](State &state) { return state.reduce.getInput().getType().getNumElements() == size; };
   return rest * width >= (gauge ? fewest : 1) && llvm::all_of(states, fits);
 }
@@ -311,7 +321,7 @@ bool Deferral::find() {
 Value Deferral::onThreads(OpBuilder &builder, Value number) {
   if (auto constant = number.getDefiningOp<ConstantOp>())
     return ConstantOp::create(builder, loop.getLoc(), typeOf(number), constant.getValue());
-  return BroadcastOp::create(builder, loop.getLoc(), number, ArrayRef(threads), ArrayRef<int64_t>());
+  return BroadcastOp::create(builder, loop.getLoc(), number, ofThreads(), ArrayRef<int64_t>());
 }
 
 /// The operations that make a number, with others in place of what is known, for each thread or for all.
@@ -339,7 +349,7 @@ Value Deferral::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
     return found;
   if (auto broadcast = tile.getDefiningOp<BroadcastOp>()) {
     Value all = BroadcastOp::create(builder, broadcast.getLoc(), rename(builder, broadcast.getInput(), known),
-                                    ArrayRef<int64_t>{rest, threads, width}, ArrayRef<int64_t>{1});
+                                    ofPieces(), kept());
     return known[tile] = ReshapeOp::create(builder, broadcast.getLoc(), all, broadcast.getType().getShape());
   }
   auto map = tile.getDefiningOp<MapOp>();
@@ -361,10 +371,8 @@ Value Deferral::rebased(OpBuilder &builder, State state, Value number, Renaming 
 }
 
 Value Deferral::reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known) {
-  Value pieces = ReshapeOp::create(builder, old.getLoc(), tileOf(builder, old.getInput(), known),
-                                   ArrayRef<int64_t>{rest, threads, width});
-  return tile::ReduceOp::create(builder, old.getLoc(), old.getReduceOp(), pieces, ArrayRef<int64_t>{0, 2},
-                                old.getSkipNan());
+  Value pieces = ReshapeOp::create(builder, old.getLoc(), tileOf(builder, old.getInput(), known), ofPieces());
+  return tile::ReduceOp::create(builder, old.getLoc(), old.getReduceOp(), pieces, joined(), old.getSkipNan());
 }
 
 void Deferral::rewrite(Renaming &tiles) {
@@ -404,7 +412,7 @@ void Deferral::rewrite(Renaming &tiles) {
   rewriter.setInsertionPointAfter(replaced);
   unsigned first = replaced.getNumResults() - states.size();
   auto *yield = replaced.getBody()->getTerminator();
-  SmallVector<Value> joined;
+  SmallVector<Value> wholes;
   SmallVector<bool> hasInit; // it is joined with the tile behind the loop only
   Renaming once; // values of the body, as they are for the whole row
   for (auto [i, state] : llvm::enumerate(states)) {
@@ -421,8 +429,8 @@ void Deferral::rewrite(Renaming &tiles) {
       before[gauged] = inits[number - states.begin()];
       before[reference] = taken;
     }
-    Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, ArrayRef<int64_t>{0},
-                                         state.reduce.getSkipNan());
+    auto all = llvm::to_vector(llvm::seq<int64_t>(ofThreads().size()));
+    Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, all, state.reduce.getSkipNan());
     auto unit = init.getDefiningOp<ConstantOp>();
     hasInit.push_back(!goesOn && !(unit && unit.getValue() == state.unit()));
     if (hasInit.back()) {
@@ -430,14 +438,14 @@ void Deferral::rewrite(Renaming &tiles) {
       whole = MapOp::create(rewriter, loc, state.join.getScalarOp(), ValueRange{init, whole});
     }
     once[state.join.getResult()] = whole;
-    joined.push_back(whole);
+    wholes.push_back(whole);
   }
   for (auto [i, state] : llvm::enumerate(states)) {
     // The old value goes through the loop as it is, and leaves it by a later pass.
     yield->setOperand(state.number, replaced.getRegionIterArg(state.number));
-    rewriter.replaceAllUsesWith(replaced.getResult(state.number), joined[i]);
+    rewriter.replaceAllUsesWith(replaced.getResult(state.number), wholes[i]);
     if (!hasInit[i])
-      tiles[joined[i]] = replaced.getResult(first + i);
+      tiles[wholes[i]] = replaced.getResult(first + i);
   }
 }
 
@@ -448,12 +456,13 @@ struct TileDeferStatistics : tile::impl::TileDeferStatisticsBase<TileDeferStatis
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       int64_t threads = 32 * getHint(kernel.getHintsAttr(), "warps").value_or(4);
+      int64_t blocks = getHint(kernel.getHintsAttr(), "cluster").value_or(1);
       Coordinates coordinates(kernel);
       SmallVector<scf::ForOp> loops;
       kernel.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
       Renaming tiles;
       for (scf::ForOp loop : loops) {
-        Deferral deferral(loop, coordinates, threads);
+        Deferral deferral(loop, coordinates, threads, blocks);
         if (deferral.find())
           deferral.rewrite(tiles);
       }

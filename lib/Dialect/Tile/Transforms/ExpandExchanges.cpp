@@ -3,7 +3,8 @@
 // After layouts are assigned, some operations still hide traffic between warps: conversions, joins
 // along dimensions that several warps hold, running joins, and products without tensor cores. Here
 // each becomes what warps do by themselves, with writes and reads of buffers between. What stays
-// within a warp is left to shuffles where these are cheaper.
+// within a warp is left to shuffles where these are cheaper. Parts that the blocks of a cluster have
+// are pushed to mailboxes, one for each reduction.
 //
 //===----------------------------------------------------------------------===//
 #include "FirstUse.h"
@@ -15,6 +16,8 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Families.h"
 #include "tessera/Layout/Reduction.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
@@ -34,7 +37,10 @@ public:
   LogicalResult run();
 
 private:
-  void expand(tile::ReduceOp reduce);
+  LogicalResult expand(tile::ReduceOp reduce);
+  Value joinWarps(tile::ReduceOp reduce, Value parts, int64_t blocks);
+  Value fromAllBlocks(tile::ReduceOp reduce, Value parts);
+  void openMailboxes();
   LogicalResult expand(ScanOp scan);
   void expand(MmaOp mma);
   LogicalResult expand(ConvertOp convert);
@@ -55,6 +61,7 @@ private:
   OpBuilder builder;
   Location loc = builder.getUnknownLoc();
   Value firstSlot;
+  SmallVector<Value> mailboxes;
 };
 } // namespace
 
@@ -79,7 +86,8 @@ Value Expansion::convertTo(Value tile, const Layout &layout) {
 }
 
 Value Expansion::write(Value tile, const Layout &memory) {
-  auto type = BufferType::get(builder.getContext(), 1, withLayout(tile.getType(), memory));
+  Layout held = inAllBlocks(memory, *layoutOf(tile));
+  auto type = BufferType::get(builder.getContext(), 1, withLayout(tile.getType(), held));
   Value buffer = AllocOp::create(builder, loc, type);
   WriteOp::create(builder, loc, tile, buffer, zero());
   return buffer;
@@ -89,34 +97,124 @@ Value Expansion::write(Value tile, const Layout &memory) {
 // Joins
 //===----------------------------------------------------------------------===//
 
-/// A part for each warp, then all parts in the registers of every thread that wants the sum.
-void Expansion::expand(tile::ReduceOp reduce) {
+/// The layout of a tile with one more dimension behind the others, along which each block has one element.
+static Layout alongBlocks(const Layout &kept, unsigned last) {
+  Space out = kept.out();
+  out.setBits(tensorDim(last), kept.in().bits(Dim::Block));
+  gf2::Vectors columns;
+  for (unsigned i = 0; i < kept.in().bits(); ++i) {
+    uint64_t block = kept.in().unpack(uint64_t(1) << i)[Dim::Block];
+    columns.push_back(kept.out().carry(kept.columns()[i], out) | out.pack(Point({{tensorDim(last), block}})));
+  }
+  return Layout(kept.in(), out, std::move(columns));
+}
+
+/// Of the parts of all warps, one for each block.
+Value Expansion::joinWarps(tile::ReduceOp reduce, Value parts, int64_t blocks) {
+  auto type = cast<RankedTensorType>(parts.getType());
+  int64_t last = type.getRank() - 1, warps = type.getShape().back() / blocks;
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = blocks;
+  Layout ofBlock = alongBlocks(*layoutOf(reduce), last);
+  auto joined = withLayout(RankedTensorType::get(shape, type.getElementType()), ofBlock);
+  shape.push_back(warps);
+  auto split = withLayout(RankedTensorType::get(shape, type.getElementType()), layoutOf(parts)->splitDim(last, warps));
+  parts = convertTo(ReshapeOp::create(builder, loc, split, parts), ofBlock.expandDim(last + 1, warps));
+  return tile::ReduceOp::create(builder, loc, joined, reduce.getKind(), parts, ArrayRef(last + 1), reduce.getSkipNan());
+}
+
+/// What narrow elements are while they are under way.
+static Type wordOf(Type element) {
+  if (element.getIntOrFloatBitWidth() >= 32)
+    return element;
+  return isa<FloatType>(element) ? Type(Float32Type::get(element.getContext()))
+                                 : Type(IntegerType::get(element.getContext(), 32));
+}
+
+/// All blocks' parts, in the registers of every thread. In a loop a turn's parts come while those before are still read.
+Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
+  auto type = cast<RankedTensorType>(parts.getType());
+  Type element = type.getElementType(), word = wordOf(element);
+  auto cast = [&](Value tile, Type to) -> Value {
+    auto type = mlir::cast<RankedTensorType>(tile.getType());
+    return type.getElementType() == to ? tile : tile::CastOp::create(builder, loc, type.clone(to), tile);
+  };
+  int64_t last = type.getRank() - 1;
+  SmallVector<unsigned> order(type.getRank());
+  std::iota(order.rbegin(), order.rend(), 0);
+  SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
+  bool isRepeated = reduce->getParentOfType<LoopLikeOpInterface>() != nullptr;
+  auto plain = RankedTensorType::get(type.getShape(), word);
+  auto box = BufferType::get(builder.getContext(), isRepeated ? 2 : 1, withLayout(plain, linearShared(shape, order)));
+  Value mailbox;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    mailbox = mailboxes.emplace_back(AllocOp::create(builder, loc, box, /*mailbox=*/true));
+  }
+  // Who sends speaks for all warps of the block: that they have read what came before. Where they have joined their parts
+  // they have met since.
+  SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+  if (isRepeated && planReduction(*layoutOf(reduce.getInput()), dims).warps.empty())
+    BarrierOp::create(builder, loc);
+  PushOp::create(builder, loc, cast(parts, word), mailbox);
+  ReceiveOp::create(builder, loc, mailbox);
+  Layout gathered = layoutOf(reduce)->expandDim(last, type.getShape().back());
+  return cast(TakeOp::create(builder, loc, withLayout(plain, gathered), mailbox), element);
+}
+
+/// As soon as the kernel begins the other blocks are told of it, so that before the first push nobody waits for long.
+void Expansion::openMailboxes() {
+  if (mailboxes.empty())
+    return;
+  Block &body = kernel.getBody().front();
+  builder.setInsertionPointAfter(mailboxes.front().getDefiningOp());
+  OpenOp::create(builder, kernel.getLoc(), mailboxes);
+  Operation *first = nullptr;
+  kernel.walk([&](PushOp push) {
+    Operation *outermost = body.findAncestorOpInBlock(*push);
+    if (!first || outermost->isBeforeInBlock(first))
+      first = outermost;
+  });
+  builder.setInsertionPoint(first);
+  MeetOp::create(builder, first->getLoc());
+}
+
+/// A part for each warp, then all parts in the registers of every thread that wants the sum. Of a cluster's blocks, each
+/// joins its warps' parts first.
+LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
   ReductionPlan plan = planReduction(*layoutOf(reduce.getInput()), dims);
-  if (plan.warps.empty())
-    return;
+  if (plan.warps.empty() && plan.blocks.empty())
+    return success();
+  if (!plan.blocks.empty() && gf2::rank(layoutOf(reduce)->columns(Dim::Block)))
+    return reduce.emitError("expected a result that all blocks of the cluster have, got ") << reduce.getType();
   builder.setInsertionPoint(reduce);
   loc = reduce.getLoc();
   auto parts = PartialOp::create(builder, loc, reduce.getReduceOp(), reduce.getInput(), reduce.getDims(),
                                  reduce.getSkipNan());
   int64_t last = reduce.getType().getRank();
-  Layout gathered = layoutOf(reduce)->expandDim(last, parts.getType().getShape().back());
-  Value all = convertTo(parts, gathered);
+  Value all;
+  if (plan.blocks.empty())
+    all = convertTo(parts, layoutOf(reduce)->expandDim(last, parts.getType().getShape().back()));
+  else
+    all = fromAllBlocks(reduce, joinWarps(reduce, parts, int64_t(1) << plan.blocks.size()));
   auto joined = tile::ReduceOp::create(builder, loc, reduce.getType(), reduce.getKind(), all, ArrayRef(last),
                                        reduce.getSkipNan());
   reduce.replaceAllUsesWith(joined.getResult());
   reduce.erase();
+  return success();
 }
 
 /// The lowest bit of a dimension that warps hold, if they hold any; nothing where a register, lane or warp moves along it
-/// and along something else.
+/// and along something else, or a block along it.
 static FailureOr<unsigned> lowestWarpBit(const Layout &layout, Dim dim) {
   unsigned lowest = layout.out().bits(dim);
-  for (Dim in : {Dim::Register, Dim::Lane, Dim::Warp})
+  for (Dim in : {Dim::Register, Dim::Lane, Dim::Warp, Dim::Block})
     for (uint64_t column : layout.columns(in)) {
       if (!layout.out().unpack(column)[dim])
         continue;
-      if (!llvm::isPowerOf2_64(column))
+      if (!llvm::isPowerOf2_64(column) || in == Dim::Block)
         return failure();
       if (in == Dim::Warp)
         lowest = std::min<unsigned>(lowest, llvm::Log2_64(layout.out().unpack(column)[dim]));
@@ -150,7 +248,8 @@ LogicalResult Expansion::expand(ScanOp scan) {
   int64_t dim = scan.getDim();
   FailureOr<unsigned> bit = lowestWarpBit(layout, tensorDim(dim));
   if (failed(bit))
-    return scan.emitError("expected a layout in which nothing moves along the scanned dimension and another, got ")
+    return scan.emitError("expected a layout in which nothing moves along the scanned dimension and another, nor blocks "
+                          "of a cluster along it, got ")
            << scan.getInput().getType();
   RankedTensorType type = scan.getInput().getType();
   int64_t inRun = int64_t(1) << *bit, runs = type.getShape()[dim] / inRun;
@@ -240,7 +339,9 @@ LogicalResult Expansion::expand(ConvertOp convert) {
 
 LogicalResult Expansion::run() {
   for (auto reduce : all<tile::ReduceOp>())
-    expand(reduce);
+    if (failed(expand(reduce)))
+      return failure();
+  openMailboxes();
   for (ScanOp scan : all<ScanOp>())
     if (failed(expand(scan)))
       return failure();

@@ -177,7 +177,8 @@ struct TileFetchRows : tile::impl::TileFetchRowsBase<TileFetchRows> {
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>())
-      Fetcher(kernel, bytesForRows(kernel, most, chip), slots).run();
+      if (!isShared(kernel))
+        Fetcher(kernel, bytesForRows(kernel, most, chip), slots).run();
   }
 };
 } // namespace

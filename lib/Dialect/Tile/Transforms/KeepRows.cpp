@@ -92,11 +92,12 @@ private:
 
 scf::ForOp loopOf(LoadOp load) { return cast<scf::ForOp>(load->getParentOp()); }
 
-/// From one slot of a buffer to the next, with what a row that begins anywhere needs besides.
+/// From one slot of a buffer to the next, of the part of a tile that a block holds, with what a row that begins anywhere
+/// needs besides.
 uint64_t bytesOfTile(LoadOp load) {
   constexpr uint64_t ofBanks = 128, ofPiece = 16;
-  RankedTensorType type = load.getType();
-  uint64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  uint64_t elements = uint64_t(1) << gf2::rank(layoutOf(load)->columnsOf(~DimSet{Dim::Block}));
+  uint64_t bytes = elements * llvm::divideCeil(load.getType().getElementTypeBitWidth(), 8);
   return std::max(llvm::alignTo(bytes, ofBanks), bytes + ofPiece + GatesType::kBytes);
 }
 
@@ -223,7 +224,7 @@ bool Keeper::settle(Row &row) {
                    : planExchange(from, to, 8 * bytes, features);
   if (!exchange || exchange->passes() > 1)
     return false;
-  row.buffer = BufferType::get(kernel.getContext(), slots, withLayout(first.getType(), exchange->memory));
+  row.buffer = BufferType::get(kernel.getContext(), slots, withLayout(first.getType(), inAllBlocks(exchange->memory, from)));
   return true;
 }
 
@@ -442,7 +443,7 @@ struct TileKeepRows : tile::impl::TileKeepRowsBase<TileKeepRows> {
       if (gpu && residents)
         own = std::min<uint64_t>(room, gpu->multiprocessor.sharedBytes / *residents - ofSystem);
       if (uint64_t others = exchangedBytes(kernel, features); others < own && !hasProducts(kernel))
-        Keeper(kernel, features, {gpu && gpu->hasAsyncCopies, gpu && gpu->hasBulkCopies}, ahead)
+        Keeper(kernel, features, {gpu && gpu->hasAsyncCopies, gpu && gpu->hasBulkCopies && !isShared(kernel)}, ahead)
             .run(own - others, residents.has_value());
     }
   }

@@ -82,7 +82,8 @@ std::optional<Stream> Pipeline::streamOf(LoadOp load) {
       planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), features);
   if (!exchange)
     return std::nullopt;
-  return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, exchange->memory)), Value()};
+  RankedTensorType held = withLayout(type, inAllBlocks(exchange->memory, from));
+  return Stream{load, wanted, BufferType::get(load.getContext(), slots, held), Value()};
 }
 
 uint64_t Pipeline::exchanged() {

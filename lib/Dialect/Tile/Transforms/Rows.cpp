@@ -28,6 +28,8 @@ bool tile::isBetterFetched(Value tile) {
   return bytesOfElement(cast<RankedTensorType>(tile.getType()).getElementType()) < word;
 }
 
+bool tile::isShared(KernelOp kernel) { return getHint(kernel.getHintsAttr(), "cluster").value_or(1) > 1; }
+
 BufferType tile::rowBuffer(Value tile, int64_t slots) {
   auto type = cast<RankedTensorType>(tile.getType());
   Layout memory = linearShared(std::array{unsigned(type.getNumElements())}, std::array{0u});
@@ -72,7 +74,7 @@ static uint64_t bytesTaken(KernelOp kernel) {
   uint64_t taken = 0;
   kernel.walk([&](Operation *op) {
     if (auto alloc = dyn_cast<AllocOp>(op))
-      taken += alloc.getType().getAllBytes();
+      taken += alloc.getAllBytes();
     else if (auto gates = dyn_cast<GatesOp>(op))
       taken += gates.getType().getBytes();
   });

@@ -19,6 +19,9 @@ bool isLooseRow(const Coordinates &coordinates, mlir::Value view, llvm::ArrayRef
 /// take whole lines of memory at once.
 bool isBetterFetched(mlir::Value tile);
 
+/// Whether the blocks of a cluster share rows: the machine copies whole ones.
+bool isShared(KernelOp kernel);
+
 /// Room for such rows.
 BufferType rowBuffer(mlir::Value tile, int64_t slots);
 

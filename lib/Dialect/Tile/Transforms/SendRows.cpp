@@ -154,7 +154,8 @@ struct TileSendRows : tile::impl::TileSendRowsBase<TileSendRows> {
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>())
-      Sender(kernel, bytesForRows(kernel, most, chip)).run();
+      if (!isShared(kernel))
+        Sender(kernel, bytesForRows(kernel, most, chip)).run();
   }
 };
 } // namespace

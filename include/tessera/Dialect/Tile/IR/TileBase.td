@@ -78,7 +78,7 @@ def Tile_LayoutAttr : AttrDef<Tile_Dialect, "Layout", [DeclareAttrInterfaceMetho
   let mnemonic = "layout";
   let summary = "which registers of which threads hold a tile's elements";
   let description = [{
-    The encoding of a placed tile: a linear map from (register, lane, warp) to the tile's elements (docs/layouts.md).
+    The encoding of a placed tile: a linear map from (register, lane, warp, block) to the tile's elements (docs/layouts.md).
     `tensor<16x8xf32, #tile.layout<"register[d1:1, d0:8] lane[d1:2, d1:4, d0:1, d0:2, d0:4] -> d0:16 d1:8">>` is an
     accumulator of tensor cores, held by one warp.
   }];
@@ -94,6 +94,8 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
     `!tile.buffer<3, tensor<64x64xbf16, #layout>>` has three slots for a tile of this type; a slot holds it as the layout
     from offsets to elements says. With `slack`, a slot has room for so many elements more, and the tile may begin behind as
     many: `!tile.buffer<1, tensor<4096xbf16, #layout>, slack 8>`.
+    from offsets to elements says. Where the blocks of a cluster hold different parts of a tile, the layout takes the
+    block as well, and each has room for its part.
   }];
   let parameters = (ins "int64_t":$slots, "::mlir::RankedTensorType":$tile, DefaultValuedParameter<"int64_t", "0">:$slack);
   let assemblyFormat = "`<` $slots `,` $tile (`,` `slack` $slack^)? `>`";
@@ -107,11 +109,13 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let extraClassDeclaration = [{
     int64_t getElementBytes() const;
     /// Of one slot.
-    int64_t getBytes() const { return (getTile().getNumElements() + getSlack()) * getElementBytes(); }
+    int64_t getBytes() const { return (getElements() + getSlack()) * getElementBytes(); }
+    /// Of a slot's tile that a block holds.
+    int64_t getElements() const { return getMemory().in().size(::tessera::Dim::Offset); }
     /// From one slot to the next. Each begins where the first bank does, if its tile does.
     int64_t getStride() const { return getSlack() ? getBytes() : (getBytes() + 127) / 128 * 128; }
     int64_t getAllBytes() const { return (getSlots() - 1) * getStride() + getBytes(); }
-    /// Offset -> element.
+    /// (block, offset) -> element.
     ::tessera::Layout getMemory() const;
   }];
 }

@@ -499,7 +499,7 @@ def Tile_PartialOp : Tile_PureOp<"partial"> {
   let description = [{
     As `tile.reduce`, without leaving a warp: first what registers hold, then what lanes hold, by exclusive-or shuffles
     (planReduction of lib/Layout says in which order). The result has the other dimensions and a last one that numbers
-    the warps whose parts are still apart; its layout follows from the input's. A reduction across warps is this, a
+    the warps, of all blocks, whose parts are still apart; its layout follows from the input's. A reduction across warps is this, a
     `tile.convert` after which each thread has the last dimension in registers, and a `tile.reduce` along it.
 
     ```mlir
@@ -527,16 +527,28 @@ def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let description = [{
     What is in it lasts from the first access that the block sees to the last one, in each turn of the loop that the
     operation stands in. `offset` says where it begins, in bytes (`tile-allocate-shared`); buffers whose times do not
-    meet may share memory.
+    meet may share memory. A `mailbox` is there as long as the block, at the same place in each block of a cluster; behind
+    its slots it has a signal for each of them, which counts what has come.
 
     ```mlir
     %b = tile.alloc offset 1024 : <3, tensor<64x64xbf16, #layout>>
+    %m = tile.alloc mailbox offset 0 : <1, tensor<4xf32, #layout>>
     ```
   }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins OptionalAttr<I64Attr>:$offset, UnitAttr:$mailbox);
   let results = (outs Tile_BufferType:$result);
-  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($result)";
-  let builders = [ OpBuilder<(ins "::tessera::tile::BufferType":$type)> ];
+  let assemblyFormat = "(`mailbox` $mailbox^)? (`offset` $offset^)? attr-dict `:` type($result)";
+  let builders = [ OpBuilder<(ins "::tessera::tile::BufferType":$type, CArg<"bool", "false">:$mailbox)> ];
+  let extraClassDeclaration = [{
+    /// Bytes of a signal.
+    static constexpr int64_t kSignal = 8;
+    /// Where a mailbox's signals begin, from its first slot on.
+    int64_t getSignals() { return (getType().getAllBytes() + kSignal - 1) / kSignal * kSignal; }
+    /// Of the slots and the signals.
+    int64_t getAllBytes() {
+      return getMailbox() ? getSignals() + getType().getSlots() * kSignal : getType().getAllBytes();
+    }
+  }];
 }
 
 def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
@@ -658,6 +670,64 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   }];
   let arguments = (ins UnitAttr:$warp);
   let assemblyFormat = "(`warp` $warp^)? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Placed programs: the blocks of a cluster
+//===----------------------------------------------------------------------===//
+
+def Tile_OpenOp : Tile_Op<"open", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "opens the block's mailboxes, and tells the other blocks of the cluster";
+  let description = [{
+    Once, before all else that concerns mailboxes. `tile.meet` waits until all blocks have done so.
+
+    ```mlir
+    tile.open %m : !tile.buffer<1, tensor<4xf32, #layout>>
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_BufferType>:$mailboxes);
+  let assemblyFormat = "$mailboxes attr-dict `:` type($mailboxes)";
+}
+
+def Tile_MeetOp : Tile_Op<"meet", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until all blocks of the cluster have opened their mailboxes";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_PushOp : Tile_Op<"push", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sends the elements of a tile to the mailboxes of all blocks of the cluster";
+  let description = [{
+    Each block sends the elements that it holds; of threads with the same element one sends it. The elements come at some
+    time until a `tile.receive`. All that a mailbox holds is pushed once in each turn: the first push of a thread belongs to
+    its first `tile.receive` and `tile.take`, the second one to the second, and turns take the slots one after the other.
+    With two slots a block can push for the next turn while others still read: it has received what they sent after they
+    had read the slot that it takes next.
+
+    ```mlir
+    tile.push %x, %m : tensor<4xf32, #parts>, <1, tensor<4xf32, #memory>>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$value, Tile_BufferType:$mailbox);
+  let assemblyFormat = "$value `,` $mailbox attr-dict `:` type($value) `,` type($mailbox)";
+}
+
+def Tile_ReceiveOp : Tile_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until all that is pushed in a turn is in this block's mailbox";
+  let arguments = (ins Tile_BufferType:$mailbox);
+  let assemblyFormat = "$mailbox attr-dict `:` type($mailbox)";
+}
+
+def Tile_TakeOp : Tile_Op<"take", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "reads what a turn has brought into this block's mailbox, and ends the turn";
+  let description = [{
+    ```mlir
+    tile.receive %m : <1, tensor<4xf32, #memory>>
+    %y = tile.take %m : <1, tensor<4xf32, #memory>> -> tensor<4xf32, #registers>
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$mailbox);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$mailbox attr-dict `:` type($mailbox) `->` type($result)";
 }
 
 def Tile_MmaOp : Tile_PureOp<"mma"> {

@@ -1,0 +1,180 @@
+"""Rows that the blocks of a cluster share: reductions pushed over distributed shared memory.
+
+What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt; the
+PTX runs in an interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from interpreter import Kernel
+from test_code import OPT, TOP, ptx, view
+
+pytestmark = pytest.mark.skipif(not OPT.exists(), reason="unsupported: tessera-opt is not built")
+TESSERA = TOP / "build/bin/tessera"
+PROGRAM = """
+import tessera as tsr
+
+@tsr.function
+def softmax(x):
+    return tsr.softmax(x, dim=-1)
+
+@tsr.function
+def rms_norm(x, w):
+    return tsr.rms_norm(x, weight=w)
+
+@tsr.function
+def layer_norm(x, w):
+    return tsr.layer_norm(x, weight=w)
+
+@tsr.function
+def cross_entropy(x, t):
+    return tsr.cross_entropy(x, t, reduction="none")
+
+@tsr.function
+def total(x):
+    return x.sum(dim=-1)
+
+@tsr.function
+def largest(x):
+    return x.amax(dim=-1)
+
+@tsr.function
+def every(x):
+    return (x > 0).all(dim=-1)
+"""
+
+
+def schedule(folder: Path, function: str, arguments: list[str], tile: int, hints: str) -> Path:
+    """Placed Tile IR of a schedule whose last dimension has this tile, with these hints."""
+    source = folder / "program.py"
+    source.write_text(PROGRAM)
+    flags = [flag for one in arguments for flag in ("--arg", one)]
+    flags += ["--target", "sm_90", "--via", "ptx"]
+    run = lambda *command, **more: subprocess.run(  # noqa: E731
+        [TESSERA, *command], capture_output=True, text=True, check=True, **more
+    ).stdout
+    text = run("compile", f"{source}::{function}", *flags, "--emit", "sched", "-o", "-")
+    kernel = re.search(r"tile \d+\] order (\[\w*\])( hints \{[^}]*\})?", text)
+    edited = folder / "edited.mlir"
+    edited.write_text(text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}"))
+    placed = folder / "placed.mlir"
+    placed.write_text(run("compile", edited, "--target", "sm_90", "--via", "ptx", "--emit", "placed", "-o", "-"))
+    return placed
+
+
+def simulate(placed: Path, arguments: list[str], *more: str) -> dict:
+    flags = [flag for one in arguments for flag in ("--arg", one)]
+    done = subprocess.run([TESSERA, "simulate", placed, *flags, "--json", *more], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["simulation"]
+
+
+# Aligned rows, rows that begin anywhere, a part of a tile, a tile that some blocks have nothing of; narrow elements.
+CASES = {
+    "softmax": ("softmax", ["x=bf16[3,4104]"], 2048),
+    "softmax of odd rows": ("softmax", ["x=fp32[2,5001]"], 2048),
+    "softmax of one row": ("softmax", ["x=bf16[1,20001]"], 8192),
+    "RMS norm": ("rms_norm", ["x=fp32[2,3000]", "w=fp32[3000]"], 1024),
+    "layer norm": ("layer_norm", ["x=bf16[2,4096]", "w=bf16[4096]"], 1024),
+    "cross-entropy": ("cross_entropy", ["x=bf16[2,3001]", "t=int64[2]"], 1024),
+    "sums": ("total", ["x=fp32[3,3001]"], 1024),
+    "maxima of integers": ("largest", ["x=int8[2,3001]"], 1024),
+    "conditions": ("every", ["x=fp16[2,3001]"], 1024),
+}
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_found(case, blocks, tmp_path):
+    function, arguments, tile = CASES[case]
+    placed = schedule(tmp_path, function, arguments, tile, f"cluster = {blocks}, residents = 1, warps = 2")
+    text = placed.read_text()
+    assert "tile.push" in text and re.search(rf"block\[.*?d\d:{tile // 2}\]", text)
+    assert not simulate(placed, arguments, "--seeds", "4")["findings"]
+
+
+@pytest.mark.parametrize("function", ["softmax", "total"])
+def test_mutants_are_killed(function, tmp_path):
+    placed = schedule(tmp_path, function, ["x=fp32[1,1003]"], 512, "cluster = 2, residents = 1, warps = 2")
+    mutants = simulate(placed, ["x=fp32[1,1003]"], "--mutants")["mutants"]
+    told = {one["op"] for one in mutants}
+    assert {"tile.open", "tile.meet", "tile.push", "tile.receive"} <= told
+    assert all(one["killed"] for one in mutants if one["op"] in ("tile.open", "tile.meet", "tile.push", "tile.receive"))
+    assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
+
+
+CHOSEN = {
+    "x=bf16[1024,262144]": (16, 131072),  # longer than what a block keeps
+    "x=fp32[4096,50264]": (4, 32768),
+    "x=fp32[1,50257]": (16, 65536),  # few rows
+    "x=bf16[4096,50257]": (1, 4096),  # two blocks of a multiprocessor keep a row each
+    "x=bf16[32768,4096]": (1, 4096),  # in registers
+}
+
+
+@pytest.mark.parametrize("argument", CHOSEN)
+def test_choice(argument, tmp_path):
+    source = tmp_path / "program.py"
+    source.write_text(PROGRAM)
+    command = [TESSERA, "compile", f"{source}::softmax", "--arg", argument, "--via", "ptx", "--emit", "sched", "-o", "-"]
+    read = lambda target: subprocess.run(  # noqa: E731
+        [*command, "--target", target], capture_output=True, text=True, check=True
+    ).stdout
+    blocks, tile = CHOSEN[argument]
+    text = read("sm_90")
+    assert (f"cluster = {blocks}," in text) == (blocks > 1) and f"tile {tile}]" in text, text
+    assert "cluster" not in read("sm_80")
+
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, "i64": np.int64}
+
+
+def rows(element: str, size: int, tile: int, blocks: int, warps: int, kind: str) -> str:
+    """y = x joined with the row's total, which is known in each step of a loop: once for each step before."""
+    one, none = f"tensor<{tile}x{element}>", f"tensor<{element}>"
+    x = view((size,), element)
+    zero = "0.0" if element[0] == "f" else "0"
+    join = {"sum": "add", "max": "maximum"}[kind]
+    return f"""
+    tile.kernel @k(%x: {x}, %y: {x}) grid 1 hints {{cluster = {blocks}, warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {-(-size // tile)} : index
+      %z = tile.constant {zero} : {element} : {none}
+      %all = scf.for %k = %c0 to %n step %c1 iter_args(%before = %z) -> ({none}) {{
+        %t = tile.load %x[%k] dims [0] pad {zero} : {element} : {x} -> {one}
+        %now = tile.reduce {kind} %t dims [0] : {one} -> {none}
+        %both = tile.map {join}(%before, %now) : ({none}, {none}) -> {none}
+        %wide = tile.broadcast %both dims [] : {none} -> {one}
+        %d = tile.map {join}(%t, %wide) : ({one}, {one}) -> {one}
+        tile.store %d, %y[%k] dims [0] bounded : {one}, {x}
+        scf.yield %both : {none}
+      }}
+      tile.return
+    }}"""
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+@pytest.mark.parametrize(("element", "kind"), [("f32", "sum"), ("i32", "max"), ("i8", "sum"), ("f64", "sum"), ("i64", "sum")])
+def test_code(element, kind, blocks):
+    """Turns of a mailbox in a loop, elements of all sizes; what threads of all blocks compute, in step."""
+    for size, tile, warps in [(1000, 512, 2), (2049, 256, 1), (4000, 1024, 4)]:
+        text = ptx(rows(element, size, tile, blocks, warps, kind), "-tile-assign-layouts")
+        assert f".reqnctapercluster {blocks}" in text and "st.async" in text
+        x = (np.arange(size) * 7 % 23 - 11).astype(DTYPES[element])
+        y = np.zeros_like(x)
+        Kernel(text, "k").run(x, y)
+        total, expected = DTYPES[element](0), np.zeros_like(x)
+        for first in range(0, size, tile):
+            part = x[first : first + tile]
+            with np.errstate(all="ignore"):
+                total = DTYPES[element](total + part.sum(dtype=DTYPES[element])) if kind == "sum" else max(total, part.max())
+                expected[first : first + tile] = part + total if kind == "sum" else np.maximum(part, total)
+        assert np.allclose(y, expected), (size, tile, warps)

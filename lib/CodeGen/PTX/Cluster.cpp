@@ -1,0 +1,125 @@
+//===- Cluster.cpp - What blocks of a cluster tell each other -------------===//
+//
+// A mailbox lies at the same place in each block's shared memory. What is pushed goes by asynchronous
+// stores, which count the bytes that have come on a barrier in the receiver's memory (mbarrier): no
+// block waits for another one's memory, and none is told that it may read.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+using codegen::Ix;
+using LLVM::ICmpPredicate;
+
+static tile::AllocOp allocOf(Value mailbox) { return mailbox.getDefiningOp<tile::AllocOp>(); }
+
+/// How many of a mailbox's turns are over. LLVM keeps it in a register, or knows it.
+Value KernelEmitter::turnOf(Value mailbox) {
+  Value &room = turns[mailbox];
+  if (!room) {
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPoint(entry->getTerminator());
+    room = LLVM::AllocaOp::create(e.b, LLVM::LLVMPointerType::get(kernel.getContext()), e.i32, e.integer(1, e.i32));
+    LLVM::StoreOp::create(e.b, e.integer(0, e.i32), room);
+  }
+  return LLVM::LoadOp::create(e.b, e.i32, room);
+}
+
+/// The slot of a mailbox's turn, and its barrier's address (i32).
+KernelEmitter::Turn KernelEmitter::turn(Value mailbox) {
+  tile::AllocOp alloc = allocOf(mailbox);
+  unsigned slots = alloc.getType().getSlots();
+  Value number = turnOf(mailbox), slot = e.andI(number, e.integer(slots - 1, e.i32));
+  Value start = sharedMemory(*alloc.getOffset(), alloc.getAllBytes());
+  auto at = [&](Value from, Value slot, int64_t step) {
+    Value move = e.mulI(slot, e.integer(step, e.i32));
+    return LLVM::GEPOp::create(e.b, from.getType(), e.i8, from, ValueRange(move));
+  };
+  Value signals = sharedMemory(*alloc.getOffset() + alloc.getSignals(), 0);
+  Value phase = LLVM::LShrOp::create(e.b, number, e.integer(llvm::Log2_32(slots), e.i32));
+  return {at(start, slot, alloc.getType().getStride()),
+          LLVM::PtrToIntOp::create(e.b, e.i32, at(signals, slot, tile::AllocOp::kSignal)),
+          e.andI(phase, e.integer(1, e.i32))};
+}
+
+/// The block's first thread makes the barriers, each for one thread's arrival; then the block tells the others.
+LogicalResult KernelEmitter::emitOpen(tile::OpenOp open) {
+  std::string text = "{ .reg .pred p; setp.eq.b32 p, $0, 0; ", constraints = "r";
+  SmallVector<Value> operands = {e.orI(lane, warp)};
+  for (Value mailbox : open.getMailboxes()) {
+    tile::AllocOp alloc = allocOf(mailbox);
+    Value signals = sharedMemory(*alloc.getOffset() + alloc.getSignals(), 0);
+    operands.push_back(LLVM::PtrToIntOp::create(e.b, e.i32, signals));
+    constraints += ",r";
+    for (int64_t slot = 0; slot < alloc.getType().getSlots(); ++slot)
+      text += "@p mbarrier.init.shared.b64 [$" + std::to_string(operands.size() - 1) + "+" +
+              std::to_string(slot * tile::AllocOp::kSignal) + "], 1; ";
+  }
+  text += "@p fence.mbarrier_init.release.cluster; barrier.cluster.arrive.relaxed.aligned; }";
+  assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+  return success();
+}
+
+/// Each element goes to all blocks: by as many lanes where they hold the same, else by its owner, one after the other.
+LogicalResult KernelEmitter::emitPush(tile::PushOp push) {
+  Type element = elementOf(push.getValue());
+  Layout layout = layoutOf(push.getValue());
+  unsigned bytes = codegen::Emitter::byteWidth(element), bits = 8 * bytes;
+  tile::BufferType box = push.getMailbox().getType();
+  Turn turn = this->turn(push.getMailbox());
+  Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, warp), e.integer(0, e.i32));
+  assembly("{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " +
+               std::to_string(box.getBytes()) + "; }",
+           "r,r,~{memory}", Type(), {turn.signal, LLVM::ZExtOp::create(e.b, e.i32, isFirst)}, /*hasEffects=*/true);
+
+  uint64_t free = layout.freeBits(), others = blocks - 1;
+  uint64_t freeLanes = (free & layout.in().mask({Dim::Lane})) >> layout.in().shift(Dim::Lane);
+  bool isByLanes = (freeLanes & others) == others;
+  Value owner = isOwner(layout, threadDims, isByLanes ? others : 0);
+  Layout address = layout.then(offsetsOf(box.getMemory()));
+  uint64_t copies = free & layout.in().mask({Dim::Register});
+  for (auto [reg, part] : llvm::enumerate(tiles.lookup(push.getValue()))) {
+    if (reg & copies)
+      continue;
+    Ix offset = e.mul(coordinate(address, reg, Dim::Offset), bytes);
+    Value to = LLVM::GEPOp::create(e.b, turn.slot.getType(), e.i8, turn.slot, ValueRange(e.materialize(offset)));
+    Value word = pack(part, element).front(), mine = LLVM::PtrToIntOp::create(e.b, e.i32, to);
+    for (unsigned block = 0; block < (isByLanes ? 1 : blocks); ++block) {
+      Value target = isByLanes ? e.andI(lane, e.integer(others, e.i32)) : e.integer(block, e.i32);
+      std::string type = std::to_string(bits), text = "{ .reg .pred p; .reg .b32 a, s; ";
+      SmallVector<Value> operands = {mine, word, turn.signal, target};
+      std::string constraints = bits == 64 ? "r,l,r,r" : "r,r,r,r", guard;
+      if (owner) {
+        text += "setp.ne.b32 p, $4, 0; ";
+        guard = "@p ";
+        operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, owner));
+        constraints += ",r";
+      }
+      text += "mapa.shared::cluster.u32 a, $0, $3; mapa.shared::cluster.u32 s, $2, $3; " + guard +
+              "st.async.shared::cluster.mbarrier::complete_tx::bytes.b" + type + " [a], $1, [s]; }";
+      assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+    }
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::emitReceive(tile::ReceiveOp receive) {
+  Turn turn = this->turn(receive.getMailbox());
+  assembly("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }",
+           "r,r,~{memory}", Type(), {turn.signal, turn.phase}, /*hasEffects=*/true);
+  return success();
+}
+
+/// What is read leaves room for the turn after the next one.
+LogicalResult KernelEmitter::emitTake(tile::TakeOp take) {
+  Type element = elementOf(take);
+  Turn turn = this->turn(take.getMailbox());
+  SharedAccess load = planLoad(take.getMailbox().getType().getMemory(), layoutOf(take),
+                               8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(options.chip));
+  tiles[take.getResult()] = loadAll({load, turn.slot, 0}, element);
+  Value next = e.addI(turnOf(take.getMailbox()), e.integer(1, e.i32));
+  LLVM::StoreOp::create(e.b, next, turns[take.getMailbox()]);
+  return success();
+}
