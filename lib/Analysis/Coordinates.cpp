@@ -107,8 +107,7 @@ int64_t Coordinates::rowAlignment(Value view) const {
   return aligned;
 }
 
-unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked,
-                                  std::optional<int64_t> promised) const {
+unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const {
   auto type = cast<tile::ViewType>(view.getType());
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = addressDivisor(view), whole = 0;
@@ -125,10 +124,6 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
   }
   if (!inner)
     return 1;
-  if (promised) {
-    aligned = std::min<int64_t>(16, *promised * bytes);
-    whole = 0;
-  }
   unsigned width = 1;
   for (uint64_t column : layout.columns(Dim::Register)) {
     bool isNext = width < layout.out().size(*inner) && column == layout.out().pack(Point({{*inner, width}}));

@@ -13,11 +13,9 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
   llvm::SmallVector<int64_t> first(given), index(rank);
   for (unsigned dim = 0; dim < given; ++dim)
     first[dim] = frame.slots[how.coords[dim]].scalar.integer * how.tileSizes[dim];
-  int64_t turn = how.turn ? frame.slots[*how.turn].scalar.integer : 0;
   std::vector<int64_t> at(how.places->count());
   for (unsigned i = 0; i < at.size(); ++i) {
-    // A tile that is turned has one dimension.
-    uint64_t element = (*how.places)(frame.warp, i) - turn;
+    uint64_t element = (*how.places)(frame.warp, i);
     bool isOutside = false, isSkipped = false;
     int64_t address = view.offset;
     for (unsigned dim = 0; dim < rank; ++dim) {
@@ -130,19 +128,10 @@ void Machine::checkVectors(Block &block, Warp &warp, const Step &step,
                            const std::vector<int64_t> &at) {
   const GlobalAccess &how = *step.global;
   const Memory &memory = setup.memories[viewOf(how).memory];
-  // The ends of a row that is turned are accessed element by element.
-  auto isEnd = [&](unsigned first) {
-    for (unsigned k = 0; k < how.width; ++k)
-      if (at[first] < 0 || at[first + k * kLanes] != at[first] + k)
-        return true;
-    return false;
-  };
   for (unsigned i = 0; how.width > 1 && i < at.size(); ++i) {
     unsigned within = i / kLanes % how.width, first = i - within * kLanes;
     int64_t begin = at[first];
     bool isWhole = begin < 0 ? at[i] < 0 : at[i] == begin + within;
-    if (how.turn && isEnd(first))
-      continue;
     if (isWhole && (begin < 0 || (begin + memory.lowest) % how.width == 0))
       continue;
     setup.findings.add(FindingKind::Misaligned, step.op,

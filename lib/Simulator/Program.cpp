@@ -314,20 +314,9 @@ static ArrayRef<int64_t> shapeOf(Value tile) {
 LogicalResult Compiler::compileGlobal(Operation *op) {
   std::shared_ptr<GlobalAccess> access;
   Step step;
-  // Of a row that is turned, vectors at its ends are accessed element by element.
-  auto turn = [&](auto row, Value tile) {
-    if (!access || !row.getTurn())
-      return;
-    access->turn = slotOf(row.getTurn());
-    std::optional<int64_t> aligned = row.getAligned();
-    access->width = aligned ? coordinates.accessWidth(row.getView(), row.getDims(), *tile::layoutOf(tile),
-                                                      access->isChecked, aligned)
-                            : 1;
-  };
   if (auto load = dyn_cast<tile::LoadOp>(op)) {
     access = globalAccess(op, load.getView(), load.getCoords(), load.getDims(), shapeOf(load),
                           *tile::layoutOf(load), load.getPad().has_value());
-    turn(load, load.getResult());
     step.out = {slotOf(load)};
   } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
     access =
@@ -338,7 +327,6 @@ LogicalResult Compiler::compileGlobal(Operation *op) {
     access = globalAccess(op, store.getView(), store.getCoords(), store.getDims(),
                           shapeOf(store.getValue()), *tile::layoutOf(store.getValue()),
                           store.getBounded());
-    turn(store, store.getValue());
     step.in = {slotOf(store.getValue())};
   } else {
     auto scatter = cast<tile::ScatterOp>(op);

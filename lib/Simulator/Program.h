@@ -100,7 +100,6 @@ struct GlobalAccess {
   bool isChecked = false, isWrite = false, isAtomic = false;
   Number pad = integer(0);
   unsigned width = 1; // elements that a thread accesses at once
-  std::optional<unsigned> turn; // slot of what the tile is turned by
 };
 
 /// An access of a warp to a slot of a buffer.

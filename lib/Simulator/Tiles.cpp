@@ -61,16 +61,11 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
   std::shared_ptr<Places> places = placesOf(op->getResult(0));
   if (auto iota = dyn_cast<tile::IotaOp>(op)) {
     unsigned start = slotOf(iota.getStart());
-    std::optional<unsigned> turn;
-    if (iota.getTurn())
-      turn = slotOf(iota.getTurn());
-    int64_t mask = iota.getType().getDimSize(0) - 1;
     step.compute = [=](Frame &frame) {
       TileRef made(new Tile(places->count()));
-      int64_t turned = turn ? frame.slots[*turn].scalar.integer : 0;
       for (unsigned i = 0; i < places->count(); ++i)
-        made->numbers[i] = element.wrap(frame.slots[start].scalar.integer +
-                                        ((int64_t((*places)(frame.warp, i)) - turned) & mask));
+        made->numbers[i] =
+            element.wrap(frame.slots[start].scalar.integer + int64_t((*places)(frame.warp, i)));
       frame.slots[to].tile = std::move(made);
     };
     return success();

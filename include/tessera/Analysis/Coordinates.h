@@ -42,10 +42,8 @@ public:
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
   /// How many elements a thread can access at once, up to 16 bytes: neighbours in its registers and in memory, aligned,
-  /// and not cut by the tensor's end where that is checked. Of a row that is turned to be `aligned` all vectors but
-  /// those at its ends are so.
-  unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked,
-                       std::optional<int64_t> aligned = std::nullopt) const;
+  /// and not cut by the tensor's end where that is checked.
+  unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const;
 
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
   /// partly in the view, at an operation that may stand under a condition on it.

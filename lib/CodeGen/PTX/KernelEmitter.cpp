@@ -73,16 +73,7 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   return part;
 }
 
-Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, Value turn, uint64_t first) {
-  if (turn) {
-    // What a register knows of its place may say that the turn does not lead before the tile's begin.
-    Ix straight = coordinate(layout, reg, out);
-    Ix turned(e.subI(straight.value ? straight.value : e.integer(0), get(turn)), straight.constant);
-    auto shift = turn.getDefiningOp<tile::ShiftOp>();
-    if (shift && straight.constant >= int64_t(shift.getBy()))
-      return turned;
-    return Ix(e.andI(e.materialize(turned), e.integer(layout.out().size(out) - 1)));
-  }
+Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, uint64_t first) {
   auto along = [&](Dim in) {
     uint64_t mask = 0;
     for (uint64_t column : layout.columns(in))

@@ -129,11 +129,8 @@ private:
   LogicalResult emitCopy(tile::CopyOp copy);
   unsigned vectorWidth(const Access &access) const;
   Value pointerOf(const Access &access, unsigned reg);
-  /// Whether the element `beyond` behind that of register `reg` lies in the tensor; none: it does.
-  Value maskOf(const Access &access, unsigned reg, int64_t beyond = 0);
-  /// Of a vector from register `reg` on: whether it lies in the tensor as a whole, and whether it has to be accessed
-  /// element by element. None: always, and never.
-  std::pair<Value, Value> wholeOrPieces(const Access &access, unsigned reg, unsigned width);
+  /// Whether the element of register `reg` lies in the tensor; none: it does.
+  Value maskOf(const Access &access, unsigned reg);
   /// Elements of a tile in the words that an instruction moves, and back.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);
@@ -144,8 +141,8 @@ private:
   static Type elementOf(Value tile);
   /// The part of an element's coordinate that lane, warp and block decide (i32).
   Value threadPart(const Layout &layout, Dim dim);
-  /// A coordinate of what a register of this thread holds, in a tile that may be turned, or begin behind its first element.
-  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim, Value turn = Value(), uint64_t first = 0);
+  /// A coordinate of what a register of this thread holds, in a tile that may begin behind its first element.
+  codegen::Ix coordinate(const Layout &layout, unsigned reg, Dim dim, uint64_t first = 0);
   /// Whether this thread is the one that answers for what several threads, of these dimensions, hold; none: always. Bits of
   /// `others` do not matter in a lane's number.
   Value isOwner(const Layout &layout, DimSet dims = threadDims, uint64_t others = 0);

@@ -2,8 +2,7 @@
 //
 // Threads access up to 16 bytes at once where the layout gives them neighbours, the tensor's rows
 // are aligned, and the tensor does not end within them. A predicate keeps what lies outside away
-// from memory. Of rows that are turned to be aligned, the vectors at the ends are accessed element by
-// element, after all others, in a branch that few threads take. Elements that go to computed places go
+// from memory. Elements that go to computed places go
 // one by one; those of a sum are added there by the memory itself, in order of arrival.
 //
 //===----------------------------------------------------------------------===//
@@ -24,8 +23,6 @@ struct KernelEmitter::Access {
   OperandRange places;
   Layout layout;
   ArrayRef<int64_t> sizes;
-  Value turn = Value();
-  std::optional<int64_t> aligned = std::nullopt;
 
   Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked, OperandRange places)
       : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), places(places) {
@@ -37,14 +34,6 @@ struct KernelEmitter::Access {
   static Access of(Operation *op) {
     Access access = read(op);
     access.op = op;
-    auto turned = [&](auto op) {
-      access.turn = op.getTurn();
-      access.aligned = op.getAligned();
-    };
-    if (auto load = dyn_cast<tile::LoadOp>(op))
-      turned(load);
-    else if (auto store = dyn_cast<tile::StoreOp>(op))
-      turned(store);
     return access;
   }
   static Access read(Operation *op) {
@@ -83,9 +72,9 @@ struct KernelEmitter::Access {
 };
 
 unsigned KernelEmitter::vectorWidth(const Access &access) const {
-  if (!access.places.empty() || (access.turn && !access.aligned))
+  if (!access.places.empty())
     return 1;
-  return coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked, access.aligned);
+  return coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked);
 }
 
 Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
@@ -95,7 +84,7 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
     if (std::optional<unsigned> place = access.placeOf(dim)) {
-      Ix at = coordinate(access.layout, reg, tensorDim(*place), access.turn);
+      Ix at = coordinate(access.layout, reg, tensorDim(*place));
       apart = e.add(apart, e.mul(Ix(at.constant), view.strides[dim]));
       index = at.value ? e.add(index, Ix(at.value)) : index;
     }
@@ -122,7 +111,7 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   return pointer;
 }
 
-Value KernelEmitter::maskOf(const Access &access, unsigned reg, int64_t beyond) {
+Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
   Value mask;
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
     int64_t size = access.tileSize(dim);
@@ -132,31 +121,12 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg, int64_t beyond) 
       continue;
     Ix index = e.mul(Ix(get(access.coords[dim])), size);
     if (std::optional<unsigned> place = access.placeOf(dim))
-      index = e.add(e.add(index, coordinate(access.layout, reg, tensorDim(*place), access.turn)), Ix(beyond));
+      index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
     // As an unsigned number a negative position is beyond every size.
     Value inside = e.cmp(ICmpPredicate::ult, e.materialize(index), e.materialize(views[access.view].sizes[dim]));
     mask = mask ? e.andI(mask, inside) : inside;
   }
   return mask;
-}
-
-std::pair<Value, Value> KernelEmitter::wholeOrPieces(const Access &access, unsigned reg, unsigned width) {
-  Value first = maskOf(access, reg);
-  if (!access.aligned || width == 1)
-    return {first, Value()};
-  Value last = maskOf(access, reg, width - 1), whole = last;
-  Value pieces = last ? e.andI(first, e.xorI(last, e.integer(1, e.i1))) : Value();
-  // A vector that the turn cuts has the tile's first element behind its last one.
-  Ix straight = coordinate(access.layout, reg, tensorDim(0));
-  auto shift = access.turn.getDefiningOp<tile::ShiftOp>();
-  if (!shift || straight.constant < int64_t(shift.getBy())) {
-    Value place = e.subI(get(access.turn), e.materialize(e.add(straight, Ix(1))));
-    Value isCut = e.cmp(ICmpPredicate::ult, place, e.integer(width - 1));
-    Value isOne = e.xorI(isCut, e.integer(1, e.i1));
-    whole = whole ? e.andI(whole, isOne) : isOne;
-    pieces = pieces ? e.orI(pieces, isCut) : isCut;
-  }
-  return {whole, pieces};
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,26 +242,10 @@ LogicalResult KernelEmitter::emitLoad(Operation *op) {
   unsigned width = vectorWidth(access), registers = countRegisters(access.tile);
   auto pad = op->getAttrOfType<TypedAttr>("pad");
   SmallVector<Registers> vectors;
-  SmallVector<Value> inPieces;
-  for (unsigned reg = 0; reg < registers; reg += width) {
-    auto [whole, pieces] = wholeOrPieces(access, reg, width);
-    vectors.push_back(loadWords(access, reg, width, whole, pad));
-    inPieces.push_back(pieces);
-  }
+  for (unsigned reg = 0; reg < registers; reg += width)
+    vectors.push_back(loadWords(access, reg, width, maskOf(access, reg), pad));
   Registers &parts = tiles[access.tile];
-  for (auto [number, words] : llvm::enumerate(vectors)) {
-    if (Value pieces = inPieces[number]) {
-      auto branch = scf::IfOp::create(e.b, ValueRange(words).getTypes(), pieces, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(e.b);
-      e.b.setInsertionPointToEnd(&branch.getThenRegion().front());
-      Registers elements;
-      for (unsigned reg = number * width; reg < (number + 1) * width; ++reg)
-        elements.push_back(unpack(loadWords(access, reg, 1, maskOf(access, reg), pad), element).front());
-      scf::YieldOp::create(e.b, pack(elements, element));
-      e.b.setInsertionPointToEnd(&branch.getElseRegion().front());
-      scf::YieldOp::create(e.b, words);
-      words.assign(branch.getResults().begin(), branch.getResults().end());
-    }
+  for (const Registers &words : vectors) {
     Registers elements = unpack(words, element);
     parts.append(elements.begin(), elements.begin() + width);
   }
@@ -320,20 +274,9 @@ LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
   Access access = Access::of(store);
   unsigned width = vectorWidth(access);
   Value owner = isOwner(access.layout);
-  auto owned = [&](Value mask) { return mask && owner ? e.andI(mask, owner) : mask ? mask : owner; };
-  SmallVector<std::pair<unsigned, Value>> inPieces;
   for (unsigned reg = 0; reg < tiles[access.tile].size(); reg += width) {
-    auto [whole, pieces] = wholeOrPieces(access, reg, width);
-    storeWords(access, reg, width, owned(whole));
-    if (pieces)
-      inPieces.push_back({reg, owned(pieces)});
-  }
-  for (auto [first, pieces] : inPieces) {
-    auto branch = scf::IfOp::create(e.b, TypeRange(), pieces, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(e.b);
-    e.b.setInsertionPointToStart(&branch.getThenRegion().front());
-    for (unsigned reg = first; reg < first + width; ++reg)
-      storeWords(access, reg, 1, maskOf(access, reg));
+    Value mask = maskOf(access, reg);
+    storeWords(access, reg, width, mask && owner ? e.andI(mask, owner) : mask ? mask : owner);
   }
   return success();
 }

@@ -99,12 +99,11 @@ static void keepTogether(llvm::Function &function) {
       call->setConvergent();
 }
 
-/// Whether threads part: for the ends of rows that are turned, or to begin copies of rows.
+/// Whether threads part, to begin copies of rows.
 static bool hasBranches(tile::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        bool parts = op->hasAttr("aligned") || isa<tile::GatesOp, tile::SendOp>(op);
-        return parts ? WalkResult::interrupt() : WalkResult::advance();
+        return isa<tile::GatesOp, tile::SendOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

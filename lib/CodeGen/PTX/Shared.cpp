@@ -149,7 +149,7 @@ void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayR
 KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element, unsigned at) {
   const SharedAccess &access = read.load;
   unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
-  Ix offset = e.mul(coordinate(access.address, at, Dim::Offset, Value(), read.first), bytes);
+  Ix offset = e.mul(coordinate(access.address, at, Dim::Offset, read.first), bytes);
   Value from = LLVM::GEPOp::create(e.b, read.slot.getType(), e.i8, read.slot, ValueRange(e.materialize(offset)));
   Registers words;
   if (access.kind == SharedAccess::Kind::Plain) {

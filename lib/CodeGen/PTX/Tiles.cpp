@@ -63,7 +63,7 @@ KernelEmitter::LowBits KernelEmitter::lowBits(Value tile) const {
   };
   auto type = cast<RankedTensorType>(tile.getType());
   Operation *op = tile.getDefiningOp();
-  if (auto iota = dyn_cast_or_null<tile::IotaOp>(op); iota && !iota.getTurn())
+  if (auto iota = dyn_cast_or_null<tile::IotaOp>(op))
     return {bitsOf(iota.getStart()), 0};
   if (auto splat = dyn_cast_or_null<tile::SplatOp>(op); splat && splat.getScalar().getType().isIndex())
     return {0, bitsOf(splat.getScalar())};
@@ -98,7 +98,7 @@ unsigned KernelEmitter::sharedBits(tile::MapOp map) const {
     return 0;
   auto iota = map.getInputs()[0].getDefiningOp<tile::IotaOp>();
   auto splat = map.getInputs()[1].getDefiningOp<tile::SplatOp>();
-  if (!iota || iota.getTurn() || !splat || !splat.getScalar().getType().isIndex())
+  if (!iota || !splat || !splat.getScalar().getType().isIndex())
     return 0;
   int64_t step = std::gcd(coordinates.divisor(iota.getStart()), coordinates.divisor(splat.getScalar()));
   return step ? llvm::countr_zero(uint64_t(step)) : 0;
@@ -133,7 +133,7 @@ bool KernelEmitter::emitPlace(tile::MapOp map) {
     return false;
   auto iota = map.getInputs()[0].getDefiningOp<tile::IotaOp>();
   auto number = map.getInputs()[1].getDefiningOp<tile::BroadcastOp>();
-  if (!iota || iota.getTurn() || !number || number.getInput().getType().getRank() || !elementOf(number).isInteger(64))
+  if (!iota || !number || number.getInput().getType().getRank() || !elementOf(number).isInteger(64))
     return false;
   Layout layout = layoutOf(map);
   auto reached = [&](DimSet dims) {
@@ -216,7 +216,7 @@ LogicalResult KernelEmitter::emitCast(tile::CastOp cast) {
 void KernelEmitter::emitIota(tile::IotaOp iota) {
   Layout layout = layoutOf(iota);
   for (unsigned reg = 0; reg < countRegisters(iota); ++reg) {
-    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, Dim::D0, iota.getTurn()));
+    codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, Dim::D0));
     tiles[iota.getResult()].push_back(e.cast(e.materialize(index), e.i64, elementOf(iota)));
   }
 }
@@ -251,7 +251,7 @@ static tile::MapOp positionsIn(Value tile, ReduceOp kind) {
     return {};
   auto iota = where.getInputs()[1].getDefiningOp<tile::IotaOp>();
   auto other = where.getInputs()[2].getDefiningOp<tile::ConstantOp>();
-  bool isLeast = iota && !iota.getTurn() && other && other.getValue() == unitOf(kind, where.getType().getElementType());
+  bool isLeast = iota && other && other.getValue() == unitOf(kind, where.getType().getElementType());
   return isLeast ? where : tile::MapOp();
 }
 

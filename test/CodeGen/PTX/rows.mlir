@@ -93,23 +93,6 @@ tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {warps = 1} {
   tile.return
 }
 
-// A row that is turned: vectors, and in a branch the elements of those at its ends.
-// CHECK-LABEL: .entry turned(
-// CHECK: @p ld.global.v4.b32
-// CHECK: bra
-// CHECK: @p ld.global.b16
-// CHECK: @p st.global.v4.b32
-// CHECK: @p st.global.b16
-!t = !tile.view<8x1001xbf16, strides = [1001, 1]>
-tile.kernel @turned(%x: !t, %y: !t) grid 1 hints {warps = 1} {
-  %i = tile.program_id 0
-  %c0 = arith.constant 0 : index
-  %s = tile.shift %x[%i, %c0] by 8 : !t
-  %a = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 turned %s aligned 8 : !t -> tensor<1024xbf16>
-  tile.store %a, %y[%i, %c0] dims [1] bounded turned %s aligned 8 : tensor<1024xbf16>, !t
-  tile.return
-}
-
 // Positions that are compared with one number: in each thread its distance, then constants.
 // CHECK-LABEL: .entry chosen(
 // CHECK: ld.global.b64

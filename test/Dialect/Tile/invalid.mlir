@@ -512,30 +512,6 @@ func.func @scan_half(%x: tensor<4x8xf16>, %c: tensor<4xf16>) {
 
 // -----
 
-func.func @turned_matrix(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) {
-  // expected-error @+1 {{expected a tile of rank 1 to turn, got rank 2}}
-  %t = tile.load %x[%i, %i] dims [0, 1] turned %i : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<8x8xf32>
-  return
-}
-
-// -----
-
-func.func @aligned_straight(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) {
-  // expected-error @+1 {{expected `aligned` of a tile that is turned}}
-  %t = tile.load %x[%i, %i] dims [1] aligned 4 : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<8xf32>
-  return
-}
-
-// -----
-
-func.func @aligned_oddly(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index, %t: tensor<8xf32>) {
-  // expected-error @+1 {{expected `aligned` to be a power of two that divides 8, got 16}}
-  tile.store %t, %x[%i, %i] dims [1] turned %i aligned 16 : tensor<8xf32>, !tile.view<?x?xf32, strides = [?, 1]>
-  return
-}
-
-// -----
-
 func.func @shift_by_three(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) {
   // expected-error @+1 {{expected a power of two, got 3}}
   %s = tile.shift %x[%i, %i] by 3 : !tile.view<?x?xf32, strides = [?, 1]>

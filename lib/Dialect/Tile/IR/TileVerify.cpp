@@ -149,21 +149,6 @@ static LogicalResult verifyAccess(Operation *op, ViewType view, size_t coords,
   return expectElement(op, "a tile", view.getElementType(), tile.getElementType());
 }
 
-/// Rows that are turned, and what is promised of them.
-static LogicalResult verifyTurn(Operation *op, Value turn, std::optional<uint64_t> aligned,
-                                RankedTensorType tile) {
-  if (turn && tile.getRank() != 1)
-    return op->emitOpError() << "expected a tile of rank 1 to turn, got rank " << tile.getRank();
-  if (!aligned)
-    return success();
-  if (!turn)
-    return op->emitOpError("expected `aligned` of a tile that is turned");
-  if (!llvm::isPowerOf2_64(*aligned) || tile.getDimSize(0) % int64_t(*aligned))
-    return op->emitOpError() << "expected `aligned` to be a power of two that divides "
-                             << tile.getDimSize(0) << ", got " << int64_t(*aligned);
-  return success();
-}
-
 LogicalResult ShiftOp::verify() {
   if (getCoords().size() != getView().getType().getRank())
     return emitOpError() << "expected " << getView().getType().getRank()
@@ -176,8 +161,7 @@ LogicalResult ShiftOp::verify() {
 
 LogicalResult tile::LoadOp::verify() {
   if (failed(verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
-                          tileType(getResult()))) ||
-      failed(verifyTurn(*this, getTurn(), getAligned(), tileType(getResult()))))
+                          tileType(getResult()))))
     return failure();
   Type element = tileType(getResult()).getElementType();
   if (getPad() && cast<TypedAttr>(*getPad()).getType() != element)
@@ -238,10 +222,7 @@ LogicalResult tile::GatherOp::verify() {
 }
 
 LogicalResult tile::StoreOp::verify() {
-  if (failed(verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
-                          tileType(getValue()))))
-    return failure();
-  return verifyTurn(*this, getTurn(), getAligned(), tileType(getValue()));
+  return verifyAccess(*this, getView().getType(), getCoords().size(), getDims(), tileType(getValue()));
 }
 
 //===----------------------------------------------------------------------===//

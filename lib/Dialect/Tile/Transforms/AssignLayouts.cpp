@@ -63,10 +63,9 @@ private:
   LogicalResult checkShapes();
 
   // What is wanted
-  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
-                      std::optional<int64_t> promised = std::nullopt);
+  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
   Layout memoryLayout(LoadOp load) {
-    return memoryLayout(load.getView(), load.getDims(), shapeOf(load), load.getAligned());
+    return memoryLayout(load.getView(), load.getDims(), shapeOf(load));
   }
   Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread);
   /// `seen`: what was looked at already, and has none.
@@ -165,9 +164,8 @@ Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, uns
   return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
-/// As wide accesses as the addresses allow, or as is promised of them, by neighbouring lanes.
-Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
-                                std::optional<int64_t> promised) {
+/// As wide accesses as the addresses allow, by neighbouring lanes.
+Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
   auto type = cast<ViewType>(view.getType());
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
@@ -177,8 +175,6 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
     return spread(shape, order, 1);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = coordinates.rowAlignment(view);
-  if (promised)
-    aligned = std::min<int64_t>(16, *promised * bytes);
   // No thread holds more while others have nothing.
   int64_t shared = blocksOf(shape), elements = llvm::product_of(shape) / shared, threads = kLanes * warps;
   int64_t side = order[0] + 1 == shape.size() ? shape[order[0]] / shared : shape[order[0]];
@@ -293,7 +289,7 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
     return std::nullopt;
   return llvm::TypeSwitch<Operation *, std::optional<Layout>>(op)
       .Case([&](StoreOp store) {
-        return memoryLayout(store.getView(), store.getDims(), shapeOf(input), store.getAligned());
+        return memoryLayout(store.getView(), store.getDims(), shapeOf(input));
       })
       .Case([&](ScatterOp scatter) { return layoutFor(scatter.getValue()); })
       .Case([&](BroadcastOp broadcast) {

@@ -259,8 +259,7 @@ bool Deferral::findSteps() {
     if (load.getType().getNumElements() != size || load.getType().getRank() != 1)
       continue;
     int64_t bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
-    int64_t aligned = load.getAligned() ? std::min<int64_t>(16, *load.getAligned() * bytes)
-                                        : coordinates.rowAlignment(load.getView());
+    int64_t aligned = coordinates.rowAlignment(load.getView());
     width = std::clamp<int64_t>(aligned / bytes, 1, std::max<int64_t>(1, size / (threads * blocks)));
     break;
   }

@@ -136,7 +136,7 @@ bool Keeper::isWalk(LoadOp load) {
 bool Keeper::areOfOneRow(LoadOp a, LoadOp b) {
   RankedTensorType x = a.getType(), y = b.getType();
   if (loopOf(a)->getBlock() != loopOf(b)->getBlock() || a.getView() != b.getView() || a.getDims() != b.getDims() ||
-      a.getTurn() != b.getTurn() || x.getShape() != y.getShape())
+      x.getShape() != y.getShape())
     return false;
   return llvm::all_of(llvm::zip_equal(a.getCoords(), b.getCoords()), [&](auto pair) {
     auto [p, q] = pair;
@@ -195,7 +195,7 @@ bool Keeper::settle(Row &row) {
     return false;
   // What lies outside is no part of the row: each load has a pad of its own.
   auto isFetch = [&](LoadOp load) {
-    return !load.getTurn() && wantedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
+    return wantedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
            isBetterFetched(load) && isLooseRow(coordinates, load.getView(), load.getDims(), load);
   };
   row.isFetched = copies.ofRows && !row.later.empty() && llvm::all_of(row.first, isBefore) &&
@@ -213,7 +213,7 @@ bool Keeper::settle(Row &row) {
     return false;
   unsigned bits = first.getType().getElementTypeBitWidth(), bytes = std::max(1u, bits / 8);
   auto isCopy = [&](LoadOp load) {
-    return !load.getTurn() && isZeroOrNone(load.getPad()) && isBefore(load) && layoutOf(load) == layoutOf(first) &&
+    return isZeroOrNone(load.getPad()) && isBefore(load) && layoutOf(load) == layoutOf(first) &&
            coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load), load.getPad().has_value()) * bytes ==
                kChunk;
   };

@@ -66,7 +66,7 @@ bool Pipeline::isKnownAhead(LoadOp load) {
 
 std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   constexpr unsigned kChunk = 16;
-  if (load->use_empty() || load.getTurn() || !isKnownAhead(load) || !isZeroOrNone(load.getPad()))
+  if (load->use_empty() || !isKnownAhead(load) || !isZeroOrNone(load.getPad()))
     return std::nullopt;
   Operation *wanted = load;
   if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())

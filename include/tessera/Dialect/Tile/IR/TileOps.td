@@ -136,7 +136,7 @@ def Tile_ShiftOp : Tile_PureOp<"shift"> {
   let assemblyFormat = "$view `[` $coords `]` `by` custom<PlainInt>($by) attr-dict `:` type($view)";
 }
 
-def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>, Tile_NamedResult]> {
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>, Tile_NamedResult]> {
   let summary = "reads a tile of a view";
   let description = [{
     `coords` has one entry per view dimension. Tile dimension `t` runs along view dimension `dims[t]`, whose coordinate
@@ -144,30 +144,15 @@ def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemR
     `dims` is an element index. `dims` may permute, so a tile can be a transposed block. Elements outside the view
     read as `pad`; without `pad` the tile must lie inside.
 
-    A tile of rank 1 can be `turned` by a number below its size: its element j is what would be element (j - turn) mod
-    size. `aligned` promises that what is then at multiples of so many elements has addresses that so many elements
-    divide.
-
     ```mlir
     %k = tile.load %K[%b, %h, %n, %c0] dims [3, 2] pad 0.0 : f32
        : !tile.view<?x?x?x64xf32, strides = [?, ?, ?, 1]> -> tensor<64x128xf32>
-    %s = tile.shift %x[%row, %c0] by 8 : !tile.view<?x?xbf16, strides = [?, 1]>
-    %t = tile.load %x[%row, %c0] dims [1] pad 0.0 : bf16 turned %s aligned 8
-       : !tile.view<?x?xbf16, strides = [?, 1]> -> tensor<4096xbf16>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, Optional<Index>:$turn, DenseI64ArrayAttr:$dims,
-                       OptionalAttr<TypedAttrInterface>:$pad, OptionalAttr<I64Attr>:$aligned);
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims,
+                       OptionalAttr<TypedAttrInterface>:$pad);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = [{
-    $view `[` $coords `]` `dims` $dims (`pad` $pad^)? (`turned` $turn^)? (`aligned` $aligned^)?
-    attr-dict `:` type($view) `->` type($result)
-  }];
-  let builders = [
-    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$view, "::mlir::ValueRange":$coords,
-                   "::llvm::ArrayRef<int64_t>":$dims, "::mlir::TypedAttr":$pad),
-              [{ build($_builder, $_state, result, view, coords, ::mlir::Value(), dims, pad, ::mlir::IntegerAttr()); }]>
-  ];
+  let assemblyFormat = "$view `[` $coords `]` `dims` $dims (`pad` $pad^)? attr-dict `:` type($view) `->` type($result)";
 }
 
 def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>, Tile_NamedResult]> {
@@ -192,27 +177,21 @@ def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments, MemoryEffects<[
   }];
 }
 
-def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile into a view";
   let description = [{
-    Coordinates, `dims`, `turned` and `aligned` as in `tile.load`. With `bounded`, elements outside the view are not
-    written; without it the tile must lie inside.
+    Coordinates and `dims` as in `tile.load`. With `bounded`, elements outside the view are not written; without it the tile
+    must lie inside.
 
     ```mlir
     tile.store %o, %O[%m, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !tile.view<?x64xf32, strides = [?, 1]>
     ```
   }];
-  let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords, Optional<Index>:$turn,
-                       DenseI64ArrayAttr:$dims, UnitAttr:$bounded, OptionalAttr<I64Attr>:$aligned);
+  let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims,
+                       UnitAttr:$bounded);
   let assemblyFormat = [{
-    $value `,` $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? (`turned` $turn^)?
-    (`aligned` $aligned^)? attr-dict `:` type($value) `,` type($view)
+    $value `,` $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? attr-dict `:` type($value) `,` type($view)
   }];
-  let builders = [
-    OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$view, "::mlir::ValueRange":$coords,
-                   "::llvm::ArrayRef<int64_t>":$dims, "bool":$bounded),
-              [{ build($_builder, $_state, value, view, coords, ::mlir::Value(), dims, bounded, ::mlir::IntegerAttr()); }]>
-  ];
 }
 
 def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
@@ -292,15 +271,10 @@ def Tile_IotaOp : Tile_PureOp<"iota"> {
     ```mlir
     %j = tile.iota %start : tensor<128xi64>
     ```
-    `turned` as in `tile.load`.
   }];
-  let arguments = (ins Index:$start, Optional<Index>:$turn);
+  let arguments = (ins Index:$start);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$start (`turned` $turn^)? attr-dict `:` type($result)";
-  let builders = [
-    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$start),
-              [{ build($_builder, $_state, result, start, ::mlir::Value()); }]>
-  ];
+  let assemblyFormat = "$start attr-dict `:` type($result)";
 }
 
 def Tile_ExtractOp : Tile_PureOp<"extract"> {

@@ -333,30 +333,6 @@ def TileDeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileTurnRows : Pass<"tile-turn-rows", "::mlir::ModuleOp"> {
-  let summary = "turn tiles of rows that begin anywhere, so that vectors of memory are vectors of the tile";
-  let description = [{
-    In a kernel whose tiles all lie along one row, and whose operations do not care for the order of elements, what the row
-    begins beyond a multiple of 16 bytes turns all tiles: loads, stores and positions. Tensors whose rows begin
-    alike are then `aligned`: threads access 16 bytes at once, except at a row's ends. Kernels with a scan or with tiles of
-    several rows, rows of other tensors that would lose their alignment, and functions whose rows are to be computed
-    alike wherever they stand (`batch_invariant`) stay as they are.
-
-    Before:
-    ```mlir
-    %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<4096xbf16>
-    %j = tile.iota %c0 : tensor<4096xi32>
-    ```
-    After:
-    ```mlir
-    %s = tile.shift %x[%i, %c0] by 8 : !v
-    %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 turned %s aligned 8 : !v -> tensor<4096xbf16>
-    %j = tile.iota %c0 turned %s : tensor<4096xi32>
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
 def TileDeferStatistics : Pass<"tile-defer-statistics", "::mlir::ModuleOp"> {
   let summary = "give each thread statistics of its own while a row is walked";
   let description = [{
