@@ -240,8 +240,11 @@ private:
       return 0;
     int64_t kept = llvm::divideCeil(std::min(facts.max(row.size), room), cluster);
     int64_t blocks = std::clamp<int64_t>(keeping(kept * bytes), 1, mostBlocks);
-    if (cluster > 1)
+    if (cluster > 1) {
+      // Rows of a class are up to twice as long as others: what is under way counts, so that of the longest a part is kept.
+      blocks = std::clamp<int64_t>(keeping(kept * bytes * 3 / 4), 1, mostBlocks);
       return shareRows(row, cluster, kept, programs() * cluster > machine.cores ? blocks : 1);
+    }
     // Elements that are accessed one by one take registers for their addresses.
     const int64_t tiles = isAligned ? 8 : 16;
     blocks = llvm::bit_floor(uint64_t(blocks));
