@@ -141,6 +141,10 @@ static std::optional<Extent::Bound> unitBeyond(Value tile, unsigned dim, tessera
     if (crosses && isUnit(load.getPadAttr(), kind))
       return Extent::Bound{load, dim};
   }
+  // Zeros and infinities are those of every floating-point type.
+  if (auto cast = tile.getDefiningOp<tile::CastOp>();
+      cast && isa<FloatType>(Plan::elementOf(cast.getInput())) && isa<FloatType>(Plan::elementOf(tile)))
+    return unitBeyond(cast.getInput(), dim, kind);
   if (auto where = tile.getDefiningOp<tile::MapOp>();
       where && where.getScalarOp() == ScalarOp::Where) {
     EdgeMask mask;

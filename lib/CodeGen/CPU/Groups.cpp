@@ -275,7 +275,7 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
     values.push_back(evaluate(root.value, at));
   for (Operation *store : item.upcoming)
     prefetchLine(store, at);
-  if (!staysInCaches)
+  if (!staysInCaches && item.upcoming.empty())
     for (Operation *load : item.fresh)
       prefetchNext(cast<tile::LoadOp>(load), at);
   SmallVector<Value> next;

@@ -375,7 +375,7 @@ void KernelEmitter::emitAccess(Operation *op) {
   if (isa<tile::GatherOp, tile::ScatterOp>(op))
     for (unsigned d = it.coords.size(); d < viewType.getRank(); ++d)
       access.places.push_back({strideOf(d), e.subI(view.sizes[d], e.integer(1))});
-  if (isa<tile::StoreOp>(op) && !shape.empty() && !staysInCaches)
+  if (isa<tile::StoreOp>(op) && !shape.empty() && !staysInCaches && !plan.isAnnounced(op))
     access.pastCaches = goesPastCaches(access);
   accesses[op] = access;
 }

@@ -124,6 +124,8 @@ static double mapCost(tile::MapOp op) {
   case ScalarOp::Rsqrt:
   case ScalarOp::Reciprocal:
     return 5;
+  case ScalarOp::Exp2: // a polynomial
+    return 8;
   case ScalarOp::FloorDiv:
   case ScalarOp::Remainder:
   case ScalarOp::FMod:
@@ -645,8 +647,10 @@ void Plan::noteUpcoming() {
         continue;
       for (const Root &root : item.roots)
         if (before && root.kind == Root::Store && before->shape == item.shape &&
-            !later.contains(root.op))
+            !later.contains(root.op)) {
           before->upcoming.push_back(root.op);
+          announced.insert(root.op);
+        }
       double sum = 0;
       for (const Root &root : item.roots)
         sum += work(root);

@@ -98,6 +98,8 @@ public:
   /// Where the tile unit's configuration is put; null when it is not used.
   Buffer *tileConfiguration() const { return configuration; }
   int64_t scratchBytes() const { return scratch; }
+  /// Whether a store's lines are brought near before it comes.
+  bool isAnnounced(mlir::Operation *store) const { return announced.contains(store); }
 
   /// Calls `read` for every buffered tile and load that evaluating `value` reads; `here` says that
   /// it is read at the position that is evaluated. Values in `open` are looked through.
@@ -152,6 +154,7 @@ private:
 
   tile::KernelOp kernel;
   const CpuDescription &cpu;
+  llvm::DenseSet<mlir::Operation *> announced;
   std::vector<std::unique_ptr<Buffer>> storage;
   llvm::MapVector<mlir::Value, Buffer *> buffers;
   llvm::DenseMap<mlir::Operation *, Buffer *> lhsBuffers, rhsBuffers, splitRhs;
