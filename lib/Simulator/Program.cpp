@@ -205,12 +205,8 @@ LogicalResult Compiler::compileAlloc(tile::AllocOp alloc) {
 //===----------------------------------------------------------------------===//
 
 static Number numberOf(Attribute attribute) {
-  if (auto number = dyn_cast<FloatAttr>(attribute)) {
-    APFloat value = number.getValue();
-    bool loses;
-    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &loses);
-    return real(value.convertToDouble());
-  }
+  if (auto number = dyn_cast<FloatAttr>(attribute))
+    return real(number.getValueAsDouble());
   auto number = cast<IntegerAttr>(attribute);
   bool isUnsigned = number.getType().isUnsignedInteger() || number.getType().isInteger(1);
   return integer(isUnsigned ? int64_t(number.getValue().getZExtValue())

@@ -77,10 +77,7 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
     from = slotOf(splat.getScalar());
     was = *Element::of(splat.getScalar().getType());
   } else if (auto number = dyn_cast<FloatAttr>(cast<tile::ConstantOp>(op).getValue())) {
-    APFloat wide = number.getValue();
-    bool loses;
-    wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &loses);
-    value = real(wide.convertToDouble());
+    value = real(number.getValueAsDouble());
   } else {
     APInt bits = cast<IntegerAttr>(cast<tile::ConstantOp>(op).getValue()).getValue();
     value =
