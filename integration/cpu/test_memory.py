@@ -56,5 +56,6 @@ def test_large_results_wherever_they_begin(first, columns, dtype):
     wide = x.astype("f8")
     expected = (wide - wide.mean(-1, keepdims=True)) * w + (wide * wide).sum(-1, keepdims=True)
     error = np.abs(out - expected) / np.abs(expected).max()
-    assert error.max() < 2 * np.finfo(dtype).eps  # sums of squares are about `columns`, rounded once
+    # The result is rounded once, a sum of fp32 in whatever order once for each of its terms.
+    assert error.max() < np.finfo(dtype).eps + columns * np.finfo(np.float32).eps / 2
     assert np.isnan(memory[:begin]).all() and np.isnan(memory[begin + rows * columns:]).all()

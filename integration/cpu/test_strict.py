@@ -55,7 +55,7 @@ def test_every_step_rounds(rng, program, shape, dtype):
     strict, usual = both(program)
     expected = numpy()
     assert same(strict(x, y, z), expected)
-    if np.prod(shape) > 1000:
+    if np.prod(shape) > 8000:  # whole tiles: their edges may be computed step by step
         assert not same(usual(x, y, z), expected), "the usual policy rounds as often: no test"
 
 

@@ -36,7 +36,7 @@ def outer(x):
 
 @tsr.function
 def types(x):
-    tsr.print(x.to(tsr.bf16), x.to(tsr.fp16), x.to(tsr.int32), x > 0, x.to(tsr.fp64))
+    tsr.print(x.to(tsr.bf16), x.to(tsr.fp16), tsr.where(x < 2, x, 0).to(tsr.int32), x > 0, x.to(tsr.fp64))
     return x
 
 
@@ -86,7 +86,7 @@ def test_types(capfd):
     assert capfd.readouterr().out.splitlines()[1::2] == [
         "[ 1.5, -inf,  nan,   0.]",
         "[ 1.5, -inf,  nan,   0.]",
-        "[          1, -2147483648, -2147483648,           0]",
+        "[          1, -2147483648,           0,           0]",
         "[ True, False, False, False]",
         "[ 1.5, -inf,  nan,   0.]",
     ]
