@@ -10,6 +10,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
     cpu.arch = Arch::AArch64;
     cpu.vectorRegisters = 32;
     cpu.hasFma = true;
+    cpu.multipliesByLane = true;
     cpu.hasHalfConversion = true;
     cpu.hasBf16Conversion = has("bf16");
     cpu.l1Bytes = 64 << 10;
@@ -35,11 +36,11 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
 }
 
 MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows, bool endsAnywhere) {
-  // Accumulators, one vector of the right-hand side per column, one broadcast of the left-hand
-  // side.
-  constexpr int64_t vectors = 2;
-  int64_t most = (cpu.vectorRegisters - vectors - 1) / vectors;
-  int64_t least = most >= 12 ? 8 : most >= 6 ? 4 : 2;
+  // Accumulators, one vector of the right-hand side per column, and of the left-hand side a broadcast, or one vector
+  // per row whose lanes are taken in turns.
+  int64_t vectors = cpu.multipliesByLane ? 4 : 2;
+  int64_t most = (cpu.vectorRegisters - vectors - 1) / (vectors + cpu.multipliesByLane);
+  int64_t least = most >= 12 ? 8 : most >= 5 ? 4 : 2;
   if (tileRows <= most)
     return {tileRows, vectors};
   int64_t best = most >= 12 ? 12 : most;

@@ -21,6 +21,7 @@ struct CpuDescription {
   int64_t vectorBytes = 16; // width of one vector register
   int64_t vectorRegisters = 16;
   bool hasFma = false;
+  bool multipliesByLane = false; // one lane of a register times all lanes of another is one instruction
   bool hasMaskedMemory =
       false; // masked loads and stores of 32- and 64-bit elements are instructions
   bool hasHalfConversion = false;

@@ -207,17 +207,27 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
 
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
   Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
+  // Of each row the elements of several steps, where an instruction takes one of a register's lanes.
+  SmallVector<Value> rowsOfSteps(rows);
+  auto loadSteps = [&](Value lhsAt) {
+    if (cpu.multipliesByLane)
+      for (auto [i, steps] : llvm::enumerate(rowsOfSteps))
+        steps = e.load(Emitter::withLanes(element, unroll), e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
+  };
+  auto spread = [&](Value lhsAt, int64_t i, int64_t step) -> Value {
+    if (rowsOfSteps[i])
+      return e.shuffle(rowsOfSteps[i], rowsOfSteps[i], SmallVector<int32_t>(lanes, step));
+    return e.splat(e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope), lanes);
+  };
   auto products = [&](Value lhsAt, Value rhsAt, int64_t step, MutableArrayRef<Value> sums) {
     SmallVector<Value> columns;
     for (int64_t v = 0; v < vectors; ++v)
       columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + v * lanes) * bytes),
                                scratchScope));
     for (int64_t i = 0; i < rows; ++i) {
-      Value scalar =
-          e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope);
-      Value spread = e.splat(scalar, lanes);
+      Value factor = spread(lhsAt, i, step);
       for (int64_t v = 0; v < vectors; ++v)
-        sums[i * vectors + v] = e.mulAdd(spread, columns[v], sums[i * vectors + v]);
+        sums[i * vectors + v] = e.mulAdd(factor, columns[v], sums[i * vectors + v]);
     }
   };
   int64_t whole = k / unroll * unroll;
@@ -227,10 +237,12 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
                             SmallVector<Value> sums(carried.begin(), carried.end());
                             Value lhsAt = e.address(lhsBase, e.mul(Ix(at), bytes));
                             Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
+                            loadSteps(lhsAt);
                             for (int64_t step = 0; step < unroll; ++step)
                               products(lhsAt, rhsAt, step, sums);
                             return sums;
                           });
+  rowsOfSteps.assign(rows, Value());
   for (int64_t step = whole; step < k; ++step)
     products(lhsBase, rhsBase, step, accumulators);
   for (int64_t i = 0; i < rows; ++i)

@@ -61,7 +61,7 @@ Value Emitter::integerDivision(ScalarOp op, Value x, Value y, bool isSigned) {
   }
 }
 
-/// x * 2^n for integral n, in two exact steps so that the result may overflow or underflow
+/// x * 2^n for integral n, in two steps of which only the last rounds, so that the result may overflow or underflow
 /// gradually.
 Value Emitter::scaleB(Value x, Value n) {
   Type type = x.getType(), element = elementOf(type);
@@ -76,22 +76,23 @@ Value Emitter::scaleB(Value x, Value n) {
   bool isF32 = element.isF32();
   Type intType = withLanes(isF32 ? i32 : i64, lanes);
   int64_t bias = isF32 ? 127 : 1023, mantissa = isF32 ? 23 : 52;
-  double bound = 2.0 * bias + 40;
-  Value clamped = select(fcmp(FCmpPredicate::olt, n, real(bound, type)), n, real(bound, type));
-  clamped =
-      select(fcmp(FCmpPredicate::ogt, clamped, real(-bound, type)), clamped, real(-bound, type));
-  Value exponent = LLVM::FPToSIOp::create(b, intType, clamped);
+  // Both exponents stay within the range of normal numbers. A nan may become any of them.
+  Value exponent;
+  if (cpu.arch == CpuDescription::Arch::AArch64) {
+    exponent = intrinsic("llvm.fptosi.sat", intType, n);
+  } else {
+    Value least = real(2 - 2 * bias, type), most = real(2 * bias - 2, type);
+    Value clamped = select(fcmp(FCmpPredicate::olt, n, most), n, most);
+    clamped = select(fcmp(FCmpPredicate::ogt, clamped, least), clamped, least);
+    exponent = LLVM::FPToSIOp::create(b, intType, clamped);
+  }
   auto power = [&](Value e) -> Value {
     Value bits =
         LLVM::ShlOp::create(b, addI(e, integer(bias, intType)), integer(mantissa, intType));
     return LLVM::BitcastOp::create(b, type, bits);
   };
-  // Three factors: each exponent stays within the range of normal numbers.
-  Value third = LLVM::SDivOp::create(b, exponent, integer(3, intType));
-  Value factor = power(third), rest = power(subI(exponent, addI(third, third)));
-  Value product = LLVM::FMulOp::create(b, x, factor);
-  product = LLVM::FMulOp::create(b, product, factor);
-  return LLVM::FMulOp::create(b, product, rest);
+  Value half = LLVM::AShrOp::create(b, exponent, integer(1, intType));
+  return LLVM::FMulOp::create(b, LLVM::FMulOp::create(b, x, power(half)), power(subI(exponent, half)));
 }
 
 Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
