@@ -43,8 +43,8 @@ MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows, 
   int64_t least = most >= 12 ? 8 : most >= 5 ? 4 : 2;
   if (tileRows <= most)
     return {tileRows, vectors};
-  int64_t best = most >= 12 ? 12 : most;
-  // Rows that may end anywhere leave a remainder in any case.
+  // Rows that may end anywhere leave a remainder in any case; halves of a block may take it.
+  int64_t best = most >= 12 ? 12 : most / 2 * 2;
   for (int64_t rows = most; rows >= least && !endsAnywhere; --rows)
     if (tileRows % rows == 0)
       return {rows, vectors};

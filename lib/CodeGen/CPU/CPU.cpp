@@ -16,6 +16,8 @@
 #if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 using namespace mlir;
@@ -35,11 +37,28 @@ static bool isGranted(StringRef feature) {
   return true;
 }
 
+/// What LLVM does not tell of the host: it asks the processor's name for it, and a virtual machine may hide features.
+static std::vector<std::string> furtherFeatures() {
+  std::vector<std::string> result;
+#if defined(__aarch64__) && defined(__linux__)
+  struct Feature {
+    const char *name;
+    unsigned long type;
+    int bit;
+  };
+  for (auto [name, type, bit] : {Feature{"fullfp16", AT_HWCAP, 10}, Feature{"rdm", AT_HWCAP, 12},
+                                 Feature{"dotprod", AT_HWCAP, 20}, Feature{"i8mm", AT_HWCAP2, 13},
+                                 Feature{"bf16", AT_HWCAP2, 14}})
+    result.push_back((getauxval(type) >> bit & 1 ? "+" : "-") + std::string(name));
+#endif
+  return result;
+}
+
 CpuTarget CpuTarget::host() {
   CpuTarget target;
   target.triple = llvm::sys::getProcessTriple();
   target.cpu = llvm::sys::getHostCPUName().str();
-  std::vector<std::string> features;
+  std::vector<std::string> features = furtherFeatures();
   for (auto &feature : llvm::sys::getHostCPUFeatures())
     features.push_back((feature.second && isGranted(feature.first()) ? "+" : "-") +
                        feature.first().str());

@@ -345,8 +345,7 @@ Value KernelEmitter::evaluateAccess(const Access &access, const Position &at, Ty
     Type type = Emitter::withLanes(stored, at.lanes);
     if (!count)
       return e.fromStorage(e.load(type, address, access.scope), element);
-    return e.fromStorage(
-        e.maskedLoad(type, address, e.laneMask(at.lanes, count), padding(at.lanes)), element);
+    return e.fromStorage(e.loadLanes(type, address, count, padding(at.lanes)), element);
   }
   Value vector = gather(at.lanes, Emitter::withLanes(stored, at.lanes), [&](int64_t lane) {
     Position where = scalarAt(at.index);

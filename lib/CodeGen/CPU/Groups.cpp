@@ -382,7 +382,7 @@ void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at)
           [&] { e.store(stored, address, access.scope); });
     if (!count)
       return e.store(stored, address, access.scope);
-    return e.maskedStore(stored, address, e.laneMask(at.lanes, count));
+    return e.storeLanes(stored, address, count);
   }
   for (int64_t lane = 0; lane < at.lanes; ++lane) {
     Position where;

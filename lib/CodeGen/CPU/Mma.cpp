@@ -17,7 +17,7 @@ using namespace tessera;
 using namespace tessera::cpu;
 
 static constexpr int64_t unroll = 4; // of loops over K
-static constexpr int64_t mostShortRows = 128;
+static constexpr int64_t mostShortRows = 128, mostShortColumns = 256;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
@@ -93,23 +93,36 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       splitPanel(op, panelStart, vectors, depth);
       return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth);
     }
-    Value end = e.minI(rowEnd, e.integer(wholeRows));
-    if (halves)
-      end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
-    if (wholeRows)
-      e.loop(e.integer(0), end, rows, [&](Value row) {
-        MemoScope scope(*this);
-        prefetchPanel(op, e.add(column, rhs.panel), row, rows);
-        emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
+    auto passRows = [&](int64_t vectors) {
+      Value end = e.minI(rowEnd, e.integer(wholeRows));
+      if (halves)
+        end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
+      if (wholeRows)
+        e.loop(e.integer(0), end, rows, [&](Value row) {
+          MemoScope scope(*this);
+          prefetchPanel(op, e.add(column, rhs.panel), row, rows);
+          emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
+        });
+      if (halves)
+        e.loop(end, e.minI(rowEnd, e.integer(covered)), rows / 2, [&](Value row) {
+          MemoScope scope(*this);
+          emitMicroKernel(op, {rows / 2, vectors}, Ix(row), column, panelStart, depth);
+        });
+      rest(rowEnd, m, covered, [&] {
+        emitMicroKernel(op, {m - covered, vectors}, Ix(covered), column, panelStart, depth);
       });
-    if (halves)
-      e.loop(end, e.minI(rowEnd, e.integer(covered)), rows / 2, [&](Value row) {
-        MemoScope scope(*this);
-        emitMicroKernel(op, {rows / 2, vectors}, Ix(row), column, panelStart, depth);
-      });
-    rest(rowEnd, m, covered, [&] {
-      emitMicroKernel(op, {m - covered, vectors}, Ix(covered), column, panelStart, depth);
-    });
+    };
+    // Of few columns that may end anywhere, a last panel may be half of one.
+    if (vectors < 4 || n > mostShortColumns || extents->of(op, 1).all)
+      return passRows(vectors);
+    auto scoped = [&](int64_t vectors) {
+      MemoScope scope(*this);
+      passRows(vectors);
+    };
+    Value left = e.subI(columnEnd, e.materialize(column));
+    e.branch(
+        e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)), [&] { scoped(vectors / 2); },
+        [&] { scoped(vectors); });
   });
 }
 
@@ -210,9 +223,11 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   // Of each row the elements of several steps, where an instruction takes one of a register's lanes.
   SmallVector<Value> rowsOfSteps(rows);
   auto loadSteps = [&](Value lhsAt) {
-    if (cpu.multipliesByLane)
-      for (auto [i, steps] : llvm::enumerate(rowsOfSteps))
-        steps = e.load(Emitter::withLanes(element, unroll), e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
+    if (!cpu.multipliesByLane)
+      return;
+    for (auto [i, steps] : llvm::enumerate(rowsOfSteps)) {
+      steps = e.load(Emitter::withLanes(element, unroll), e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
+    }
   };
   auto spread = [&](Value lhsAt, int64_t i, int64_t step) -> Value {
     if (rowsOfSteps[i])

@@ -65,7 +65,7 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
     Value value;
     if (count) {
       Value pad = e.toStorage(e.number(load.getPadAttr(), element, width), element);
-      value = e.maskedLoad(type, address, e.laneMask(width, count), pad);
+      value = e.loadLanes(type, address, count, pad);
     } else {
       value = e.load(type, address, access.scope);
     }

@@ -339,6 +339,34 @@ Value Emitter::maskedLoad(Type type, Value address, Value mask, Value passThroug
                                     uint32_t(byteWidth(elementOf(type))));
 }
 
+bool Emitter::masksMemory(Type type) const {
+  return cpu.hasMaskedMemory && (cpu.vectorBytes == 64 || byteWidth(elementOf(type)) >= 4);
+}
+
+Value Emitter::loadLanes(Type type, Value address, Value count, Value padding) {
+  int64_t lanes = lanesOf(type);
+  auto masked = [&] { return maskedLoad(type, address, laneMask(lanes, count), padding); };
+  if (masksMemory(type))
+    return masked();
+  Value isWhole = cmp(LLVM::ICmpPredicate::sge, count, integer(lanes));
+  auto op = scf::IfOp::create(b, TypeRange(type), isWhole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(op.thenBlock());
+  scf::YieldOp::create(b, load(type, address, Scope()));
+  b.setInsertionPointToEnd(op.elseBlock());
+  scf::YieldOp::create(b, masked());
+  return op.getResult(0);
+}
+
+void Emitter::storeLanes(Value value, Value address, Value count) {
+  int64_t lanes = lanesOf(value.getType());
+  auto masked = [&] { maskedStore(value, address, laneMask(lanes, count)); };
+  if (masksMemory(value.getType()))
+    return masked();
+  branch(
+      cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)), [&] { store(value, address, Scope()); }, masked);
+}
+
 Value Emitter::maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough) {
   Value addresses = LLVM::GEPOp::create(b, withLanes(ptr, lanesOf(type)), i8, address,
                                         ArrayRef<LLVM::GEPArg>{bytes});

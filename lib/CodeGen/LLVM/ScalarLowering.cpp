@@ -229,6 +229,14 @@ SmallVector<Value> Emitter::bf16FromF32(ValueRange values) {
   auto roundAll = [&] {
     return llvm::map_to_vector(values, [&](Value value) { return roundedToBf16(value); });
   };
+  auto bits = [&](Value narrow) -> Value {
+    return LLVM::BitcastOp::create(b, withLanes(i16, lanesOf(narrow.getType())), narrow);
+  };
+  auto convert = [&](Value value) -> Value {
+    return bits(LLVM::FPTruncOp::create(b, withLanes(b.getBF16Type(), lanesOf(value.getType())), value));
+  };
+  if (cpu.hasBf16Conversion && cpu.arch == CpuDescription::Arch::AArch64)
+    return llvm::map_to_vector(values, convert);
   if (!cpu.hasBf16Conversion || !llvm::all_of(values, [&](Value v) { return isWholeF32(v); }))
     return roundAll();
   // The instructions take subnormal numbers for zeros.
@@ -243,13 +251,9 @@ SmallVector<Value> Emitter::bf16FromF32(ValueRange values) {
   // Two vectors at once take the time of one.
   SmallVector<Value> converted;
   int64_t lanes = lanesOf(values.front().getType());
-  auto bits = [&](Value narrow) -> Value {
-    return LLVM::BitcastOp::create(b, withLanes(i16, lanesOf(narrow.getType())), narrow);
-  };
   for (size_t i = 0; i < values.size(); i += 2) {
     if (i + 1 == values.size()) {
-      Type narrow = withLanes(b.getBF16Type(), lanes);
-      converted.push_back(bits(LLVM::FPTruncOp::create(b, narrow, values[i])));
+      converted.push_back(convert(values[i]));
       break;
     }
     Value both = bits(intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512",

@@ -101,6 +101,9 @@ public:
   /// A whole vector at a multiple of its bytes, without reading the line that it is written to.
   void storePastCaches(Value value, Value address, Scope scope);
   Value maskedLoad(Type type, Value address, Value mask, Value passThrough);
+  /// The first `count` lanes, however many there are; the others are the padding's.
+  Value loadLanes(Type type, Value address, Value count, Value padding);
+  void storeLanes(Value value, Value address, Value count);
   /// The elements that lie so many bytes behind an address, lane by lane.
   Value maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough);
   void maskedScatter(Value value, Value address, Value bytes, Value mask);
@@ -139,6 +142,8 @@ public:
                                      llvm::function_ref<llvm::SmallVector<Value>()> instead);
 
 private:
+  /// A test and a whole vector, or lane by lane, where masked accesses are no instructions.
+  bool masksMemory(Type type) const;
   Value floatMax(Value a, Value b, bool max);
   bool isWholeF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);

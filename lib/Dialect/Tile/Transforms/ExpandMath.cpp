@@ -276,6 +276,7 @@ static void expandMap(MapOp map, const TargetMath &target) {
   Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
                 : quick                    ? *quick
                 : hasExp2 && op == ScalarOp::Exp ? expByExp2(inputs[0])
+                : map.getFast() && computed.isF32() && op == ScalarOp::Exp2 ? expandWeight(inputs[0])
                 : isa<FloatType>(computed) ? expandFloat(op, inputs)
                                            : expandInteger(op, inputs);
   Type resultElement = map.getType().getElementType();

@@ -60,6 +60,13 @@ Term tile::expandExp2(Term x) {
                    [](Term y) { return exp2InRange(y); });
 }
 
+Term tile::expandWeight(Term x) {
+  Term y = atMost(x, 128), n = round(y);
+  Term bits = polynomial(y - n, kExp2F32, kExp2F64).bitcast(x.types().getI32Type());
+  Term power = (bits + (n.cast(bits.element()) << 23)).bitcast(x.element());
+  return where(x < -126.0, 0.0, power);
+}
+
 Term tile::expandExpm1(Term x) {
   auto [n, r] = reduce(clamp(x, x.choose(-20, -40), x.choose(89, 710)));
   Term p = expm1Reduced(r);
