@@ -11,7 +11,8 @@
 // AVX512-NOT: call
 // AVX2: vfmadd231ps {{.*}}ymm
 // AVX2-NOT: zmm
-// NEON: fmla v{{.*}}.4s
+// NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A:[0-9]+]].s[0]
+// NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A]].s[3]
 // NEON-NOT: bl
 !v = !tile.view<?x?xf32, strides = [?, 1]>
 tile.kernel @matmul(%a: !v, %b: !v, %c: !v) grid 2 {

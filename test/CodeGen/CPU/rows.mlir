@@ -1,5 +1,6 @@
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 | FileCheck %s
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=CODE
+// RUN: %tessera_opt %s -convert-tile-to-cpu=target=aarch64 | FileCheck %s --check-prefix=LANES
 
 // A reduction stops where its row does: its loop runs up to the valid elements, rounded up to whole steps, not to the
 // tile's 4096. What the last step takes too much is replaced by the unit.
@@ -13,6 +14,11 @@
 // CHECK: } else {
 // CHECK: %[[EDGE:.*]] = llvm.sub %[[VALID]],
 // CHECK: llvm.select
+// Where masked accesses are no instructions, vectors that lie inside are loaded and stored as a whole.
+// LANES: scf.if %{{.*}} -> (vector<4xf32>) {
+// LANES-NEXT: llvm.load
+// LANES: } else {
+// LANES: llvm.intr.masked.load
 // CODE: vaddps {{.*}}zmm
 // CODE-NOT: call
 !v = !tile.view<?x?xf32, strides = [?, 1]>

@@ -23,6 +23,25 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
+// A weight is scaled by its exponent alone: below the normal numbers it is 0.
+// CHECK-LABEL: func.func @weight
+// CHECK-SAME: (%[[X:.*]]: tensor<64xf32>)
+func.func @weight(%x: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK: %[[N:.*]] = tile.map round(
+  // CHECK-COUNT-6: tile.map fma
+  // CHECK: %[[BITS:.*]] = tile.bitcast %{{.*}} : tensor<64xf32> -> tensor<64xi32>
+  // CHECK: %[[POWER:.*]] = tile.cast %[[N]] : tensor<64xf32> -> tensor<64xi32>
+  // CHECK: %[[SHIFTED:.*]] = tile.map bitwise_left_shift(%[[POWER]],
+  // CHECK: tile.map add(%[[BITS]], %[[SHIFTED]])
+  // CHECK-NOT: scaleb
+  // CHECK: tile.map lt(%[[X]],
+  // CHECK: tile.map where(
+  %0 = tile.map exp2(%x) fast : (tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
 // exp of f32 is made of it; that of f64 is not.
 // NATIVE-LABEL: func.func @exps
 func.func @exps(%x: tensor<64xf32>, %y: tensor<64xf64>) -> (tensor<64xf32>, tensor<64xf64>) {
