@@ -126,13 +126,13 @@ private:
   /// A row that can stay near is one block: what a pass made of it is there for the next one. Longer
   /// ones are walked.
   int64_t rowTile(const Dim &dim) const {
-    int64_t fits = std::max(machine.l1Bytes / 2, machine.l2Bytes / 32) / shape.elementBytes;
+    int64_t fits = std::max(machine.l1Bytes, machine.l2Bytes / 32) / shape.elementBytes;
     return facts.max(dim.size) <= fits ? fits : 1024;
   }
 
   void memoryBound() override {
     // Lines of a result that no cache would keep need not be read before they are written.
-    if (shape.resultBytes >= 4 * machine.l2Bytes)
+    if (!machine.detectsStreams && shape.resultBytes >= 4 * machine.l2Bytes)
       shape.hints.push_back({"cached", 0});
     if (shape.dims.empty())
       return;

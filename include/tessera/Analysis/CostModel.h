@@ -21,6 +21,8 @@ struct MachineModel {
   int64_t vectorBytes = 64;
   int64_t l1Bytes = 48 << 10;
   int64_t l2Bytes = 2 << 20;
+  /// Of a CPU: lines that are written as a whole are not read first, whatever the stores.
+  bool detectsStreams = false;
   /// The longest row that a program keeps while it passes over it again and again; 0: none.
   int64_t wholeRow = 0;
   /// Rows at multiples of so many bytes are copied in bulk; 0: any are.

@@ -154,6 +154,19 @@ static std::optional<Extent::Bound> unitBeyond(Value tile, unsigned dim, tessera
   return std::nullopt;
 }
 
+/// Whether a tile has one value along `dim`.
+static bool isOfRow(Value tile, unsigned dim) {
+  if (auto map = tile.getDefiningOp<tile::MapOp>(); map && map.getScalarOp() == ScalarOp::Neg)
+    return isOfRow(map.getInputs()[0], dim);
+  auto broadcast = tile.getDefiningOp<tile::BroadcastOp>();
+  return broadcast && !llvm::is_contained(broadcast.getDims(), int64_t(dim));
+}
+
+static bool isPositiveNumber(Value tile) {
+  FloatAttr number = numberIn(tile);
+  return number && number.getValue().isFiniteNonZero() && !number.getValue().isNegative();
+}
+
 /// The edge along `dim` beyond which the tile is -inf, but for a shift by a row's own value. (Where
 /// that makes it nan, it does so before the edge, too.)
 static std::optional<Extent::Bound> minusInfBeyond(Value tile, unsigned dim) {
@@ -169,17 +182,12 @@ static std::optional<Extent::Bound> minusInfBeyond(Value tile, unsigned dim) {
     return std::nullopt;
   auto inputs = map.getInputs();
   switch (map.getScalarOp()) {
-  case ScalarOp::Sub: {
-    auto shift = inputs[1].getDefiningOp<tile::BroadcastOp>();
-    bool isOfRow = shift && !llvm::is_contained(shift.getDims(), int64_t(dim));
-    return isOfRow ? minusInfBeyond(inputs[0], dim) : std::nullopt;
-  }
-  case ScalarOp::Mul: {
-    FloatAttr factor = numberIn(inputs[1]);
-    bool isPositive =
-        factor && factor.getValue().isFiniteNonZero() && !factor.getValue().isNegative();
-    return isPositive ? minusInfBeyond(inputs[0], dim) : std::nullopt;
-  }
+  case ScalarOp::Sub:
+    return isOfRow(inputs[1], dim) ? minusInfBeyond(inputs[0], dim) : std::nullopt;
+  case ScalarOp::Mul:
+    return isPositiveNumber(inputs[1]) ? minusInfBeyond(inputs[0], dim) : std::nullopt;
+  case ScalarOp::Fma:
+    return isPositiveNumber(inputs[1]) && isOfRow(inputs[2], dim) ? minusInfBeyond(inputs[0], dim) : std::nullopt;
   case ScalarOp::Where: {
     // At most a number: `where(x > number, number, x)`.
     auto compare = inputs[0].getDefiningOp<tile::MapOp>();

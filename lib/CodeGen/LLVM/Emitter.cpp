@@ -343,28 +343,58 @@ bool Emitter::masksMemory(Type type) const {
   return cpu.hasMaskedMemory && (cpu.vectorBytes == 64 || byteWidth(elementOf(type)) >= 4);
 }
 
+Value Emitter::part(Value vector, int64_t first, int64_t count) {
+  return shuffle(vector, vector, llvm::to_vector(llvm::seq<int32_t>(first, first + count)));
+}
+
 Value Emitter::loadLanes(Type type, Value address, Value count, Value padding) {
   int64_t lanes = lanesOf(type);
-  auto masked = [&] { return maskedLoad(type, address, laneMask(lanes, count), padding); };
-  if (masksMemory(type))
-    return masked();
-  Value isWhole = cmp(LLVM::ICmpPredicate::sge, count, integer(lanes));
-  auto op = scf::IfOp::create(b, TypeRange(type), isWhole, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(op.thenBlock());
-  scf::YieldOp::create(b, load(type, address, Scope()));
-  b.setInsertionPointToEnd(op.elseBlock());
-  scf::YieldOp::create(b, masked());
-  return op.getResult(0);
+  if (masksMemory(type) || !llvm::isPowerOf2_64(lanes))
+    return maskedLoad(type, address, laneMask(lanes, count), padding);
+  return choose(
+      type, cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)), [&] { return load(type, address, Scope()); },
+      [&] { return loadPieces(type, address, count, padding); });
+}
+
+/// Fewer lanes than all.
+Value Emitter::loadPieces(Type type, Value address, Value count, Value padding) {
+  int64_t lanes = lanesOf(type), half = lanes / 2;
+  if (lanes == 1)
+    return padding;
+  Type narrow = withLanes(elementOf(type), half);
+  Value low = part(padding, 0, half), high = part(padding, half, half);
+  Value behind = this->address(address, half * byteWidth(elementOf(type)));
+  return choose(
+      type, cmp(LLVM::ICmpPredicate::sge, count, integer(half)),
+      [&] {
+        Value rest = loadPieces(narrow, behind, subI(count, integer(half)), high);
+        return concat(load(narrow, address, Scope()), rest);
+      },
+      [&] { return concat(loadPieces(narrow, address, count, low), high); });
 }
 
 void Emitter::storeLanes(Value value, Value address, Value count) {
   int64_t lanes = lanesOf(value.getType());
-  auto masked = [&] { maskedStore(value, address, laneMask(lanes, count)); };
-  if (masksMemory(value.getType()))
-    return masked();
+  if (masksMemory(value.getType()) || !llvm::isPowerOf2_64(lanes))
+    return maskedStore(value, address, laneMask(lanes, count));
   branch(
-      cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)), [&] { store(value, address, Scope()); }, masked);
+      cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)), [&] { store(value, address, Scope()); },
+      [&] { storePieces(value, address, count); });
+}
+
+void Emitter::storePieces(Value value, Value address, Value count) {
+  int64_t lanes = lanesOf(value.getType()), half = lanes / 2;
+  if (lanes == 1)
+    return;
+  Value low = part(value, 0, half), high = part(value, half, half);
+  Value behind = this->address(address, half * byteWidth(elementOf(value.getType())));
+  branch(
+      cmp(LLVM::ICmpPredicate::sge, count, integer(half)),
+      [&] {
+        store(low, address, Scope());
+        storePieces(high, behind, subI(count, integer(half)));
+      },
+      [&] { storePieces(low, address, count); });
 }
 
 Value Emitter::maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough) {
@@ -431,6 +461,16 @@ void Emitter::branch(Value condition, function_ref<void()> then, function_ref<vo
     b.setInsertionPointToStart(op.elseBlock());
     otherwise();
   }
+}
+
+Value Emitter::choose(Type type, Value condition, function_ref<Value()> then, function_ref<Value()> otherwise) {
+  auto op = scf::IfOp::create(b, TypeRange(type), condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(op.thenBlock());
+  scf::YieldOp::create(b, then());
+  b.setInsertionPointToEnd(op.elseBlock());
+  scf::YieldOp::create(b, otherwise());
+  return op.getResult(0);
 }
 
 SmallVector<Value> Emitter::unlessAny(Value isRare, ValueRange usual,

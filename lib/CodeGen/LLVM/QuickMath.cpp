@@ -61,9 +61,6 @@ Value Emitter::quickOp(ScalarOp op, Value x) {
   if (!cpu.hasEstimates || !hasForm || !elementOf(x.getType()).isF32())
     return Value();
   int64_t lanes = lanesOf(x.getType());
-  auto part = [&](Value vector, int64_t first, int64_t count) {
-    return shuffle(vector, vector, llvm::to_vector(llvm::seq<int32_t>(first, first + count)));
-  };
   if (lanes > kLanes) {
     int64_t half = lanes / 2; // lanes are a power of two
     return concat(quickOp(op, part(x, 0, half)), quickOp(op, part(x, half, half)));

@@ -14,11 +14,13 @@
 // CHECK: } else {
 // CHECK: %[[EDGE:.*]] = llvm.sub %[[VALID]],
 // CHECK: llvm.select
-// Where masked accesses are no instructions, vectors that lie inside are loaded and stored as a whole.
+// Where masked accesses are no instructions, vectors that lie inside are loaded and stored as a whole, others half by
+// half.
 // LANES: scf.if %{{.*}} -> (vector<4xf32>) {
 // LANES-NEXT: llvm.load
 // LANES: } else {
-// LANES: llvm.intr.masked.load
+// LANES-NOT: llvm.intr.masked.load
+// LANES: llvm.load {{.*}} -> vector<2xf32>
 // CODE: vaddps {{.*}}zmm
 // CODE-NOT: call
 !v = !tile.view<?x?xf32, strides = [?, 1]>

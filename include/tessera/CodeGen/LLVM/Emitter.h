@@ -89,6 +89,8 @@ public:
   /// The first `lanes` lanes are `value`'s, the others `filler`'s.
   Value widen(Value value, Value filler);
   Value concat(Value a, Value b);
+  /// So many lanes from `first` on.
+  Value part(Value vector, int64_t first, int64_t count);
   Value insert(Value vector, Value scalar, int64_t lane);
   Value extract(Value vector, int64_t lane);
   /// iota + start < limit, lane by lane.
@@ -101,7 +103,8 @@ public:
   /// A whole vector at a multiple of its bytes, without reading the line that it is written to.
   void storePastCaches(Value value, Value address, Scope scope);
   Value maskedLoad(Type type, Value address, Value mask, Value passThrough);
-  /// The first `count` lanes, however many there are; the others are the padding's.
+  /// The first `count` lanes, however many there are; the others are the padding's. Where masked accesses are no
+  /// instructions, they are found half by half.
   Value loadLanes(Type type, Value address, Value count, Value padding);
   void storeLanes(Value value, Value address, Value count);
   /// The elements that lie so many bytes behind an address, lane by lane.
@@ -137,13 +140,15 @@ public:
   void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body);
   void branch(Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise);
+  Value choose(Type type, Value condition, llvm::function_ref<Value()> then, llvm::function_ref<Value()> otherwise);
   /// `usual`, but where any lane of `isRare` holds what `instead` computes, for all lanes.
   llvm::SmallVector<Value> unlessAny(Value isRare, ValueRange usual,
                                      llvm::function_ref<llvm::SmallVector<Value>()> instead);
 
 private:
-  /// A test and a whole vector, or lane by lane, where masked accesses are no instructions.
   bool masksMemory(Type type) const;
+  Value loadPieces(Type type, Value address, Value count, Value padding);
+  void storePieces(Value value, Value address, Value count);
   Value floatMax(Value a, Value b, bool max);
   bool isWholeF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
