@@ -65,8 +65,8 @@ class Kernel:
             if label := re.fullmatch(r"([$\w]+):", line):
                 self.labels[label[1]] = len(self.code)
                 continue
-            if ".reg .pred p;" in line:  # { .reg .pred p; setp …; @p st …; }
-                line = line.split(".reg .pred p;")[1].removesuffix("}")
+            if line.startswith("{ .reg"):  # { .reg .pred p; setp …; @p st …; }
+                line = line[1:].removesuffix("}")
             for one in filter(None, map(str.strip, line.split(";"))):
                 if one.startswith("."):
                     continue
@@ -279,15 +279,14 @@ class _Run:
             self.gates[gate][0] += 1
 
     def bulk(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """Whole pieces of memory; what is fetched beside a tensor's elements is in a piece of theirs."""
+        """Whole pieces of memory, all of them inside of tensors, which begin with a piece."""
         is_fetch = parts[2].startswith("shared")
         to, source, sizes = self.address(operands[0]), self.address(operands[1]), self.get(operands[2])
         for thread in np.flatnonzero(mask):
             size, begin = int(sizes[thread]), int((source if is_fetch else to)[thread])
             near = int((to if is_fetch else source)[thread]) & 0xFFFFFFFF
             assert size > 0 and size % PIECE == begin % PIECE == near % PIECE == 0, "a copy that is not aligned"
-            inside = self.is_tensor[begin : begin + size].reshape(-1, PIECE)
-            assert inside.any(1).all() if is_fetch else inside.all(), "a copy outside of all tensors"
+            assert begin + size <= len(self.memory) and self.is_tensor[begin : begin + size].all(), "a copy outside of all tensors"
             assert near + size <= SHARED_BYTES
             if is_fetch:
                 self.shared[near : near + size] = self.memory[begin : begin + size]

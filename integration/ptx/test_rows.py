@@ -65,6 +65,17 @@ def test_rows_as_a_whole(element, result):
             assert total[0] == x[row].astype(DTYPES[result]).sum(dtype=DTYPES[result])
 
 
+@pytest.mark.parametrize("element", ["i16", "i8"])
+def test_ends(element):
+    """A tensor ends anywhere in a piece of memory, of which nothing else is read; its last row may lie in that piece alone."""
+    for size in (1, 2, *range(1025, 1033)):
+        text = ptx(program(element, element, size, 1024, warps=2), "-tile-assign-layouts", "-tile-fetch-rows")
+        x = (np.arange(ROWS * size) * 7 % 23 - 11).reshape(ROWS, size).astype(DTYPES[element])
+        y, total = np.zeros_like(x), np.zeros(1, x.dtype)
+        Kernel(text, "k").run(x, y, total, ROWS - 1)
+        assert (y[-1] == x[-1] + np.arange(size).astype(x.dtype)).all() and total[0] == x[-1].sum(dtype=x.dtype), size
+
+
 @tsr.function
 def softmax(x):
     return tsr.softmax(x, dim=-1)

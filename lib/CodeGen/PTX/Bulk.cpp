@@ -4,6 +4,9 @@
 // addresses that 16 divides: a row that is fetched comes with what lies beside it in its first and last
 // piece, and of a row that is sent the ends that fill no piece are stored by the lanes of one warp.
 //
+// Memory behind a tensor's last element is not read. Elements that lie in the piece where the tensor ends are
+// brought by the thread that begins the copy, before it arrives at the gate.
+//
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
@@ -81,14 +84,60 @@ LogicalResult KernelEmitter::emitGates(tile::GatesOp gates) {
   return success();
 }
 
+/// Where the last element of a tensor ends (i64). Of a dimension that is walked backward the first element is the last.
+Value KernelEmitter::endOf(Value argument) {
+  const View &view = views[argument];
+  Ix last = 0;
+  for (auto [dim, size] : llvm::enumerate(view.sizes)) {
+    Ix way = e.mul(e.add(size, -1), view.strides[dim]);
+    bool isForward = coordinates.hasPositiveStride(argument, dim);
+    last = e.add(last, isForward ? way : Ix(e.maxI(e.materialize(way), e.integer(0))));
+  }
+  int64_t bytes = codegen::Emitter::byteWidth(cast<tile::ViewType>(argument.getType()).getElementType());
+  Value start = LLVM::PtrToIntOp::create(e.b, e.i64, view.pointer);
+  return e.addI(start, e.materialize(e.mul(e.add(last, 1), bytes)));
+}
+
+/// The elements of a row from an address on, less than a piece. All are loaded before one is stored. The machine's copies
+/// that fill the slot later come behind the fence.
+void KernelEmitter::copyRest(const Row &row, Value from, Value slot, int64_t bytes) {
+  std::string bits = std::to_string(8 * bytes), last = std::to_string(kPiece / bytes), loads, stores;
+  for (int64_t i = 0; i + 1 < kPiece / bytes; ++i) {
+    std::string number = std::to_string(i), place = "+" + std::to_string(i * bytes) + "]";
+    loads += "setp.gt.s32 p" + number + ", $2, " + std::to_string(i * bytes) + "; ";
+    loads += "@p" + number + " ld.global.b" + bits + " v" + number + ", [$0" + place + "; ";
+    stores += "@p" + number + " st.shared.b" + bits + " [$1" + place + ", v" + number + "; ";
+  }
+  std::string text = "{ .reg .pred p<" + last + ">; .reg .b" + (bytes == 1 ? "16" : bits) + " v<" + last + ">; " + loads +
+                     stores + "fence.proxy.async.shared::cta; }";
+  Value left = LLVM::TruncOp::create(e.b, e.i32, e.subI(e.addI(row.address, row.bytes), from));
+  Value behind = LLVM::TruncOp::create(e.b, e.i32, e.subI(from, roundDown(e, row.address)));
+  assembly(text, "l,r,r,~{memory}", Type(), {from, e.addI(slot, behind), left}, /*hasEffects=*/true);
+}
+
 LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
   inOneThread([&] {
     Row row = rowOf(fetch);
     Value begin = roundDown(e, row.address), end = roundUp(e, e.addI(row.address, row.bytes));
-    Value size = e.subI(end, begin);
-    if (fetch.getBounded())
-      size = e.select(e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)), size, e.integer(0));
     Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
+    Value isSome = e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)), limit = endOf(fetch.getView());
+    // Few rows reach into the piece where the tensor ends.
+    Value isLast = e.cmp(ICmpPredicate::sgt, end, limit);
+    if (fetch.getBounded())
+      isLast = e.andI(isLast, isSome);
+    auto branch = scf::IfOp::create(e.b, e.i64, isLast, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(e.b);
+      e.b.setInsertionPointToStart(branch.thenBlock());
+      Value whole = roundDown(e, limit);
+      copyRest(row, e.maxI(row.address, whole), slot, fetch.getBuffer().getType().getElementBytes());
+      scf::YieldOp::create(e.b, e.subI(whole, begin));
+      e.b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(e.b, e.subI(end, begin));
+    }
+    Value size = branch.getResult(0);
+    if (fetch.getBounded())
+      size = e.select(isSome, size, e.integer(0));
     StringRef text = "{ .reg .pred p; setp.ne.b32 p, $3, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $3; "
                      "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$1], [$2], $3, [$0]; }";
     assembly(text, "r,r,l,r,~{memory}", Type(),

@@ -103,6 +103,8 @@ private:
   struct Row;
   template <typename RowOp> Row rowOf(RowOp op);
   void inOneThread(llvm::function_ref<void()> emitBody);
+  Value endOf(Value argument);
+  void copyRest(const Row &row, Value from, Value slot, int64_t bytes);
   Value gateAddress(Value gates, Value gate);
   LogicalResult emitGates(tile::GatesOp gates);
   LogicalResult emitFetch(tile::FetchOp fetch);

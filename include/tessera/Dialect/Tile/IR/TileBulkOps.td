@@ -33,7 +33,8 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
     begins the copy, and the machine makes it: the 16-byte pieces of memory that hold the row's elements come as they are, so
     that the row begins in the slot as far behind a multiple of 16 bytes as in memory (`tile.shift`). A buffer without `slack`
     is for rows that begin at such a multiple. With `bounded`, elements outside the view do not come; without it the tile must lie
-    inside. The gate opens behind the copy, which may be read by whoever has waited there.
+    inside. Memory behind the view's last element is not read: of the piece where the view ends, the elements come one by one. The
+    gate opens behind the copy, which may be read by whoever has waited there.
 
     ```mlir
     tile.fetch %x[%row, %i] dims [1] bounded into %b[%slot] opens %g[%i]
