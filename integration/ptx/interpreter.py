@@ -281,16 +281,16 @@ class _Run:
     def bulk(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         """Whole pieces of memory, all of them inside of tensors, which begin with a piece."""
         is_fetch = parts[2].startswith("shared")
-        to, source, sizes = self.address(operands[0]), self.address(operands[1]), self.get(operands[2])
+        near_operand, far_operand = operands[:2] if is_fetch else operands[1::-1]
+        nears, begins, sizes = self.own(near_operand), self.address(far_operand), self.get(operands[2])
         for thread in np.flatnonzero(mask):
-            size, begin = int(sizes[thread]), int((source if is_fetch else to)[thread])
-            near = int((to if is_fetch else source)[thread]) & 0xFFFFFFFF
+            size, begin, near = int(sizes[thread]), int(begins[thread]), int(nears[thread])
             assert size > 0 and size % PIECE == begin % PIECE == near % PIECE == 0, "a copy that is not aligned"
             assert begin + size <= len(self.memory) and self.is_tensor[begin : begin + size].all(), "a copy outside of all tensors"
-            assert near + size <= SHARED_BYTES
+            assert near % SHARED_BYTES + size <= SHARED_BYTES
             if is_fetch:
                 self.shared[near : near + size] = self.memory[begin : begin + size]
-                self.come(int(self.address(operands[3])[thread]) & 0xFFFFFFFF, size)
+                self.come(int(self.own(operands[3])[thread]), size)
             else:
                 self.memory[begin : begin + size] = self.shared[near : near + size]
 

@@ -81,9 +81,11 @@ CASES = {
     "softmax": ("softmax", ["x=bf16[3,4104]"], 2048),
     "softmax of odd rows": ("softmax", ["x=fp32[2,5001]"], 2048),
     "softmax of one row": ("softmax", ["x=bf16[1,20001]"], 8192),
+    "softmax of narrow odd rows": ("softmax", ["x=bf16[3,9001]"], 4096),
     "RMS norm": ("rms_norm", ["x=fp32[2,3000]", "w=fp32[3000]"], 1024),
     "layer norm": ("layer_norm", ["x=bf16[2,4096]", "w=bf16[4096]"], 1024),
     "cross-entropy": ("cross_entropy", ["x=bf16[2,3001]", "t=int64[2]"], 1024),
+    "cross-entropy of narrow odd rows": ("cross_entropy", ["x=bf16[3,20001]", "t=int64[3]"], 4096),
     "sums": ("total", ["x=fp32[3,3001]"], 1024),
     "maxima of integers": ("largest", ["x=int8[2,3001]"], 1024),
     "conditions": ("every", ["x=fp16[2,3001]"], 1024),
@@ -97,7 +99,16 @@ def test_nothing_is_found(case, blocks, tmp_path):
     placed = schedule(tmp_path, function, arguments, tile, f"cluster = {blocks}, residents = 1, warps = 2")
     text = placed.read_text()
     assert "tile.push" in text and re.search(rf"block\[.*?d\d:{tile // 2}\]", text)
+    assert "narrow odd" not in case or "tile.fetch" in text
     assert not simulate(placed, arguments, "--seeds", "4")["findings"]
+
+
+def test_mutants_of_rows_are_killed(tmp_path):
+    """Rows that the blocks fetch and send part by part."""
+    placed = schedule(tmp_path, "softmax", ["x=bf16[2,2051]"], 1024, "cluster = 2, residents = 1, warps = 2")
+    mutants = simulate(placed, ["x=bf16[2,2051]"], "--mutants")["mutants"]
+    assert {"tile.fetch", "tile.await", "tile.send", "tile.sent"} <= {one["op"] for one in mutants if one["killed"]}
+    assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
 
 
 @pytest.mark.parametrize("function", ["softmax", "total"])

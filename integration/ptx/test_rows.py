@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not OPT.exists(), reason="unsupported: tessera-o
 ROWS = 5
 
 
-def program(element: str, result: str, size: int, tile: int, warps: int) -> str:
+def program(element: str, result: str, size: int, tile: int, warps: int, blocks: int = 1) -> str:
     """y = x + position of row r, by tiles, and the row's sum."""
     row, one, two = f"tensor<{tile}xi32>", f"tensor<{tile}x{element}>", f"tensor<{tile}x{result}>"
     zero = "0.0" if element[0] == "f" else "0"
@@ -21,7 +21,7 @@ def program(element: str, result: str, size: int, tile: int, warps: int) -> str:
     a, b = "%t" if one == two else "%a", "%j" if row == two else "%b"
     x, y, s = view((ROWS, size), element), view((ROWS, size), result), view((1,), result)
     return f"""
-    tile.kernel @k(%x: {x}, %y: {y}, %s: {s}, %r: index) grid 1 hints {{warps = {warps}}} {{
+    tile.kernel @k(%x: {x}, %y: {y}, %s: {s}, %r: index) grid 1 hints {{cluster = {blocks}, warps = {warps}}} {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {-(-size // tile)} : index
@@ -47,12 +47,13 @@ def program(element: str, result: str, size: int, tile: int, warps: int) -> str:
 TYPES = [("f32", "f32"), ("i32", "i32"), ("i16", "i16"), ("i8", "i8"), ("i16", "i32"), ("f32", "f64"), ("i8", "i16")]
 
 
+@pytest.mark.parametrize("blocks", [1, 2, 4])
 @pytest.mark.parametrize(("element", "result"), TYPES)
-def test_rows_as_a_whole(element, result):
-    """By copies of the machine, which knows pieces of 16 bytes alone."""
+def test_rows_as_a_whole(element, result, blocks):
+    """By copies of the machine, which knows pieces of 16 bytes alone; blocks of a cluster have a part each."""
     passes = ("-tile-assign-layouts", "-tile-fetch-rows", "-tile-send-rows")
-    for size, tile in [(3, 1024), (2051, 1024)]:
-        text = ptx(program(element, result, size, tile, warps=8), *passes)
+    for size, tile in [(3, 1024 * blocks), (2051, 1024 * blocks)]:
+        text = ptx(program(element, result, size, tile, warps=8 // blocks, blocks=blocks), *passes)
         assert "cp.async.bulk.global" in text and ("cp.async.bulk.shared" in text) == (DTYPES[element]().itemsize < 4)
         kernel = Kernel(text, "k")
         for row in (0, 1, ROWS - 1):

@@ -1,6 +1,6 @@
 //===- Bulk.cpp - Rows that are copied as a whole -------------------------===//
 //
-// One thread of the first warp begins such a copy, which happens at any time until its gate is open, or until
+// One thread of a block's first warp begins such a copy, which happens at any time until its gate is open, or until
 // it is waited for as a send. A gate knows how often it has opened; who waits there sees the lowest bit of that.
 // Copies see what threads have written into shared memory if these have fenced it since, and the one that
 // begins the copy knows of that.
@@ -73,7 +73,7 @@ void Machine::compareWithFences(Block &block, Warp &warp, const Step &step, int6
 //===----------------------------------------------------------------------===//
 
 Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned slot) {
-  std::vector<Gate> &gates = block.gates[step.gates];
+  Block::Gates &gates = block.gates[gatesOf(warp, step)];
   int64_t number = warp.frame.slots[slot].scalar.integer, count = setup.program.gateCounts[step.gates];
   if (number < 0 || number >= count) {
     setup.findings.add(FindingKind::OutOfBounds, step.op,
@@ -81,24 +81,23 @@ Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsig
                            std::to_string(number) + " of " + std::to_string(count));
     return nullptr;
   }
-  bool isMade = !gates.empty(), isKnown = isMade && (warp.frame.warp == 0 || block.gatesMadeAt[step.gates] <= warp.clock[0]);
+  bool isMade = !gates.each.empty();
+  bool isKnown = isMade && (isFirstOfBlock(warp) || gates.madeAt <= warp.clock[partOf(warp) * setup.program.warps]);
   if (!isKnown)
     setup.findings.add(FindingKind::Race, step.op,
                        "data race: " + placeOf(block, warp, 0) +
                            " comes to a gate that may not be made yet, with no barrier in between");
-  return isMade ? &gates[number] : nullptr;
+  return isMade ? &gates.each[number] : nullptr;
 }
 
 void Machine::makeGates(Block &block, const Warp &warp, const Step &step) {
-  if (warp.frame.warp)
-    return;
-  block.gates[step.gates].assign(setup.program.gateCounts[step.gates], {});
-  block.gatesMadeAt[step.gates] = warp.clock[0];
+  if (isFirstOfBlock(warp))
+    block.gates[gatesOf(warp, step)] = {std::vector<Gate>(setup.program.gateCounts[step.gates]), warp.clock[warp.frame.warp]};
 }
 
 /// Whether the gate has opened, as far as its lowest bit tells.
 bool Machine::isOpen(const Block &block, const Warp &warp, const Step &step) const {
-  const std::vector<Gate> &gates = block.gates[step.gates];
+  const std::vector<Gate> &gates = block.gates[gatesOf(warp, step)].each;
   uint64_t number = warp.frame.slots[step.in[0]].scalar.integer;
   int64_t phase = warp.frame.slots[step.in[1]].scalar.integer;
   // What is wrong with the gate is told when the warp goes on.
@@ -109,7 +108,7 @@ void Machine::passGate(Block &block, Warp &warp, const Step &step) {
   Gate *gate = gateOf(block, warp, step, step.in[0]);
   for (Event &event : block.events)
     if (gate && event.gate == gate && event.hasLanded)
-      event.known |= uint64_t(1) << warp.frame.warp;
+      event.known |= uint64_t(1) << warp.frame.warp % setup.program.warps;
 }
 
 //===----------------------------------------------------------------------===//
@@ -117,10 +116,11 @@ void Machine::passGate(Block &block, Warp &warp, const Step &step) {
 //===----------------------------------------------------------------------===//
 
 void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
-  if (warp.frame.warp)
+  if (!isFirstOfBlock(warp))
     return;
   bool isFetch = step.kind == Step::Kind::Fetch;
-  Copy copy{&step, 0, ++warp.copies, block.copyCount++, INT64_MAX, 0, TileRef(), warp.clock};
+  unsigned number = warp.frame.warp;
+  Copy copy{&step, number, ++warp.copies, block.copyCount++, INT64_MAX, 0, TileRef(), warp.clock};
   copy.at = addresses(block, warp, step);
   countSectors(step, copy.at);
   std::optional<int64_t> base = rowBase(block, warp, step);
@@ -137,7 +137,7 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
       copy.data->numbers[i] = element.load(&memory.bytes[copy.at[i] * element.bytes()]);
       continue;
     }
-    int64_t from = *base + step.shared->offsets[0][i];
+    int64_t from = *base + step.shared->offsets[number][i];
     copy.data->numbers[i] = element.load(&block.shared[from]);
     if (!block.isInitialized[from])
       setup.findings.add(FindingKind::Uninitialized, step.op,
@@ -159,7 +159,7 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
     copy.send = ++warp.sends;
     watch(block, warp, step, copy.at, copy.data);
   }
-  addEvent(block, {&step, 0, warp.clock[0], *base, *base + setup.program.buffers[step.shared->buffer].tileBytes, isFetch,
+  addEvent(block, {&step, number, warp.clock[number], *base, *base + setup.program.buffers[step.shared->buffer].tileBytes, isFetch,
                    copy.id, true, copy.data, copy.gate});
   block.copies.push_back(std::move(copy));
 }
@@ -170,7 +170,7 @@ void Machine::landRow(Block &block, Copy &copy) {
   const Element &element = step.global->element;
   Memory &memory = setup.memories[viewOf(*step.global).memory];
   for (auto [i, at] : llvm::enumerate(copy.at)) {
-    int64_t place = copy.base + step.shared->offsets[0][i];
+    int64_t place = copy.base + step.shared->offsets[copy.warp][i];
     if (copy.gate) {
       element.store(&block.shared[place], copy.data->numbers[i]);
       std::fill_n(&block.isInitialized[place], element.bytes(), at >= 0);
@@ -179,7 +179,7 @@ void Machine::landRow(Block &block, Copy &copy) {
       memory.isInitialized[at] = true;
     }
   }
-  touchShared(block, step, 0, copy.base, /*isWrite=*/bool(copy.gate));
+  touchShared(block, step, copy.warp, copy.base, /*isWrite=*/bool(copy.gate));
   copy.hasLanded = true;
   if (!copy.gate)
     return;

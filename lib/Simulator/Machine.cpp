@@ -64,8 +64,7 @@ void Machine::begin(uint32_t number) {
   }
   block->shared.assign(program.sharedBytes * program.cluster, std::byte(0xff));
   block->isInitialized.assign(block->shared.size(), false);
-  block->gates.resize(program.gateCounts.size());
-  block->gatesMadeAt.resize(program.gateCounts.size());
+  block->gates.resize(program.gateCounts.size() * program.cluster);
   block->warps.resize(program.allWarps());
   for (auto [i, warp] : llvm::enumerate(block->warps)) {
     warp.frame.warp = i;
@@ -384,10 +383,11 @@ void Machine::release(Block &block, llvm::MutableArrayRef<Warp> warps) {
   // What everybody knows of need not be compared again; of copies that are not waited for nobody knows, and other blocks
   // of the cluster know nothing of all this.
   llvm::erase_if(block.events, [&](const Event &event) {
-    return event.known || llvm::all_of(block.warps, [&](const Warp &warp) { return areInOrder(event, warp); });
+    return (event.known && isOfBlock(warps[0], event.warp)) ||
+           llvm::all_of(block.warps, [&](const Warp &warp) { return areInOrder(event, warp); });
   });
   llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
-    return each.fencedAt && each.fencedAt <= warps[0].clock[each.warp];
+    return isOfBlock(warps[0], each.warp) && each.fencedAt && each.fencedAt <= warps[0].clock[each.warp];
   });
   for (Warp &warp : warps)
     advance(block, warp);

@@ -164,7 +164,7 @@ private:
     TileRef data;
     const Gate *gate = nullptr; // behind which it is known
     bool hasLanded = false;
-    uint64_t known = 0; // warps that have waited at the gate
+    uint64_t known = 0; // warps of the block that have waited at the gate
   };
   /// A write to shared memory that copies of rows do not see yet.
   struct Unfenced {
@@ -182,8 +182,11 @@ private:
     std::vector<Event> events;
     std::vector<Copy> copies; // that are not waited for
     int copyCount = 0;
-    std::vector<std::vector<Gate>> gates; // by number; none before they are made
-    std::vector<uint32_t> gatesMadeAt;
+    struct Gates {
+      std::vector<Gate> each; // none before they are made
+      uint32_t madeAt = 0;
+    };
+    std::vector<Gates> gates; // by number, of one block of a cluster after the other
     std::vector<Unfenced> unfenced;
     std::map<std::tuple<unsigned, unsigned, int64_t>, Turn> turns; // by block, buffer, number
   };
@@ -200,6 +203,8 @@ private:
   void release(Block &block, llvm::MutableArrayRef<Warp> warps);
   /// The number of a warp's block in its cluster, and the warps of that block.
   unsigned partOf(const Warp &warp) const { return warp.frame.warp / setup.program.warps; }
+  bool isOfBlock(const Warp &warp, unsigned other) const { return partOf(warp) == other / setup.program.warps; }
+  bool isFirstOfBlock(const Warp &warp) const { return warp.frame.warp % setup.program.warps == 0; }
   llvm::MutableArrayRef<Warp> besides(Block &block, const Warp &warp) const {
     return llvm::MutableArrayRef(block.warps).slice(partOf(warp) * setup.program.warps, setup.program.warps);
   }
@@ -237,6 +242,10 @@ private:
   void noteWrite(Block &block, const Warp &warp, const Step &step, int64_t base);
   void fence(Block &block, const Warp &warp);
   void compareWithFences(Block &block, Warp &warp, const Step &step, int64_t base);
+  /// The gates that a step of a warp names, by their number among those of all blocks.
+  size_t gatesOf(const Warp &warp, const Step &step) const {
+    return partOf(warp) * setup.program.gateCounts.size() + step.gates;
+  }
   /// Null, after a finding, where there is none.
   Gate *gateOf(Block &block, Warp &warp, const Step &step, unsigned slot);
   void makeGates(Block &block, const Warp &warp, const Step &step);

@@ -366,12 +366,13 @@ LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
 
 template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
   constexpr bool isFetch = std::is_same_v<RowOp, tile::FetchOp>;
-  RankedTensorType tile = op.getBuffer().getType().getTile();
-  Space out = tile::spaceOf(tile.getShape());
-  gf2::Vectors units = gf2::units(out.bits()), columns(units.begin() + llvm::Log2_32(kLanes), units.end());
-  columns.insert(columns.end(), units.begin(), units.begin() + llvm::Log2_32(kLanes));
-  Layout layout(Space({{Dim::Register, unsigned(tile.getNumElements() / kLanes)}, {Dim::Lane, kLanes}}), out, columns);
-  auto row = globalAccess(op, op.getView(), op.getCoords(), op.getDims(), tile.getShape(), layout, op.getBounded());
+  tile::BufferType room = op.getBuffer().getType();
+  Layout memory = room.getMemory();
+  gf2::VectorsRef run = memory.columns(Dim::Offset), blocks = memory.columns(Dim::Block);
+  unsigned lanes = llvm::Log2_32(kLanes);
+  Space in({{Dim::Register, unsigned(room.getElements() / kLanes)}, {Dim::Lane, kLanes}, {Dim::Block, 1u << blocks.size()}});
+  Layout layout(in, memory.out(), gf2::concat({run.subspan(lanes), run.first(lanes), blocks}));
+  auto row = globalAccess(op, op.getView(), op.getCoords(), op.getDims(), room.getTile().getShape(), layout, op.getBounded());
   auto slot = slotAccess(op, op.getBuffer(), op.getSlot(), layout, isFetch);
   if (!row || !slot)
     return failure();

@@ -53,7 +53,7 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
 
 /// For all lanes of the warp.
 bool Machine::areInOrder(const Event &event, const Warp &warp) const {
-  if (event.known && (event.known >> warp.frame.warp & 1))
+  if (isOfBlock(warp, event.warp) && (event.known >> warp.frame.warp % setup.program.warps & 1))
     return true;
   if (event.copy >= 0)
     return false;

@@ -22,16 +22,16 @@ struct KernelEmitter::Row {
   Value address, bytes; // of its first element; of those that lie in the view (i64)
 };
 
-/// Of an operation that fetches or sends one.
+/// Of an operation that fetches or sends one; in a cluster, the block's part of it.
 template <typename RowOp> KernelEmitter::Row KernelEmitter::rowOf(RowOp op) {
   const View &view = views[op.getView()];
-  RankedTensorType tile = op.getBuffer().getType().getTile();
-  int64_t along = op.getDims()[0], size = tile.getNumElements(), bytes = op.getBuffer().getType().getElementBytes();
-  Ix offset = 0;
-  Value count = e.integer(size);
+  tile::BufferType room = op.getBuffer().getType();
+  int64_t along = op.getDims()[0], size = room.getTile().getNumElements(), bytes = room.getElementBytes();
+  Ix offset = 0, first = coordinate(room.getMemory(), 0, Dim::D0);
+  Value count = e.integer(room.getElements());
   for (auto [dim, each] : llvm::enumerate(op.getCoords())) {
     bool isAlong = int64_t(dim) == along;
-    Ix index = e.mul(Ix(get(each)), isAlong ? size : 1);
+    Ix index = isAlong ? e.add(e.mul(Ix(get(each)), size), first) : Ix(get(each));
     offset = e.add(offset, e.mul(index, view.strides[dim]));
     if (!op.getBounded())
       continue;

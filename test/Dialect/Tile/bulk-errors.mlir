@@ -110,7 +110,7 @@ tile.kernel @coordinates(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @short(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected at least 32 elements, and bytes that 16 divides}}
+  // expected-error @+1 {{expected at least 32 elements of a block, and bytes that 16 divides}}
   tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
   tile.return
 }
@@ -135,5 +135,17 @@ tile.kernel @sent(%i: index) grid 1 {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected a number of sends of at least 0, got -1}}
   tile.sent %b, -1 : !b
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"block[d0:1] offset[d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @strewn(%x: !v, %i: index) grid 1 hints {cluster = 2} {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected elements that lie in order}}
+  tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
   tile.return
 }

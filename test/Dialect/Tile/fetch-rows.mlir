@@ -1,5 +1,8 @@
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows | FileCheck %s
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows=most=4096 | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows | FileCheck %s --check-prefix=PARTS
+
+// PARTS-DAG: "block[d0:1024] offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128, d0:256, d0:512] -> d0:2048"
 
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 !even = !tile.view<?x?xbf16, strides = [4096, 1]>
@@ -52,6 +55,22 @@ tile.kernel @stream(%x: !v, %y: !s, %n: index) grid 1 {
     scf.yield %b : tensor<1024xf32>
   }
   %m = tile.reduce sum %sum dims [0] : tensor<1024xf32> -> tensor<f32>
+  tile.store %m, %y[%i] dims [] : tensor<f32>, !s
+  tile.return
+}
+
+// Each block of a cluster has a part of the row, and room for that.
+// CHECK-LABEL: tile.kernel @shared
+// SMALL-LABEL: tile.kernel @shared
+// CHECK: tile.alloc : <1, tensor<2048xbf16, #[[PART:.*]]>, slack 8>
+// CHECK: tile.fetch %x[%pid0, %{{.*}}] dims [1] bounded into
+// CHECK: tile.read {{.*}} behind {{.*}} below {{.*}} : <1, tensor<2048xbf16, #[[PART]]>, slack 8> -> tensor<2048xbf16
+tile.kernel @shared(%x: !v, %y: !s) grid 1 hints {cluster = 2, warps = 4} {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<2048xbf16>
+  %f = tile.cast %t : tensor<2048xbf16> -> tensor<2048xf32>
+  %m = tile.reduce max %f dims [0] : tensor<2048xf32> -> tensor<f32>
   tile.store %m, %y[%i] dims [] : tensor<f32>, !s
   tile.return
 }

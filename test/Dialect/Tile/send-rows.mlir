@@ -43,6 +43,21 @@ tile.kernel @back(%x: !v, %y: !v) grid 1 {
   tile.return
 }
 
+// Blocks of a cluster send the parts that they hold; what all of them hold, one stores.
+// CHECK-LABEL: tile.kernel @shared
+// CHECK: tile.send {{.*}} to %y[
+// CHECK-NOT: tile.send
+// CHECK: tile.store {{.*}}, %z[
+tile.kernel @shared(%x: !v, %y: !v, %z: !v) grid 1 hints {cluster = 2, warps = 4} {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<2048xbf16>
+  %u = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+  tile.store %t, %y[%i, %c0] dims [1] bounded : tensor<2048xbf16>, !v
+  tile.store %u, %z[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
+  tile.return
+}
+
 // Of another type the row has a slot of its own; in a loop it has three, so that one barrier in each step will do.
 // CHECK-LABEL: tile.kernel @apart
 // CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xf32, #{{.*}}>, slack 4>

@@ -1,8 +1,6 @@
 //===- BulkVerify.cpp - What makes copies of rows well formed -------------===//
 #include "Verify.h"
 
-#include "tessera/Layout/Families.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -31,11 +29,11 @@ template <typename RowOp> static LogicalResult verifyRow(RowOp op) {
                             << op.getCoords().size();
   if (!view.hasUnitStride(op.getDims()[0]))
     return op.emitOpError() << "expected neighbours in memory along dimension " << op.getDims()[0] << ", got " << view;
-  int64_t elements = tile.getNumElements(), bytes = buffer.getElementBytes();
-  if (buffer.getMemory() != linearShared(std::array{unsigned(elements)}, std::array{0u}))
+  int64_t elements = buffer.getElements(), bytes = buffer.getElementBytes();
+  if (!buffer.isInOrder())
     return op.emitOpError() << "expected elements that lie in order, got " << buffer;
   if (elements * bytes % kPiece || elements < 32)
-    return op.emitOpError() << "expected at least 32 elements, and bytes that " << kPiece << " divides, got " << tile;
+    return op.emitOpError() << "expected at least 32 elements of a block, and bytes that " << kPiece << " divides, got " << tile;
   if (buffer.getSlack() && buffer.getSlack() * bytes != kPiece)
     return op.emitOpError() << "expected a slack of " << kPiece / bytes << " elements or none, got " << buffer.getSlack();
   return success();

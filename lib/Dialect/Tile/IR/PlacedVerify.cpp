@@ -71,11 +71,10 @@ static LogicalResult verifySlot(Operation *op, StringRef what, BufferType buffer
 static LogicalResult verifyBehind(Operation *op, Value behind, BufferType buffer) {
   if (!behind)
     return success();
-  ArrayRef<int64_t> shape = buffer.getTile().getShape();
-  if (shape.size() != 1 || !buffer.getSlack())
+  if (buffer.getTile().getRank() != 1 || !buffer.getSlack())
     return op->emitOpError() << "expected a slot with slack for a tile of rank 1 that begins behind some elements, got "
                              << buffer;
-  if (buffer.getMemory() != linearShared(std::array{unsigned(shape[0])}, std::array{0u}))
+  if (!buffer.isInOrder())
     return op->emitOpError() << "expected elements that lie in order, got " << buffer;
   return success();
 }

@@ -230,6 +230,13 @@ Layout BufferType::getMemory() const {
   return cast<LayoutAttr>(getTile().getEncoding()).getValue();
 }
 
+bool BufferType::isInOrder() const {
+  Layout memory = getMemory();
+  uint64_t inside = memory.in().size(Dim::Offset) - 1;
+  return getTile().getRank() == 1 && llvm::equal(memory.columns(Dim::Offset), gf2::units(memory.in().bits(Dim::Offset))) &&
+         llvm::none_of(memory.columns(Dim::Block), [&](uint64_t first) { return first & inside; });
+}
+
 Space tile::spaceOf(ArrayRef<int64_t> shape) {
   return Space::tensor(SmallVector<unsigned>(shape.begin(), shape.end()));
 }

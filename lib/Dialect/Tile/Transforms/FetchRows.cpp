@@ -177,8 +177,7 @@ struct TileFetchRows : tile::impl::TileFetchRowsBase<TileFetchRows> {
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>())
-      if (!isShared(kernel))
-        Fetcher(kernel, bytesForRows(kernel, most, chip), slots).run();
+      Fetcher(kernel, bytesForRows(kernel, most, chip), slots).run();
   }
 };
 } // namespace

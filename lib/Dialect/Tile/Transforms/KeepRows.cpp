@@ -443,7 +443,7 @@ struct TileKeepRows : tile::impl::TileKeepRowsBase<TileKeepRows> {
       if (gpu && residents)
         own = std::min<uint64_t>(room, gpu->multiprocessor.sharedBytes / *residents - ofSystem);
       if (uint64_t others = exchangedBytes(kernel, features); others < own && !hasProducts(kernel))
-        Keeper(kernel, features, {gpu && gpu->hasAsyncCopies, gpu && gpu->hasBulkCopies && !isShared(kernel)}, ahead)
+        Keeper(kernel, features, {gpu && gpu->hasAsyncCopies, gpu && gpu->hasBulkCopies}, ahead)
             .run(own - others, residents.has_value());
     }
   }

@@ -3,7 +3,6 @@
 
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
-#include "tessera/Layout/Families.h"
 #include "tessera/Support/GpuDescription.h"
 
 using namespace mlir;
@@ -17,10 +16,11 @@ static int64_t bytesOfElement(Type type) { return std::max(1u, type.getIntOrFloa
 bool tile::isLooseRow(const Coordinates &coordinates, Value view, ArrayRef<int64_t> dims, Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getRank() != 1 || !cast<ViewType>(view.getType()).hasUnitStride(dims[0]) ||
-      type.getNumElements() * bytesOfElement(type.getElementType()) < kWorth || coordinates.rowAlignment(view) >= kPiece)
+      coordinates.rowAlignment(view) >= kPiece)
     return false;
-  Layout layout = *layoutOf(tile);
-  return llvm::equal(layout.columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
+  BufferType room = rowBuffer(tile, 1);
+  return room.getElements() * room.getElementBytes() >= kWorth && room.isInOrder() &&
+         llvm::equal(layoutOf(tile)->columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
 }
 
 bool tile::isBetterFetched(Value tile) {
@@ -28,12 +28,12 @@ bool tile::isBetterFetched(Value tile) {
   return bytesOfElement(cast<RankedTensorType>(tile.getType()).getElementType()) < word;
 }
 
-bool tile::isShared(KernelOp kernel) { return getHint(kernel.getHintsAttr(), "cluster").value_or(1) > 1; }
-
 BufferType tile::rowBuffer(Value tile, int64_t slots) {
   auto type = cast<RankedTensorType>(tile.getType());
-  Layout memory = linearShared(std::array{unsigned(type.getNumElements())}, std::array{0u});
-  return BufferType::get(tile.getContext(), slots, withLayout(type, memory),
+  Layout layout = *layoutOf(tile);
+  unsigned bits = layout.out().bits() - gf2::rank(layout.columnsOf({Dim::Block}));
+  Layout memory(Space({{Dim::Offset, 1u << bits}}), layout.out(), gf2::units(bits));
+  return BufferType::get(tile.getContext(), slots, withLayout(type, inAllBlocks(memory, layout)),
                          kPiece / bytesOfElement(type.getElementType()));
 }
 

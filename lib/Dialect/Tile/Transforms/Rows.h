@@ -11,18 +11,15 @@
 
 namespace tessera::tile {
 
-/// Whether a tile is a run of memory that begins anywhere, is worth a copy of its own, and lies in neighbouring lanes, so
-/// that these meet no bank twice wherever it begins.
+/// Whether a tile is a run of memory that begins anywhere, of which each block has a part of neighbours, or all of it, that is
+/// worth a copy of its own, and lies in neighbouring lanes, so that these meet no bank twice wherever it begins.
 bool isLooseRow(const Coordinates &coordinates, mlir::Value view, llvm::ArrayRef<int64_t> dims, mlir::Value tile);
 
 /// Whether it is better to bring such a row into shared memory as a whole: lanes that load elements of 4 bytes or more
 /// take whole lines of memory at once.
 bool isBetterFetched(mlir::Value tile);
 
-/// Whether the blocks of a cluster share rows: the machine copies whole ones.
-bool isShared(KernelOp kernel);
-
-/// Room for such rows.
+/// Room for such rows, or for a block's part of them.
 BufferType rowBuffer(mlir::Value tile, int64_t slots);
 
 /// By how many elements the tiles of a row lie behind multiples of 16 bytes.

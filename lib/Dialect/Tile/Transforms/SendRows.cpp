@@ -19,6 +19,12 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+/// Whether no two blocks of a cluster hold the same of a tile.
+static bool isSharedByAll(Value tile) {
+  Layout layout = *layoutOf(tile);
+  return !(layout.freeBits() & layout.in().mask({Dim::Block}));
+}
+
 namespace {
 class Sender {
 public:
@@ -27,7 +33,7 @@ public:
   void run() {
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
-      if (isLooseRow(coordinates, store.getView(), store.getDims(), store.getValue()))
+      if (isLooseRow(coordinates, store.getView(), store.getDims(), store.getValue()) && isSharedByAll(store.getValue()))
         stores.push_back(store);
     });
     llvm::for_each(stores, [&](StoreOp store) { send(store); });
@@ -154,8 +160,7 @@ struct TileSendRows : tile::impl::TileSendRowsBase<TileSendRows> {
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>())
-      if (!isShared(kernel))
-        Sender(kernel, bytesForRows(kernel, most, chip)).run();
+      Sender(kernel, bytesForRows(kernel, most, chip)).run();
   }
 };
 } // namespace

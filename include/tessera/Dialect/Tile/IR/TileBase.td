@@ -93,9 +93,8 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let description = [{
     `!tile.buffer<3, tensor<64x64xbf16, #layout>>` has three slots for a tile of this type; a slot holds it as the layout
     from offsets to elements says. With `slack`, a slot has room for so many elements more, and the tile may begin behind as
-    many: `!tile.buffer<1, tensor<4096xbf16, #layout>, slack 8>`.
-    from offsets to elements says. Where the blocks of a cluster hold different parts of a tile, the layout takes the
-    block as well, and each has room for its part.
+    many: `!tile.buffer<1, tensor<4096xbf16, #layout>, slack 8>`. Where the blocks of a cluster hold different parts of a
+    tile, the layout takes the block as well, and each has room for its part.
   }];
   let parameters = (ins "int64_t":$slots, "::mlir::RankedTensorType":$tile, DefaultValuedParameter<"int64_t", "0">:$slack);
   let assemblyFormat = "`<` $slots `,` $tile (`,` `slack` $slack^)? `>`";
@@ -117,6 +116,8 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
     int64_t getAllBytes() const { return (getSlots() - 1) * getStride() + getBytes(); }
     /// (block, offset) -> element.
     ::tessera::Layout getMemory() const;
+    /// Whether a block's elements are neighbours of a tile of rank 1, one after the other.
+    bool isInOrder() const;
   }];
 }
 

@@ -32,7 +32,7 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
     View, coordinates and `dims` as in `tile.load`, of a tile of rank 1 whose elements are neighbours in memory. One thread
     begins the copy, and the machine makes it: the 16-byte pieces of memory that hold the row's elements come as they are, so
     that the row begins in the slot as far behind a multiple of 16 bytes as in memory (`tile.shift`). A buffer without `slack`
-    is for rows that begin at such a multiple. With `bounded`, elements outside the view do not come; without it the tile must lie
+    is for rows that begin at such a multiple. Each block of a cluster fetches the part of the row that it has room for. With `bounded`, elements outside the view do not come; without it the tile must lie
     inside. Memory behind the view's last element is not read: of the piece where the view ends, the elements come one by one. The
     gate opens behind the copy, which may be read by whoever has waited there.
 
@@ -66,7 +66,7 @@ def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_SendOp : Tile_Op<"send", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "begins to copy a row from a slot of a buffer into a view";
   let description = [{
-    The opposite of `tile.fetch`: the row begins in the slot as far behind a multiple of 16 bytes as in the view. Whole
+    The opposite of `tile.fetch`: the row, or a block's part of it, begins in the slot as far behind a multiple of 16 bytes as in the view. Whole
     16-byte pieces of memory are copied by the machine, what is left at the ends by a few threads. What others have written
     into the slot is seen behind their `tile.fence` and a `tile.barrier`.
 
