@@ -61,7 +61,9 @@ private:
   SmallVector<Row> findRows();
   SmallVector<Row> rowsOf(ArrayRef<LoadOp> loads);
   void splitLong(uint64_t left);
-  static void split(scf::ForOp loop, int64_t turns);
+  static void split(scf::ForOp loop, Value end, Value begin);
+  bool isByPieces(LoadOp load);
+  bool follows(LoadOp load, LoadOp before);
   bool isSame(Value a, Value b) {
     std::optional<SymExpr> x = coordinates.expression(a), y = coordinates.expression(b);
     return a == b || (x && y && *x == *y);
@@ -150,6 +152,27 @@ bool Keeper::haveSameTiles(LoadOp a, LoadOp b) {
          isSame(loopOf(a).getUpperBound(), loopOf(b).getUpperBound());
 }
 
+static constexpr unsigned kChunk = 16; // bytes that threads copy at once
+
+/// Whether threads can copy a load's tiles past the registers.
+bool Keeper::isByPieces(LoadOp load) {
+  unsigned bits = load.getType().getElementTypeBitWidth();
+  return copies.ofPieces && bits >= 8 && isZeroOrNone(load.getPad()) &&
+         coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load), load.getPad().has_value()) * bits ==
+             8 * kChunk;
+}
+
+/// Whether a load's tiles come behind those of another one. Where these are cut, so are those, at the same tile, and no row
+/// that threads could copy goes through registers for their sake.
+bool Keeper::follows(LoadOp load, LoadOp before) {
+  auto cutOf = [](LoadOp load) {
+    auto cut = loopOf(load).getUpperBound().getDefiningOp<arith::MinSIOp>();
+    return cut ? getConstantIntValue(cut.getRhs()) : std::nullopt;
+  };
+  return comesBefore(coordinates, loopOf(before), loopOf(load)) &&
+         (!cutOf(before) || (cutOf(before) == cutOf(load) && isByPieces(before) == isByPieces(load)));
+}
+
 /// The loops of a first walk follow one another in the row as well, so that no tile comes twice.
 SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
   SmallVector<Row> rows;
@@ -159,7 +182,7 @@ SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
         continue;
       if (llvm::any_of(row.first, [&](LoadOp first) { return haveSameTiles(first, load); }))
         return row.later.push_back(load);
-      if (isSame(loopOf(row.first.back()).getUpperBound(), loopOf(load).getLowerBound()))
+      if (follows(load, row.first.back()))
         return row.first.push_back(load);
     }
     rows.push_back({{load}});
@@ -169,8 +192,9 @@ SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
 }
 
 int64_t Keeper::turnsOf(scf::ForOp loop) {
+  auto cut = loop.getUpperBound().getDefiningOp<arith::MinSIOp>();
   std::optional<SymExpr> first = coordinates.expression(loop.getLowerBound()),
-                         end = coordinates.expression(loop.getUpperBound());
+                         end = coordinates.expression(cut ? cut.getLhs() : loop.getUpperBound());
   // What is left behind the whole tiles.
   if (first && end && end->kind() == SymExpr::Kind::CeilDiv &&
       *first == end->operands()[0].floorDiv(end->operands()[1]))
@@ -181,7 +205,6 @@ int64_t Keeper::turnsOf(scf::ForOp loop) {
 /// Whether a row is worth its room and has a place for each of its tiles; says what its buffer is.
 bool Keeper::settle(Row &row) {
   constexpr int64_t kMostSlots = 1 << 10;
-  constexpr unsigned kChunk = 16;
   int64_t slots = 0;
   for (LoadOp load : row.first)
     slots = std::max(slots, coordinates.most(loopOf(load).getUpperBound()));
@@ -212,12 +235,8 @@ bool Keeper::settle(Row &row) {
   if (row.later.empty())
     return false;
   unsigned bits = first.getType().getElementTypeBitWidth(), bytes = std::max(1u, bits / 8);
-  auto isCopy = [&](LoadOp load) {
-    return isZeroOrNone(load.getPad()) && isBefore(load) && layoutOf(load) == layoutOf(first) &&
-           coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load), load.getPad().has_value()) * bytes ==
-               kChunk;
-  };
-  row.isCopied = copies.ofPieces && bits >= 8 && llvm::all_of(row.first, isCopy);
+  auto isCopy = [&](LoadOp load) { return isByPieces(load) && isBefore(load) && layoutOf(load) == layoutOf(first); };
+  row.isCopied = llvm::all_of(row.first, isCopy);
   Layout from = *layoutOf(first), to = *layoutOf(wantedOf(first)->getResult(0));
   std::optional<SharedExchange> exchange =
       row.isCopied ? planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), features)
@@ -357,14 +376,12 @@ SmallVector<Row> Keeper::findRows() {
   return rowsOf(loads);
 }
 
-/// Makes of a loop one for its first turns, and one behind it for those that are left.
-void Keeper::split(scf::ForOp loop, int64_t turns) {
+/// Makes of a loop one that goes on until `end`, and one behind it from `begin` on for what is left.
+void Keeper::split(scf::ForOp loop, Value end, Value begin) {
   OpBuilder before(loop);
-  Value count = arith::ConstantIndexOp::create(before, loop.getLoc(), turns);
-  Value end = arith::MinSIOp::create(before, loop.getLoc(), loop.getUpperBound(), count);
   auto first = cast<scf::ForOp>(before.clone(*loop));
   first.getUpperBoundMutable().assign(end);
-  loop.getLowerBoundMutable().assign(count);
+  loop.getLowerBoundMutable().assign(begin);
   loop.getInitArgsMutable().assign(first.getResults());
 }
 
@@ -384,19 +401,35 @@ void Keeper::splitLong(uint64_t left) {
     left -= most * bytes;
     return true;
   });
-  llvm::MapVector<Operation *, int64_t> turns;
+  llvm::MapVector<Operation *, std::pair<int64_t, scf::ForOp>> loops; // the tiles that stay, and the row's first loop
   for (Row &row : rows) {
     LoadOp first = row.first.front();
     int64_t fit = left / rows.size() / bytesOfTile(first);
+    auto isKnown = [&](LoadOp load) {
+      scf::ForOp loop = loopOf(load);
+      return llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound()},
+                          [&](Value bound) { return dominance.properlyDominates(bound, loopOf(first)); });
+    };
     for (LoadOp load : llvm::concat<LoadOp>(row.first, row.later))
-      if (load == first || haveSameTiles(first, load)) {
-        int64_t &all = turns.try_emplace(loopOf(load), fit).first->second;
+      if (isKnown(load) && isByPieces(load) == isByPieces(first)) {
+        int64_t &all = loops.try_emplace(loopOf(load), fit, loopOf(first)).first->second.first;
         all = std::min(all, fit);
       }
   }
-  for (auto [loop, fit] : turns)
-    if (fit > 1)
-      split(cast<scf::ForOp>(loop), fit);
+  // What is kept is known before a row's first loop.
+  llvm::MapVector<Operation *, std::pair<Value, Value>> bounds;
+  for (auto [op, how] : loops) {
+    auto loop = cast<scf::ForOp>(op);
+    auto [fit, first] = how;
+    if (fit < 2)
+      continue;
+    OpBuilder before(first);
+    Value count = arith::ConstantIndexOp::create(before, loop.getLoc(), fit);
+    bounds[op] = {arith::MinSIOp::create(before, loop.getLoc(), loop.getUpperBound(), count),
+                  arith::MaxSIOp::create(before, loop.getLoc(), loop.getLowerBound(), count)};
+  }
+  for (auto [loop, both] : bounds)
+    split(cast<scf::ForOp>(loop), both.first, both.second);
 }
 
 void Keeper::run(uint64_t left, bool splits) {

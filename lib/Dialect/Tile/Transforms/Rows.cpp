@@ -62,6 +62,14 @@ SmallVector<Value> tile::coordsIn(LoadOp load, scf::ForOp loop, Value step) {
   return coords;
 }
 
+bool tile::comesBefore(const Coordinates &coordinates, scf::ForOp loop, scf::ForOp next) {
+  Value end = loop.getUpperBound(), begin = next.getLowerBound();
+  if (auto cut = end.getDefiningOp<arith::MinSIOp>())
+    end = cut.getLhs();
+  std::optional<SymExpr> x = coordinates.expression(end), y = coordinates.expression(begin);
+  return end == begin || (x && y && *x == *y);
+}
+
 Value tile::slotBehind(OpBuilder &builder, Location loc, Value slot, int64_t slots) {
   Value one = arith::ConstantIndexOp::create(builder, loc, 1), next = arith::AddIOp::create(builder, loc, slot, one);
   Value end = arith::ConstantIndexOp::create(builder, loc, slots), first = arith::ConstantIndexOp::create(builder, loc, 0);

@@ -32,6 +32,9 @@ mlir::Value readRow(mlir::OpBuilder &builder, LoadOp load, mlir::Value buffer, m
 /// The loads' coordinates in another turn of the loop that moves them.
 llvm::SmallVector<mlir::Value> coordsIn(LoadOp load, mlir::scf::ForOp loop, mlir::Value step);
 
+/// Whether the steps of a loop, up to where it may be cut, lie before those of another one.
+bool comesBefore(const Coordinates &coordinates, mlir::scf::ForOp loop, mlir::scf::ForOp next);
+
 /// The slot behind one that a loop carries, the first one behind the last.
 mlir::Value slotBehind(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot, int64_t slots);
 

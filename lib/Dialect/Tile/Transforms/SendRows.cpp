@@ -73,12 +73,24 @@ bool Sender::beginAlike(StoreOp store, ShiftOp shift) {
   return true;
 }
 
+/// The loop whose steps are the slots that an access goes over.
+static scf::ForOp slotsOf(Operation *op) {
+  Value slot = isa<ReadOp>(op)    ? cast<ReadOp>(op).getSlot()
+               : isa<WriteOp>(op) ? cast<WriteOp>(op).getSlot()
+               : isa<SendOp>(op)  ? cast<SendOp>(op).getSlot()
+                                  : Value();
+  auto loop = slot ? dyn_cast<scf::ForOp>(op->getParentOp()) : scf::ForOp();
+  return loop && slot == loop.getInductionVar() ? loop : scf::ForOp();
+}
+
 /// Whether nothing reads or fills the slot behind the store.
 bool Sender::isLastUse(ReadOp read, StoreOp store) {
   Block *body = &kernel.getBody().front();
   Operation *here = body->findAncestorOpInBlock(*store);
   return llvm::all_of(read.getBuffer().getUsers(), [&](Operation *user) {
-    if (user == read)
+    if (user == read || isa<SentOp>(user))
+      return true;
+    if (scf::ForOp own = slotsOf(read), other = slotsOf(user); own && other && comesBefore(coordinates, own, other))
       return true;
     Operation *there = body->findAncestorOpInBlock(*user);
     return there == here ? here == store.getOperation() && user->isBeforeInBlock(store) : there->isBeforeInBlock(here);
