@@ -210,6 +210,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     sent.chip = gpu.ptxChip;
     manager.addPass(tile::createTileSendRows(sent));
   }
+  manager.addPass(tile::createTileGuardSelections());
   manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));

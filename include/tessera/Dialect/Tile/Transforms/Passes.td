@@ -409,7 +409,8 @@ def TileFetchRows : Pass<"tile-fetch-rows", "::mlir::ModuleOp"> {
   let summary = "bring rows that begin anywhere into shared memory by copies of the machine";
   let description = [{
     A load of a tile of rank 1 with elements of less than 4 bytes, whose rows begin at no multiple of 16 bytes, becomes a `tile.fetch` into a slot with some slack, a
-    `tile.await` at its gate, and a `tile.read` behind as many elements as the row begins with. Rows of a loop
+    `tile.await` at its gate, and a `tile.read` behind as many elements as the row begins with. Each block of a cluster fetches the
+    part that its threads hold. Rows of a loop
     that walks along them are under way `slots` - 1 steps ahead, or fewer where memory is short.
 
     ```mlir
@@ -433,7 +434,8 @@ def TileSendRows : Pass<"tile-send-rows", "::mlir::ModuleOp"> {
   let description = [{
     A store of a tile of rank 1 whose rows begin at no multiple of 16 bytes becomes a `tile.write` into a slot of shared memory and
     a `tile.send` from there. Where the tile was made of one that was read from such a slot for the last time, each thread writes
-    over what it has read; else the store has a slot of its own, or three in a loop.
+    over what it has read; else the store has a slot of its own, or three in a loop. Each block of a cluster sends its part; what
+    several blocks hold is stored by one.
 
     ```mlir
     tile.write %t, %b[%c0] behind %s : tensor<4096xbf16, #rows>, <1, tensor<4096xbf16, #memory>, slack 8>
@@ -445,6 +447,28 @@ def TileSendRows : Pass<"tile-send-rows", "::mlir::ModuleOp"> {
   let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_90a, ...">,
                  Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileGuardSelections : Pass<"tile-guard-selections", "::mlir::ModuleOp"> {
+  let summary = "add up an element at one position only in the step of a loop that has it";
+  let description = [{
+    Where a loop adds `where(eq(iota, p), x, 0)` to what it carries, all of it in placed tiles, the comparison, the choice, their
+    sum within warps and the addition come under the condition that `p` lies in the step's tile: all other steps would add zeros.
+
+    ```mlir
+    %at = tile.extract %p : tensor<i64, #one> -> index
+    %place = arith.subi %at, %first : index
+    %inside = arith.cmpi ult, %place, %c1024 : index
+    %next = scf.if %inside -> (tensor<1024xf32, #rows>) {
+      %is = tile.map eq(%positions, %wanted) : (tensor<1024xi64, #rows>, tensor<1024xi64, #rows>) -> tensor<1024xi1, #rows>
+      …
+      scf.yield %sum : tensor<1024xf32, #rows>
+    } else {
+      scf.yield %before : tensor<1024xf32, #rows>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
