@@ -122,10 +122,12 @@ def test_mutants_are_killed(function, tmp_path):
 
 
 CHOSEN = {
-    "x=bf16[1024,262144]": (16, 131072),  # longer than what a block keeps
-    "x=fp32[4096,50264]": (4, 32768),
+    "x=bf16[1024,262144]": (16, 65536),  # longer than what a block keeps
+    "x=fp32[4096,50264]": (4, 16384),
+    "x=bf16[4096,50264]": (2, 8192),
+    "x=bf16[4096,50257]": (2, 4096),  # rows that begin anywhere
     "x=fp32[1,50257]": (16, 65536),  # few rows
-    "x=bf16[4096,50257]": (1, 4096),  # two blocks of a multiprocessor keep a row each
+    "x=bf16[4096,28672]": (1, 4096),  # three blocks of a multiprocessor keep a row each
     "x=bf16[32768,4096]": (1, 4096),  # in registers
 }
 

@@ -214,16 +214,15 @@ private:
   /// How many blocks on a multiprocessor keep rows of so many bytes.
   int64_t keeping(int64_t bytes) const { return machine.sharedBytes / (bytes + ofExchanges + ofSystem); }
 
-  /// How many blocks share a row of so many bytes: those that keep it, where a multiprocessor has not room for two rows of its
-  /// own; as many as there are multiprocessors for few rows.
+  /// How many blocks share a row of so many bytes: so many that a multiprocessor keeps three of their parts, of which one comes
+  /// and one goes while one is worked on; as many as there are multiprocessors for few rows.
   int64_t clusterOf(const Dim &row, int64_t bytes) {
     constexpr int64_t wanted = 3, fewestElements = 2048;
     int64_t size = std::min<int64_t>(facts.max(row.size), int64_t(1) << 40), blocks = 1;
     if (shape.scanBytes)
       return 1;
-    if (keeping(size * bytes) < 2)
-      while (blocks < machine.cluster && keeping(llvm::divideCeil(size * bytes, blocks)) < wanted)
-        blocks *= 2;
+    while (blocks < machine.cluster && keeping(llvm::divideCeil(size * bytes, blocks)) < wanted)
+      blocks *= 2;
     while (!shape.batchInvariant && 2 * blocks <= machine.cluster && 2 * blocks * programs() <= machine.cores &&
            size >= 2 * blocks * fewestElements)
       blocks *= 2;
@@ -233,7 +232,7 @@ private:
   /// Rows that are gone over again stay in shared memory, of long ones the first part, beside what reductions exchange. The
   /// threads of a multiprocessor share the rows that it keeps. Gives how many elements of a tile each has; 0: none stays.
   int64_t keepRows(Dim &row, bool isAligned) {
-    constexpr int64_t threads = 1024, mostBlocks = 4;
+    constexpr int64_t mostBlocks = 4;
     int64_t bytes = shape.storageBytes * shape.rowTensors, cluster = shape.walks < 2 ? 1 : clusterOf(row, bytes);
     int64_t room = cluster * ((machine.sharedOfBlock - ofExchanges) / bytes);
     if (shape.walks < 2 || (facts.max(row.size) > room && facts.hint(row.size) <= room))
@@ -243,7 +242,7 @@ private:
     if (cluster > 1) {
       // Rows of a class are up to twice as long as others: what is under way counts, so that of the longest a part is kept.
       blocks = std::clamp<int64_t>(keeping(kept * bytes * 3 / 4), 1, mostBlocks);
-      return shareRows(row, cluster, kept, programs() * cluster > machine.cores ? blocks : 1);
+      return shareRows(row, cluster, kept, programs() * cluster > machine.cores ? blocks : 1, isAligned);
     }
     // Elements that are accessed one by one take registers for their addresses.
     const int64_t tiles = isAligned ? 8 : 16;
@@ -253,10 +252,17 @@ private:
     return std::max<int64_t>(1, row.tile * blocks / threads);
   }
 
-  /// The same for rows that a cluster of blocks shares: of few of them, each thread has a few elements.
-  int64_t shareRows(Dim &row, int64_t cluster, int64_t kept, int64_t residents) {
+  static constexpr int64_t threads = 1024; // of a multiprocessor, that work on the rows it keeps
+
+  /// The same for rows that a cluster of blocks shares: of few of them, each thread has a few elements; of many, as many as are
+  /// worth a step, but not so many that blocks wait for the one whose part of the row's last tile is whole.
+  int64_t shareRows(Dim &row, int64_t cluster, int64_t kept, int64_t residents, bool isAligned) {
     constexpr int64_t mostOfBlock = 8192;
-    int64_t part = std::min<int64_t>(llvm::PowerOf2Ceil(kept), mostOfBlock), each = residents > 1 ? 32 : part < mostOfBlock ? 8 : 16;
+    int64_t part = std::min<int64_t>(llvm::PowerOf2Ceil(kept), mostOfBlock), each = part < mostOfBlock ? 8 : 16;
+    if (residents > 1) {
+      each = isAligned ? 16 : 8;
+      part = std::min<int64_t>(part, llvm::bit_floor(uint64_t(threads / residents)) * each);
+    }
     row.tile = part * cluster;
     hint("cluster", cluster);
     hint("residents", residents);
