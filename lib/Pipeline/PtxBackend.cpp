@@ -7,9 +7,11 @@
 #include "Backend.h"
 #include "GpuTarget.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Analysis/Coordinates.h"
+#include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTools/Disassembler.h"
 #include "tessera/CodeGen/CudaTools/JitLink.h"
@@ -68,6 +70,30 @@ private:
 
 } // namespace
 
+/// How many dimensions launches of a kernel have: as many as are known to be small enough, so that programs find their
+/// place without divisions.
+static int64_t axesOf(tile::KernelOp kernel) {
+  constexpr int64_t most = 65535; // of the second dimension and the third
+  int64_t rank = kernel.getGridRank(), axes = std::min(rank, getHint(kernel.getHintsAttr(), "axes").value_or(3));
+  if (getHint(kernel.getHintsAttr(), "group"))
+    return 1;
+  kernel->getParentOfType<ModuleOp>().walk([&](tile::LaunchOp launch) {
+    if (launch.getKernel() != kernel.getSymName())
+      return;
+    SizeFacts facts(launch->getParentOfType<func::FuncOp>());
+    auto size = [&](int64_t dim) { return *SymExpr::parse(cast<StringAttr>(launch.getGrid()[dim]).getValue()); };
+    auto isSmall = [&](int64_t axis) {
+      SymExpr all = size(axis);
+      for (int64_t dim = axis + 1; axis + 1 == axes && dim < rank; ++dim)
+        all = all * size(dim);
+      return facts.max(all) <= most;
+    };
+    while (axes > 1 && !llvm::all_of(llvm::seq<int64_t>(1, axes), isSmall))
+      --axes;
+  });
+  return axes;
+}
+
 /// Leaves the hints that this road knows, and says how many warps share a program: as the hints say, or so many that
 /// the largest tile stays in some 32 registers of each thread.
 static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
@@ -92,6 +118,8 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
       hints.append(name, IntegerAttr::get(number, *kept));
   if (cluster > 1)
     hints.append("cluster", IntegerAttr::get(number, cluster));
+  if (int64_t axes = axesOf(kernel); axes > 1)
+    hints.append("axes", IntegerAttr::get(number, axes));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
 }
 
@@ -243,6 +271,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   host.addressAlignment = addressAlignment(module);
   host.alignedElements = true;
   host.hasClusters = true;
+  host.hasAxes = true;
   host.maxElements = needsWideIndices(module) ? 0 : INT32_MAX;
   return packGpuModule(module, gpu.chip, "ptx", host,
                        {"ptx", ArrayRef<char>(lowered->text.data(), lowered->text.size()),

@@ -128,7 +128,7 @@ void KernelEmitter::declare() {
   lane = e.andI(thread, e.integer(31, e.i32));
   warp = LLVM::LShrOp::create(e.b, thread, e.integer(5, e.i32));
 
-  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || kernel.getGridRank() > 1;
+  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || int64_t(kernel.getGridRank()) > launchAxes(kernel);
   SmallVector<Value> grid;
   unsigned word = 0;
   Type global = LLVM::LLVMPointerType::get(kernel.getContext(), 1);
@@ -158,13 +158,14 @@ void KernelEmitter::declare() {
     else
       view.strides.push_back(ShapedType::isDynamic(type.getStrides()[dim]) ? Ix(value) : Ix(type.getStrides()[dim]));
   });
+  SmallVector<Value> places = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
+  places.resize(launchAxes(kernel));
   // The blocks of a cluster are neighbours in the grid.
-  Value program = special("ctaid.x");
   if (blocks > 1) {
-    block = e.andI(program, e.integer(blocks - 1, e.i32));
-    program = LLVM::LShrOp::create(e.b, program, e.integer(llvm::Log2_32(blocks), e.i32));
+    block = e.andI(places[0], e.integer(blocks - 1, e.i32));
+    places[0] = LLVM::LShrOp::create(e.b, places[0], e.integer(llvm::Log2_32(blocks), e.i32));
   }
-  placePrograms(program, grid);
+  placePrograms(places, grid);
   // What threads know of their places stands before all else.
   Block *body = e.b.createBlock(&function.getBody());
   e.b.setInsertionPointToEnd(entry);
@@ -172,17 +173,18 @@ void KernelEmitter::declare() {
   e.b.setInsertionPointToEnd(body);
 }
 
-/// A launch has less than 2^31 programs. Groups of rows come one after the other; in a group the row varies fastest, so
+/// The places in the launch's dimensions, of which the last one stands for all that are left of the grid, become those in
+/// the grid. A launch has less than 2^31 programs. Groups of rows come one after the other; in a group the row varies fastest, so
 /// that neighbours share what they read. The last group may be smaller.
-void KernelEmitter::placePrograms(Value linear, ArrayRef<Value> grid) {
+void KernelEmitter::placePrograms(SmallVector<Value> places, ArrayRef<Value> grid) {
   auto narrow = [&](Value size) { return LLVM::TruncOp::create(e.b, e.i32, size); };
   auto divide = [&](Value a, Value b) -> std::pair<Value, Value> {
     return {LLVM::UDivOp::create(e.b, a, b), LLVM::URemOp::create(e.b, a, b)};
   };
-  SmallVector<Value> places;
+  Value linear = places.pop_back_val();
   unsigned rank = kernel.getGridRank();
   std::optional<int64_t> group = getHint(kernel.getHintsAttr(), "group");
-  if (group && rank >= 2) {
+  if (group && rank >= 2 && places.empty()) {
     Value columns = narrow(grid[0]), rows = narrow(grid[1]), most = e.integer(*group, e.i32);
     Value rest = linear;
     if (rank > 2)

@@ -42,7 +42,7 @@ private:
 
   // Control (KernelEmitter.cpp)
   void declare();
-  void placePrograms(Value linear, llvm::ArrayRef<Value> grid);
+  void placePrograms(llvm::SmallVector<Value> places, llvm::ArrayRef<Value> grid);
   LogicalResult emit(mlir::Block &block);
   LogicalResult emit(mlir::Operation *op);
   LogicalResult emitIndex(mlir::Operation *op);

@@ -52,7 +52,7 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const PtxOptions &opti
 
 /// The function of a kernel: one parameter of 64 bits for each word.
 static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kernel) {
-  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || kernel.getGridRank() > 1;
+  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || int64_t(kernel.getGridRank()) > launchAxes(kernel);
   unsigned words = 0;
   forEachWord(kernel, [&](WordRole role, unsigned, unsigned) { words += role != WordRole::Grid || isRow; });
   SmallVector<Type> types(words, builder.getI64Type());

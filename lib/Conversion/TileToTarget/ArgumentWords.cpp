@@ -1,5 +1,6 @@
 //===- ArgumentWords.cpp - The order of a kernel's argument words ---------===//
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -26,6 +27,10 @@ int64_t tessera::countWords(tile::KernelOp kernel) {
   int64_t words = 0;
   forEachWord(kernel, [&](WordRole, unsigned, unsigned) { ++words; });
   return words;
+}
+
+int64_t tessera::launchAxes(tile::KernelOp kernel) {
+  return std::min<int64_t>(getHint(kernel.getHintsAttr(), "axes").value_or(1), kernel.getGridRank());
 }
 
 llvm::SetVector<gir::FailureAttr> tessera::failuresOf(tile::KernelOp kernel) {

@@ -206,11 +206,13 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   auto word = [&](StringRef kind, int64_t operand, SymExpr expr) {
     words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
   };
-  // A GPU takes many programs in one dimension only: what is launched is a row of them, and a kernel whose grid has more
-  // dimensions is told their sizes. So is one whose programs walk the grid.
+  // A GPU takes many programs in one dimension only: where sizes are not known to be small, what is launched is a row of
+  // them, and a kernel whose grid has more dimensions than the launch is told their sizes. So is one whose programs walk
+  // the grid.
   std::optional<int64_t> persistent =
       options.isGpu ? getHint(kernel.getHintsAttr(), "persistent") : std::nullopt;
-  bool asRow = options.isGpu && (persistent || op.getGrid().size() > 1);
+  size_t axes = options.hasAxes && !persistent ? launchAxes(kernel) : 1;
+  bool asRow = options.isGpu && (persistent || op.getGrid().size() > axes);
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
     if (role == WordRole::Grid && options.isGpu && !asRow)
       return;
@@ -237,22 +239,24 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     operands.push_back(mapping.lookup(operand));
   for (Value operand : op.getScalars())
     operands.push_back(mapping.lookup(operand));
-  ArrayAttr grid = op.getGridAttr();
-  if (asRow) {
-    SymExpr places = 1;
-    for (auto size : grid.getAsRange<StringAttr>())
-      places = places * *SymExpr::parse(size.getValue());
-    grid = builder.getStrArrayAttr({(persistent ? SymExpr::min(places, *persistent) : places).str()});
+  SmallVector<SymExpr> launched;
+  for (auto size : op.getGrid().getAsRange<StringAttr>()) {
+    SymExpr each = *SymExpr::parse(size.getValue());
+    if (asRow && launched.size() == axes)
+      launched.back() = launched.back() * each;
+    else
+      launched.push_back(each);
   }
-  if (std::optional<int64_t> cluster = getHint(kernel.getHintsAttr(), "cluster"); cluster && options.hasClusters) {
-    SymExpr blocks = *cluster;
-    for (auto size : grid.getAsRange<StringAttr>())
-      blocks = blocks * *SymExpr::parse(size.getValue());
-    grid = builder.getStrArrayAttr({blocks.str()});
-  }
+  if (persistent)
+    launched[0] = SymExpr::min(launched[0], *persistent);
+  if (std::optional<int64_t> cluster = getHint(kernel.getHintsAttr(), "cluster"); cluster && options.hasClusters)
+    launched[0] = launched[0] * *cluster;
+  SmallVector<Attribute> grid;
+  for (SymExpr size : launched)
+    grid.push_back(text(size));
   llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
   SmallVector<Attribute> checks(failures.begin(), failures.end());
-  target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), grid, operands,
+  target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), builder.getArrayAttr(grid), operands,
                            builder.getArrayAttr(words), op->getAttrOfType<IntegerAttr>("grain"),
                            op->getAttrOfType<StringAttr>("work"),
                            checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));

@@ -26,6 +26,9 @@ void forEachWord(tile::KernelOp kernel,
 
 int64_t countWords(tile::KernelOp kernel);
 
+/// How many dimensions a GPU's launch of the kernel has. The last one stands for all that are left of the grid.
+int64_t launchAxes(tile::KernelOp kernel);
+
 /// The failures that a kernel may tell, each once; code names them by their number.
 llvm::SetVector<gir::FailureAttr> failuresOf(tile::KernelOp kernel);
 

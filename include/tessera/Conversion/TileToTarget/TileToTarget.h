@@ -17,6 +17,8 @@ struct HostProgramOptions {
   bool alignedElements = false;
   /// Whether the hint `cluster` says how many blocks each program has.
   bool hasClusters = false;
+  /// Whether the hint `axes` says how many dimensions a launch has; otherwise it has one.
+  bool hasAxes = false;
   /// No argument is walked backward.
   bool forwardStrides = false;
   /// The largest number of elements that a kernel can count in one tensor; 0: any.
