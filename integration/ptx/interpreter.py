@@ -230,10 +230,12 @@ class _Run:
         """st.async: to any block's memory, and counted there."""
         size = int(parts[-1][1:]) // 8
         to, signals = self.address(operands[0]), self.address(operands[2])
-        data = self.typed(operands[1], f"u{8 * size}")
-        for thread in np.flatnonzero(mask):
-            self.shared[to[thread] : to[thread] + size] = np.frombuffer(data[thread].tobytes(), np.uint8)
-            self.come(int(signals[thread]), size)
+        for i, register in enumerate(_names(operands[1])):
+            data = self.typed(register, f"u{8 * size}")
+            for thread in np.flatnonzero(mask):
+                begin = to[thread] + i * size
+                self.shared[begin : begin + size] = np.frombuffer(data[thread].tobytes(), np.uint8)
+                self.come(int(signals[thread]), size)
 
     def store(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         if parts[0] == "async":

@@ -1,4 +1,4 @@
-"""Rows that the blocks of a cluster share: reductions pushed over distributed shared memory.
+"""Rows and products that the blocks of a cluster share: reductions pushed over distributed shared memory.
 
 What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt; the
 PTX runs in an interpreter.
@@ -48,25 +48,59 @@ def largest(x):
 @tsr.function
 def every(x):
     return (x > 0).all(dim=-1)
+
+@tsr.function
+def product(x, w):
+    return x @ w
+
+@tsr.function
+def product_of_rows(x, w):
+    return x @ w.T
+
+@tsr.function
+def product_of_columns(x, w):
+    return x.T @ w
+
+@tsr.function
+def linear(x, w, b, r):
+    return tsr.silu(x @ w + b) + r
 """
+
+
+def run(*command: str | Path) -> str:
+    return subprocess.run([TESSERA, *command], capture_output=True, text=True, check=True).stdout
+
+
+def chosen(folder: Path, function: str, arguments: list[str]) -> str:
+    """The schedule that a function gets."""
+    source = folder / "program.py"
+    source.write_text(PROGRAM)
+    flags = [flag for one in arguments for flag in ("--arg", one)]
+    return run("compile", f"{source}::{function}", *flags, "--target", "sm_90", "--via", "ptx", "--emit", "sched", "-o", "-")
+
+
+def place(folder: Path, text: str) -> Path:
+    """Placed Tile IR of a schedule."""
+    edited, placed = folder / "edited.mlir", folder / "placed.mlir"
+    edited.write_text(text)
+    placed.write_text(run("compile", edited, "--target", "sm_90", "--via", "ptx", "--emit", "placed", "-o", "-"))
+    return placed
 
 
 def schedule(folder: Path, function: str, arguments: list[str], tile: int, hints: str) -> Path:
     """Placed Tile IR of a schedule whose last dimension has this tile, with these hints."""
-    source = folder / "program.py"
-    source.write_text(PROGRAM)
-    flags = [flag for one in arguments for flag in ("--arg", one)]
-    flags += ["--target", "sm_90", "--via", "ptx"]
-    run = lambda *command, **more: subprocess.run(  # noqa: E731
-        [TESSERA, *command], capture_output=True, text=True, check=True, **more
-    ).stdout
-    text = run("compile", f"{source}::{function}", *flags, "--emit", "sched", "-o", "-")
+    text = chosen(folder, function, arguments)
     kernel = re.search(r"tile \d+\] order (\[\w*\])( hints \{[^}]*\})?", text)
-    edited = folder / "edited.mlir"
-    edited.write_text(text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}"))
-    placed = folder / "placed.mlir"
-    placed.write_text(run("compile", edited, "--target", "sm_90", "--via", "ptx", "--emit", "placed", "-o", "-"))
-    return placed
+    return place(folder, text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}"))
+
+
+def shared_product(folder: Path, function: str, arguments: list[str], over: int, hints: str) -> Path:
+    """Placed Tile IR of a product that sums over so many elements in a step, with these hints."""
+    text = chosen(folder, function, arguments)
+    text, count = re.subn(r"(stream \w+ = \S+ tile) \d+", rf"\1 {over}", text)
+    text, again = re.subn(r"hints \{[^}]*\}", f"hints {{{hints}}}", text)
+    assert count == again == 1, text
+    return place(folder, text)
 
 
 def simulate(placed: Path, arguments: list[str], *more: str) -> dict:
@@ -121,6 +155,49 @@ def test_mutants_are_killed(function, tmp_path):
     assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
 
 
+# Whole tiles, edges everywhere, few rows, operands that are turned, and what follows a product.
+PRODUCTS = {
+    "product": ("product", ["x=bf16[16,512]", "w=bf16[512,32]"]),
+    "product with edges": ("product", ["x=fp16[19,328]", "w=fp16[328,40]"]),
+    "product of few rows": ("product", ["x=bf16[3,256]", "w=bf16[256,64]"]),
+    "rows that begin anywhere": ("product", ["x=bf16[17,301]", "w=bf16[301,33]"]),
+    "transposed weights": ("product_of_rows", ["x=bf16[16,256]", "w=bf16[24,256]"]),
+    "transposed rows": ("product_of_columns", ["x=bf16[256,16]", "w=bf16[256,24]"]),
+    "bias, activation and residual": ("linear", ["x=bf16[16,256]", "w=bf16[256,32]", "b=bf16[32]", "r=bf16[16,32]"]),
+}
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_nothing_is_found_in_products(case, blocks, tmp_path):
+    function, arguments = PRODUCTS[case]
+    placed = shared_product(tmp_path, function, arguments, 32 * blocks, f"cluster = {blocks}, warps = 2")
+    text = placed.read_text()
+    assert re.search(rf"tile.mma .*-> tensor<{blocks}x", text) and "tile.push" in text
+    assert not simulate(placed, arguments, "--seeds", "2")["findings"]
+
+
+def test_mutants_of_products_are_killed(tmp_path):
+    function, arguments = PRODUCTS["product with edges"]
+    placed = shared_product(tmp_path, function, arguments, 128, "ahead = 1, cluster = 2, warps = 2")
+    mutants = simulate(placed, arguments, "--mutants")["mutants"]
+    assert {"tile.open", "tile.meet", "tile.push", "tile.receive", "tile.wait", "tile.barrier"} <= {one["op"] for one in mutants}
+    assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
+
+
+CHOSEN_PRODUCTS = {
+    ("x=bf16[64,1024]", "w=bf16[1024,1024]"): 8,  # few programs and much to sum over
+    ("x=bf16[64,128]", "w=bf16[128,1024]"): 1,  # not worth the exchange
+    ("x=bf16[4096,1024]", "w=bf16[1024,1024]"): 1,  # programs for all multiprocessors
+}
+
+
+@pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)
+def test_choice_of_products(arguments, tmp_path):
+    blocks, text = CHOSEN_PRODUCTS[arguments], chosen(tmp_path, "product", list(arguments))
+    assert text.count("sched.kernel") == 1 and (f"cluster = {blocks}" in text) == (blocks > 1), text
+
+
 CHOSEN = {
     "x=bf16[1024,262144]": (16, 65536),  # longer than what a block keeps
     "x=fp32[4096,50264]": (4, 16384),
@@ -136,10 +213,8 @@ CHOSEN = {
 def test_choice(argument, tmp_path):
     source = tmp_path / "program.py"
     source.write_text(PROGRAM)
-    command = [TESSERA, "compile", f"{source}::softmax", "--arg", argument, "--via", "ptx", "--emit", "sched", "-o", "-"]
-    read = lambda target: subprocess.run(  # noqa: E731
-        [*command, "--target", target], capture_output=True, text=True, check=True
-    ).stdout
+    command = ["compile", f"{source}::softmax", "--arg", argument, "--via", "ptx", "--emit", "sched", "-o", "-"]
+    read = lambda target: run(*command, "--target", target)  # noqa: E731
     blocks, tile = CHOSEN[argument]
     text = read("sm_90")
     assert (f"cluster = {blocks}," in text) == (blocks > 1) and f"tile {tile}]" in text, text
@@ -191,3 +266,35 @@ def test_code(element, kind, blocks):
                 total = DTYPES[element](total + part.sum(dtype=DTYPES[element])) if kind == "sum" else max(total, part.max())
                 expected[first : first + tile] = part + total if kind == "sum" else np.maximum(part, total)
         assert np.allclose(y, expected), (size, tile, warps)
+
+
+@pytest.mark.parametrize("blocks", [2, 4, 8])
+@pytest.mark.parametrize(("rows", "columns", "warps"), [(16, 32, 2), (64, 32, 4), (32, 64, 8)])
+def test_code_of_products(rows, columns, warps, blocks):
+    """Whole numbers have exact sums, whoever adds them."""
+    over, steps = 32 * blocks, 3
+    depth = over * steps - 16
+    a, b, y = view((rows, depth), "f16"), view((depth, columns), "f16"), view((rows, columns), "f32")
+    sums = f"tensor<{rows}x{columns}xf32>"
+    program = f"""
+    tile.kernel @k(%x: {a}, %w: {b}, %y: {y}) grid 1 hints {{cluster = {blocks}, warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {steps} : index
+      %z = tile.constant 0.0 : f32 : {sums}
+      %all = scf.for %k = %c0 to %n step %c1 iter_args(%s = %z) -> ({sums}) {{
+        %l = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : f16 : {a} -> tensor<{rows}x{over}xf16>
+        %r = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : f16 : {b} -> tensor<{over}x{columns}xf16>
+        %t = tile.mma %l, %r, %s : (tensor<{rows}x{over}xf16>, tensor<{over}x{columns}xf16>, {sums}) -> {sums}
+        scf.yield %t : {sums}
+      }}
+      tile.store %all, %y[%c0, %c0] dims [0, 1] : {sums}, {y}
+      tile.return
+    }}"""
+    text = ptx(program, "-tile-share-products", "-canonicalize", "-tile-assign-layouts")
+    assert f".reqnctapercluster {blocks}" in text and ".v2.b32" in text
+    random = np.random.default_rng(blocks)
+    x, w = (random.integers(-4, 5, shape).astype(np.float16) for shape in ((rows, depth), (depth, columns)))
+    result = np.zeros((rows, columns), np.float32)
+    Kernel(text, "k").run(x, w, result)
+    np.testing.assert_array_equal(result, x.astype(np.float32) @ w.astype(np.float32))

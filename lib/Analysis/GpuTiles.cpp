@@ -37,9 +37,9 @@ private:
     return shape.batchInvariant ? cap : bounded(dim, cap);
   }
 
-  /// Halves the dimension's tile while there are too few programs for the multiprocessors.
-  void spread(Dim *dim, int64_t least) {
-    while (dim && !shape.batchInvariant && dim->tile / 2 >= least && 4 * programs() < 3 * machine.cores)
+  /// Halves the dimension's tile while there are too few programs, of so many blocks each, for the multiprocessors.
+  void spread(Dim *dim, int64_t least, int64_t blocks = 1) {
+    while (dim && !shape.batchInvariant && dim->tile / 2 >= least && 4 * blocks * programs() < 3 * machine.cores)
       dim->tile /= 2;
   }
 
@@ -87,6 +87,17 @@ private:
     return true;
   }
 
+  /// How many blocks share what a product of few programs sums over: as many as there are multiprocessors for, each with
+  /// enough of it to be worth the exchange.
+  int64_t sharersOf(const Dim &over) const {
+    constexpr int64_t most = 8, fewestElements = 128; // larger clusters do not fit everywhere
+    int64_t blocks = 1;
+    while (shape.canSplit && 2 * blocks <= std::min(most, machine.cluster) && 2 * blocks * programs() <= machine.cores &&
+           facts.hint(over.size) >= 2 * blocks * fewestElements)
+      blocks *= 2;
+    return blocks;
+  }
+
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
@@ -116,7 +127,8 @@ private:
     for (const std::string &name : llvm::ArrayRef(c.rows).drop_back())
       spread(find(name), 1);
     spread(rows, 64);
-    spread(columns, 32);
+    int64_t sharers = narrow && !bytes && products == 1 && machine.tilesInRegisters ? sharersOf(*over) : 1;
+    spread(columns, 32, sharers);
     int64_t area = extentOf(c.rows) * extentOf(c.columns);
     // Products of f32 are split in registers, where the copy engine does not bring them.
     if (!narrow && shape.onTensorCores)
@@ -128,6 +140,10 @@ private:
       over->tile = std::max<int64_t>(16, bounded(*over, 128));
     bool large = area * products >= 128 * 256;
     hint("warps", large ? 8 : 4);
+    if (sharers > 1) {
+      over->tile *= sharers;
+      return hint("cluster", sharers);
+    }
     if (machine.tilesInRegisters && area >= 128 * 128) {
       bool isTall = products == 1 && standUp(*rows, *columns, *over);
       over->tile = std::min<int64_t>(over->tile, isTall ? 64 : 32);

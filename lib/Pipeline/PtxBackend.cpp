@@ -99,15 +99,12 @@ static int64_t axesOf(tile::KernelOp kernel) {
 static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   constexpr int64_t ofWarp = 32 * 32, fewest = 4, most = 16;
   int64_t elements = 0;
-  bool hasProducts = false;
   kernel.walk([&](Operation *op) {
-    hasProducts |= isa<tile::MmaOp>(op);
     for (Type type : op->getResultTypes())
       if (auto tile = dyn_cast<RankedTensorType>(type))
         elements = std::max(elements, tile.getNumElements());
   });
-  // Blocks share rows, not products.
-  int64_t cluster = gpu.hasClusters && !hasProducts ? getHint(kernel.getHintsAttr(), "cluster").value_or(1) : 1;
+  int64_t cluster = gpu.hasClusters ? getHint(kernel.getHintsAttr(), "cluster").value_or(1) : 1;
   elements /= cluster;
   int64_t spread = std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / ofWarp), fewest, most);
   Type number = IntegerType::get(kernel.getContext(), 64);
@@ -215,6 +212,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     keepFromTensorCores(module);
   llvm::for_each(module.getOps<tile::KernelOp>(), limitCode);
   manager.clear();
+  manager.addPass(tile::createTileShareProducts());
   manager.addPass(tile::createTileDeferStatistics());
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());

@@ -45,10 +45,10 @@ void Machine::push(Block &block, Warp &warp, const Step &step) {
   unsigned number = warp.frame.warp, bytes = buffer.element.bytes();
   const std::vector<uint32_t> &offsets = how.offsets[number];
   const TileRef data = warp.frame.slots[step.in[0]].tile;
-  auto sends = [&](unsigned i) { return how.places->isOwner(number, i); };
-  if (llvm::none_of(llvm::seq<unsigned>(offsets.size()), sends))
-    return;
   for (unsigned part = 0; part < setup.program.cluster; ++part) {
+    auto sends = [&](unsigned i) { return how.isPushedTo(part, number, i); };
+    if (llvm::none_of(llvm::seq<unsigned>(offsets.size()), sends))
+      continue;
     Turn &turn = block.turns[{part, how.buffer, turnOf(warp, step)}];
     turn.clock.resize(block.warps.size());
     for (size_t i = 0; i < turn.clock.size(); ++i)

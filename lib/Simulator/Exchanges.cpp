@@ -206,13 +206,16 @@ LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
 
 LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, const Factor &rhs,
                                            const Factor &sums, unsigned result, Step &step) {
-  int64_t n = sums.type.getShape()[1], k = lhs.type.getShape()[1];
+  ArrayRef<int64_t> shape = sums.type.getShape();
+  int64_t n = shape.back(), m = shape.drop_back().back(), all = lhs.type.getShape()[1];
+  int64_t k = sums.type.getRank() > 2 ? all / shape[0] : all; // of a part
   auto needsOf = [&](bool isLeft) {
     return [&, isLeft](unsigned warp, const std::function<void(uint64_t)> &need) {
       for (unsigned i = 0; i < sums.places->count(); ++i) {
         uint64_t at = (*sums.places)(warp, i);
-        for (int64_t step = 0; step < k; ++step)
-          need(isLeft ? at / n * k + step : step * n + at % n);
+        int64_t first = at / (m * n) * k;
+        for (int64_t step = first; step < first + k; ++step)
+          need(isLeft ? at / n % m * all + step : step * n + at % n);
       }
     };
   };
@@ -224,14 +227,15 @@ LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, con
   step.compute = [=](Frame &frame) {
     std::vector<Number> x = gatherElements(frame, lhs.slot, *lhs.places, leftCount), y(rightCount);
     std::vector<Number> given = gatherElements(frame, rhs.slot, *rhs.places, rightCount);
-    for (int64_t step = 0; step < k; ++step) // columns one after the other
+    for (int64_t step = 0; step < all; ++step) // columns one after the other
       for (int64_t column = 0; column < n; ++column)
-        y[column * k + step] = given[step * n + column];
+        y[column * all + step] = given[step * n + column];
     const std::vector<Number> &old = frame.slots[sums.slot].tile->numbers;
     TileRef made(new Tile(old.size()));
     for (unsigned i = 0; i < old.size(); ++i) {
       uint64_t at = (*sums.places)(frame.warp, i);
-      const Number *row = &x[at / n * k], *column = &y[at % n * k];
+      int64_t first = at / (m * n) * k;
+      const Number *row = &x[at / n % m * all + first], *column = &y[at % n * all + first];
       if (operand.isFloat()) {
         double total = old[i].real;
         for (int64_t step = 0; step < k; ++step)

@@ -421,6 +421,15 @@ LogicalResult Compiler::compileMailbox(Step::Kind kind, Operation *op, Value mai
   auto access = slotAccess(op, mailbox, Value(), layout, kind == Step::Kind::Push);
   if (!access)
     return failure();
+  Layout memory = cast<tile::BufferType>(mailbox.getType()).getMemory();
+  if (kind == Step::Kind::Push && memory.in().bits(Dim::Block)) {
+    Layout blocks = memory.rightInverse()->sublayout(allDims, {Dim::Block});
+    for (unsigned warp = 0; warp < program.allWarps(); ++warp) {
+      std::vector<uint8_t> &list = access->targets.emplace_back(access->places->count());
+      for (unsigned i = 0; i < list.size(); ++i)
+        list[i] = blocks((*access->places)(warp, i));
+    }
+  }
   add(kind, op).shared = access;
   return success();
 }

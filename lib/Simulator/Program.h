@@ -114,7 +114,13 @@ struct SlotAccess {
   Number pad = integer(0);
   /// For each warp the offset in the slot of each of its numbers, in bytes.
   std::vector<std::vector<uint32_t>> offsets;
+  /// Of what is pushed to one block each, for each warp the block of each of its numbers.
+  std::vector<std::vector<uint8_t>> targets;
   unsigned accesses = 0, wavefronts = 0, ideal = 0; // of one warp
+
+  bool isPushedTo(unsigned block, unsigned warp, unsigned number) const {
+    return places->isOwner(warp, number) && (targets.empty() || targets[warp][number] == block);
+  }
 };
 
 struct Step {

@@ -4,10 +4,11 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
-/// Of threads that hold the same element one stores it; copies are made by all of them.
-static bool takesPart(const Step &step, unsigned warp, unsigned number) {
+/// Of threads that hold the same element one stores it; copies are made by all of them. What is pushed may be for one
+/// block, the one of number `part`.
+static bool takesPart(const Step &step, unsigned warp, unsigned number, unsigned part) {
   if (step.kind == Step::Kind::Push)
-    return step.shared->places->isOwner(warp, number);
+    return step.shared->isPushedTo(part, warp, number);
   return step.kind == Step::Kind::Copy || !step.shared->isWrite ||
          step.shared->places->isOwnerInBlock(warp, number);
 }
@@ -75,9 +76,10 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   // By bytes: a number of the event, and another one of a different lane.
   const std::vector<uint32_t> &before = event.step->shared->offsets[event.warp],
                               &now = step.shared->offsets[warp];
+  unsigned partBefore = event.base / program.sharedBytes, part = base / program.sharedBytes;
   std::vector<std::pair<int, int>> held(event.end - event.base, {-1, -1});
   for (unsigned i = 0; i < before.size(); ++i)
-    for (unsigned byte = 0; takesPart(*event.step, event.warp, i) && byte < one.bytes(); ++byte) {
+    for (unsigned byte = 0; takesPart(*event.step, event.warp, i, partBefore) && byte < one.bytes(); ++byte) {
       auto &[first, second] = held[before[i] + byte];
       if (first < 0)
         first = int(i);
@@ -87,7 +89,7 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   bool isApart = true;
   std::optional<Overlap> found;
   for (unsigned i = 0; i < now.size() && !found; ++i)
-    for (unsigned byte = 0; takesPart(step, warp, i) && byte < two.bytes() && !found; ++byte) {
+    for (unsigned byte = 0; takesPart(step, warp, i, part) && byte < two.bytes() && !found; ++byte) {
       int64_t at = base + now[i] + byte - event.base;
       if (at < 0 || at >= int64_t(held.size()))
         continue;
@@ -166,7 +168,7 @@ void Machine::touchShared(const Block &block, const Step &step, unsigned warp, i
   uint64_t bytes = setup.program.buffers[step.shared->buffer].element.bytes();
   std::vector<uint32_t> offsets;
   for (auto [i, offset] : llvm::enumerate(step.shared->offsets[warp]))
-    if (takesPart(step, warp, i))
+    if (takesPart(step, warp, i, base / setup.program.sharedBytes))
       offsets.push_back(offset);
   llvm::sort(offsets);
   for (uint32_t offset : offsets) {
@@ -207,7 +209,7 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
       data->numbers[i] = how.pad;
       continue;
     }
-    if (how.isWrite && takesPart(step, number, i)) {
+    if (how.isWrite && takesPart(step, number, i, partOf(warp))) {
       buffer.element.store(&block.shared[at], data->numbers[i]);
       std::fill_n(&block.isInitialized[at], buffer.element.bytes(), 1);
     } else if (!how.isWrite) {

@@ -18,7 +18,13 @@ LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
 }
 
 FailureOr<target::KernelOp> KernelEmitter::run() {
-  if (mlir::failed(plan.build()))
+  WalkResult products = kernel.walk([](tile::MmaOp product) {
+    if (product.getParts() == 1)
+      return WalkResult::advance();
+    product.emitOpError("expected sums in one part for a CPU, got ") << product.getParts();
+    return WalkResult::interrupt();
+  });
+  if (products.wasInterrupted() || mlir::failed(plan.build()))
     return failure();
   extents = std::make_unique<Extents>(kernel, cpu);
   auto config = target::RangeConfigAttr::get(kernel.getContext(), kernel.getGridRank(),

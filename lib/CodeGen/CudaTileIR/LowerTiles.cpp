@@ -162,6 +162,8 @@ Value KernelLowering::sumOfProducts(Value lhs, Value rhs) {
 }
 
 LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
+  if (mma.getParts() > 1)
+    return mma.emitOpError("expected sums in one part for CUDA Tile IR, got ") << mma.getParts();
   mlir::Value lhs = peel(mma.getLhs()), rhs = peel(mma.getRhs());
   auto elementOf = [](mlir::Value value) {
     return cast<mlir::RankedTensorType>(value.getType()).getElementType();

@@ -62,6 +62,42 @@ LogicalResult KernelEmitter::emitOpen(tile::OpenOp open) {
   return success();
 }
 
+/// Each element goes to the block that wants it, with its neighbour in memory where a thread has both.
+void KernelEmitter::pushToOwners(tile::PushOp push, const Turn &turn) {
+  Type element = elementOf(push.getValue());
+  unsigned bytes = codegen::Emitter::byteWidth(element);
+  Layout layout = layoutOf(push.getValue());
+  Layout address = layout.then(*push.getMailbox().getType().getMemory().rightInverse());
+  uint64_t copies = layout.freeBits() & layout.in().mask({Dim::Register});
+  gf2::VectorsRef columns = address.columns(Dim::Register);
+  bool arePairs = bytes == 4 && !columns.empty() && columns[0] == address.out().pack(Point({{Dim::Offset, 1}}));
+  Value owner = isOwner(layout);
+  const Registers &parts = tiles[push.getValue()];
+  for (unsigned reg = 0; reg < parts.size(); reg += 1 + arePairs) {
+    if (reg & copies)
+      continue;
+    Ix offset = e.mul(coordinate(address, reg, Dim::Offset), bytes);
+    Value to = LLVM::GEPOp::create(e.b, turn.slot.getType(), e.i8, turn.slot, ValueRange(e.materialize(offset)));
+    Value target = LLVM::TruncOp::create(e.b, e.i32, e.materialize(coordinate(address, reg, Dim::Block)));
+    SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to), turn.signal, target};
+    std::string text = "{ .reg .pred p; .reg .b32 a, s; ", constraints = "r,r,r", guard;
+    for (unsigned i = 0; i <= unsigned(arePairs); ++i) {
+      operands.push_back(pack(parts[reg + i], element).front());
+      constraints += bytes == 8 ? ",l" : ",r";
+    }
+    if (owner) {
+      text += "setp.ne.b32 p, $" + std::to_string(operands.size()) + ", 0; ";
+      guard = "@p ";
+      operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, owner));
+      constraints += ",r";
+    }
+    text += "mapa.shared::cluster.u32 a, $0, $2; mapa.shared::cluster.u32 s, $1, $2; " + guard +
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes" + (arePairs ? ".v2" : "") + ".b" +
+            std::to_string(8 * bytes) + " [a], " + (arePairs ? "{$3, $4}" : "$3") + ", [s]; }";
+    assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+  }
+}
+
 /// Each element goes to all blocks: by as many lanes where they hold the same, else by its owner, one after the other.
 LogicalResult KernelEmitter::emitPush(tile::PushOp push) {
   Type element = elementOf(push.getValue());
@@ -73,7 +109,10 @@ LogicalResult KernelEmitter::emitPush(tile::PushOp push) {
   assembly("{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " +
                std::to_string(box.getBytes()) + "; }",
            "r,r,~{memory}", Type(), {turn.signal, LLVM::ZExtOp::create(e.b, e.i32, isFirst)}, /*hasEffects=*/true);
-
+  if (box.getMemory().in().bits(Dim::Block)) {
+    pushToOwners(push, turn);
+    return success();
+  }
   uint64_t free = layout.freeBits(), others = blocks - 1;
   uint64_t freeLanes = (free & layout.in().mask({Dim::Lane})) >> layout.in().shift(Dim::Lane);
   bool isByLanes = (freeLanes & others) == others;

@@ -119,6 +119,7 @@ private:
   Turn turn(Value mailbox);
   LogicalResult emitOpen(tile::OpenOp open);
   LogicalResult emitPush(tile::PushOp push);
+  void pushToOwners(tile::PushOp push, const Turn &turn);
   LogicalResult emitReceive(tile::ReceiveOp receive);
   LogicalResult emitTake(tile::TakeOp take);
 

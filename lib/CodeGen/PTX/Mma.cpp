@@ -98,21 +98,25 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   Type operand = elementOf(mma.getLhs()), accumulator = elementOf(mma.getResult());
   std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
   Instruction instruction = instructionFor(operand, gpu ? gpu->number() : 80);
-  int64_t m = mma.getType().getShape()[0], n = mma.getType().getShape()[1];
-  int64_t k = cast<RankedTensorType>(mma.getLhs().getType()).getShape()[1];
+  int64_t m = mma.getMatrix()[0], n = mma.getMatrix()[1];
+  int64_t k = cast<RankedTensorType>(mma.getLhs().getType()).getShape()[1], inPart = k / mma.getParts();
 
   /// Fragments of a tile: the elements of one, and where it begins.
   struct Operand {
     Value value;
     Layout tile, fragment;
     llvm::DenseMap<uint64_t, unsigned> held;
+    int64_t rank;
 
-    /// The registers of the fragment that begins at an element; empty where this thread has none of it.
-    std::optional<SmallVector<unsigned>> at(uint64_t row, uint64_t column) const {
+    /// The registers of the fragment that begins at an element; empty where this thread has none of it. Fragments lie along
+    /// the last two dimensions.
+    std::optional<SmallVector<unsigned>> at(uint64_t row, uint64_t column, uint64_t part = 0) const {
       SmallVector<unsigned> registers;
+      uint64_t columns = tile.out().size(rank == 3 ? Dim::D2 : Dim::D1), rows = tile.out().size(rank == 3 ? Dim::D1 : Dim::D0);
       for (unsigned reg = 0; reg < fragment.in().size(Dim::Register); ++reg) {
         Point point = fragment(Point({{Dim::Register, reg}}));
-        auto found = held.find(tile.out().pack(Point({{Dim::D0, point[Dim::D0] + row}, {Dim::D1, point[Dim::D1] + column}})));
+        // A packed element is its row-major index.
+        auto found = held.find((part * rows + point[Dim::D0] + row) * columns + point[Dim::D1] + column);
         if (found == held.end())
           return std::nullopt;
         registers.push_back(found->second);
@@ -122,7 +126,7 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   };
   auto make = [&](Value tile, Layout fragment) {
     Layout layout = layoutOf(tile);
-    return Operand{tile, layout, fragment, holders(layout)};
+    return Operand{tile, layout, fragment, holders(layout), cast<RankedTensorType>(tile.getType()).getRank()};
   };
   Operand a = make(mma.getLhs(), instruction.a), b = make(mma.getRhs(), instruction.b);
   Operand c = make(mma.getAcc(), instruction.c);
@@ -161,9 +165,9 @@ LogicalResult KernelEmitter::emitMma(tile::MmaOp mma) {
   for (int64_t over = 0; over < k; over += instruction.k)
     for (int64_t row = 0; row < m; row += instruction.m)
       for (int64_t column = 0; column < n; column += instruction.n) {
-        auto sum = c.at(row, column);
+        auto sum = c.at(row, column, over / inPart);
         if (!sum)
-          continue; // another warp's
+          continue; // another warp's, or another block's
         auto left = a.at(row, over), right = b.at(over, column);
         if (!left || !right)
           return mma.emitError("expected operands in the layouts of tensor cores");

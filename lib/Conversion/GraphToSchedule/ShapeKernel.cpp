@@ -68,6 +68,9 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     if (dim.name == plan.stream.back())
       blocks = count;
   }
+  for (const auto &[name, value] : shape.hints)
+    if (name == "cluster")
+      programs *= value;
   // A GPU that is filled but for some multiprocessors is better off than with a second kernel.
   int64_t enough = machine.isGpu ? 3 * machine.cores / 4 : machine.cores;
   if (programs >= enough || blocks < 8 || elements < 1 << 16)

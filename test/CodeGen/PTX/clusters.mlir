@@ -14,3 +14,6 @@
 // CHECK: st.global.b32
 // CHECK: .entry turns
 // CHECK: mbarrier.init.shared.b64 [{{.*}}+0], 1; @p mbarrier.init.shared.b64 [{{.*}}+8], 1;
+// CHECK: .entry product
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [{{.*}}], 4096;
+// CHECK: st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32

@@ -69,9 +69,20 @@ tile.kernel @narrow() grid 1 hints {cluster = 2, warps = 1} {
 
 // -----
 
-#part = #tile.layout<"block[d0:1] -> d0:2">
+#part = #tile.layout<"block[d0:1] offset[d0:1] -> d0:2">
 tile.kernel @mailbox() grid 1 {
-  // expected-error @+1 {{expected a mailbox that holds all elements in each block}}
+  // expected-error @+1 {{expected a mailbox that holds all elements in each block, or each one in one}}
   %b = tile.alloc mailbox : <1, tensor<2xf32, #part>>
+  tile.return
+}
+
+// -----
+
+#part = #tile.layout<"block[d0:1] offset[d1:1] -> d0:2 d1:2">
+#other = #tile.layout<"register[d0:1] lane[0, 0, 0, 0, 0] block[d1:1] -> d0:2 d1:2">
+tile.kernel @take() grid 1 hints {cluster = 2, warps = 1} {
+  %b = tile.alloc mailbox : <1, tensor<2x2xf32, #part>>
+  // expected-error @+1 {{expected a buffer in which each block has the elements of its own threads}}
+  %0 = tile.take %b : <1, tensor<2x2xf32, #part>> -> tensor<2x2xf32, #other>
   tile.return
 }

@@ -9,6 +9,9 @@
 // CHECK-DAG: [[PARTS:#layout[0-9]*]] = #tile.layout<"lane[0, 0, 0, 0, 0] warp[d0:1] block[d0:2] -> d0:4">
 // CHECK-DAG: [[OWN:#layout[0-9]*]] = #tile.layout<"block[d0:1] offset[d1:1] -> d0:2 d1:2">
 // CHECK-DAG: [[EACH:#layout[0-9]*]] = #tile.layout<"lane[0, 0, 0, 0, 0] warp[0] block[d0:1] -> d0:2">
+// CHECK-DAG: #tile.layout<"block[d0:16] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d0:1, d0:2, d0:4, d0:8, d2:1] -> d0:32 d1:32 d2:2">
+// CHECK-DAG: #tile.layout<"register[{{.*}}] lane[{{.*}}] warp[{{.*}}] block[d1:64] -> d0:32 d1:128">
+// CHECK-DAG: #tile.layout<"register[{{.*}}] lane[{{.*}}] warp[{{.*}}] block[d0:64] -> d0:128 d1:32">
 // CHECK-DAG: [[ALL:#layout[0-9]*]] = #tile.layout<"register[d0:1] lane[0, 0, 0, 0, 0] warp[0] block[0] -> d0:2">
 
 !row = !tile.view<512xf32, strides = [1]>
@@ -94,5 +97,31 @@ tile.kernel @kept(%x: !rows, %y: !rows) grid 1 hints {cluster = 2, residents = 1
     %n = tile.cast %d : tensor<512xf32> -> tensor<512xbf16>
     tile.store %n, %y[%p, %k] dims [1] : tensor<512xbf16>, !rows
   }
+  tile.return
+}
+
+!lhs = !tile.view<32x128xbf16, strides = [128, 1]>
+!rhs = !tile.view<128x32xbf16, strides = [32, 1]>
+!sums = !tile.view<32x32xf32, strides = [32, 1]>
+
+// Blocks share a product: each has a part of what is summed over, and pushes its sums to the block that has their rows.
+// CHECK-LABEL: tile.kernel @product
+// CHECK: %[[MAIL:.*]] = tile.alloc mailbox offset [[#]] : <1, tensor<32x32x2xf32, [[ROWS:#layout[0-9]*]]>>
+// CHECK: %[[SUMS:.*]] = tile.mma {{.*}} -> tensor<2x32x32xf32, [[HALF:#layout[0-9]*]]>
+// CHECK: %[[PARTS:.*]] = tile.partial sum %[[SUMS]] dims [0] : tensor<2x32x32xf32, [[HALF]]> -> tensor<32x32x2xf32, [[EACHSUM:#layout[0-9]*]]>
+// CHECK-NEXT: tile.meet
+// CHECK-NEXT: tile.push %[[PARTS]], %[[MAIL]]
+// CHECK-NEXT: tile.receive %[[MAIL]]
+// CHECK-NEXT: %[[TAKEN:.*]] = tile.take %[[MAIL]] : {{.*}} -> tensor<32x32x2xf32, [[BOTH:#layout[0-9]*]]>
+// CHECK-NEXT: %[[SUM:.*]] = tile.reduce sum %[[TAKEN]] dims [2] : tensor<32x32x2xf32, [[BOTH]]> -> tensor<32x32xf32, [[STORED:#layout[0-9]*]]>
+// CHECK-NEXT: tile.store %[[SUM]]
+tile.kernel @product(%a: !lhs, %b: !rhs, %y: !sums) grid 1 hints {cluster = 2, warps = 2} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<2x32x32xf32>
+  %l = tile.load %a[%c0, %c0] dims [0, 1] : !lhs -> tensor<32x128xbf16>
+  %r = tile.load %b[%c0, %c0] dims [0, 1] : !rhs -> tensor<128x32xbf16>
+  %p = tile.mma %l, %r, %zero : (tensor<32x128xbf16>, tensor<128x32xbf16>, tensor<2x32x32xf32>) -> tensor<2x32x32xf32>
+  %s = tile.reduce sum %p dims [0] : tensor<2x32x32xf32> -> tensor<32x32xf32>
+  tile.store %s, %y[%c0, %c0] dims [0, 1] : tensor<32x32xf32>, !sums
   tile.return
 }

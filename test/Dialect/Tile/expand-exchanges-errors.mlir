@@ -20,3 +20,14 @@ tile.kernel @swizzled() grid 1 hints {warps = 2} {
   %0, %1 = tile.scan sum %x from %zero dim 1 : tensor<4x16xf32, #swizzled>, tensor<4xf32, #one>
   tile.return
 }
+
+// -----
+
+#parts = #tile.layout<"register[d1:1] lane[0, 0, 0, 0, 0] warp[d0:2] block[d0:1] -> d0:4 d1:2">
+#halves = #tile.layout<"lane[0, 0, 0, 0, 0] warp[0] block[d0:1] -> d0:2">
+tile.kernel @warps() grid 1 hints {cluster = 2, warps = 2} {
+  %x = tile.constant 1.0 : f32 : tensor<4x2xf32, #parts>
+  // expected-error @+1 {{expected a result that all blocks of the cluster have, or of which each has a part and no warps to join}}
+  %0 = tile.reduce sum %x dims [0] : tensor<4x2xf32, #parts> -> tensor<2xf32, #halves>
+  tile.return
+}

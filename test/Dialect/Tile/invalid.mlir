@@ -284,6 +284,22 @@ func.func @mma(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) {
 
 // -----
 
+func.func @parts(%a: tensor<4x4xf32>, %c: tensor<3x4x4xf32>) {
+  // expected-error @+1 {{expected a number of parts that divides 4, got 3}}
+  %0 = tile.mma %a, %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @ranks(%a: tensor<4x4xf32>, %c: tensor<4xf32>) {
+  // expected-error @+1 {{expected matrices, the accumulator in parts or as a whole, got ranks 2, 2 and 1}}
+  %0 = tile.mma %a, %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @accumulator(%a: tensor<4x4xf32>, %c: tensor<4x4xbf16>) {
   // expected-error @+1 {{expected an accumulator that holds products of 'f32', got 'bf16'}}
   %0 = tile.mma %a, %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xbf16>) -> tensor<4x4xbf16>

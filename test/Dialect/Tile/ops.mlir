@@ -75,6 +75,9 @@ tile.kernel @tiles(%n: index, %s: f32) grid 1 {
   %16 = tile.constant 0.0 : f32 : tensor<8x8xf32>
   // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} : (tensor<8x64xf32>, tensor<64x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %17 = tile.mma %14, %10, %16 : (tensor<8x64xf32>, tensor<64x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %parts = tile.constant 0.0 : f32 : tensor<4x8x8xf32>
+  // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} : (tensor<8x64xf32>, tensor<64x8xf32>, tensor<4x8x8xf32>) -> tensor<4x8x8xf32>
+  %18 = tile.mma %14, %10, %parts : (tensor<8x64xf32>, tensor<64x8xf32>, tensor<4x8x8xf32>) -> tensor<4x8x8xf32>
   tile.return
 }
 

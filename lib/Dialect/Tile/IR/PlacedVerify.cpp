@@ -16,8 +16,8 @@ using namespace tessera::tile;
 LogicalResult AllocOp::verify() {
   if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % 16))
     return emitOpError() << "expected an offset that 16 divides, got " << int64_t(*getOffset());
-  if (getMailbox() && getType().getMemory().in().bits(Dim::Block))
-    return emitOpError() << "expected a mailbox that holds all elements in each block, got " << getType();
+  if (Layout memory = getType().getMemory(); getMailbox() && memory.in().bits(Dim::Block) && !memory.isInjective())
+    return emitOpError() << "expected a mailbox that holds all elements in each block, or each one in one, got " << getType();
   if (getMailbox() && !llvm::isPowerOf2_64(getType().getSlots()))
     return emitOpError() << "expected a mailbox with a power of two of slots, got " << getType().getSlots();
   return success();
@@ -160,9 +160,10 @@ LogicalResult PushOp::verify() {
 }
 
 LogicalResult TakeOp::verify() {
-  if (failed(verifyMailbox(*this, getMailbox())))
+  if (failed(verifyMailbox(*this, getMailbox())) ||
+      failed(verifySlot(*this, "a result", getMailbox().getType(), getType())))
     return failure();
-  return verifySlot(*this, "a result", getMailbox().getType(), getType());
+  return verifyWithinBlocks(*this, getMailbox().getType(), *layoutOf(getResult()));
 }
 
 LogicalResult MmaSharedOp::verify() {

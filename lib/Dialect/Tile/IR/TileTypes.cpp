@@ -267,7 +267,8 @@ std::optional<unsigned> tile::fragmentDepth(MmaOp mma) {
   bool isByte = (operand.isInteger(8) && sum.isInteger(32)) || (isFloat8(operand) && sum.isF32());
   bool isDouble = operand.isF64() && sum.isF64();
   unsigned depth = isHalf ? 16 : isByte ? 32 : isDouble ? 4 : 8;
-  bool fits = mma.getType().getShape()[0] >= 16 && mma.getType().getShape()[1] >= 8 && left.getShape()[1] >= depth;
+  ArrayRef<int64_t> sums = mma.getMatrix();
+  bool fits = sums[0] >= 16 && sums[1] >= 8 && left.getShape()[1] >= int64_t(depth) * mma.getParts();
   return !mma->hasAttr(kPlainAttr) && (isHalf || isByte || isWord || isDouble) && right.getElementType() == operand && fits ? std::optional(depth) : std::nullopt;
 }
 

@@ -384,11 +384,14 @@ LogicalResult ScanOp::verify() {
 
 LogicalResult MmaOp::verify() {
   RankedTensorType lhs = tileType(getLhs()), rhs = tileType(getRhs()), acc = tileType(getAcc());
-  if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)
-    return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", "
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 || (acc.getRank() != 2 && acc.getRank() != 3))
+    return emitOpError() << "expected matrices, the accumulator in parts or as a whole, got ranks " << lhs.getRank() << ", "
                          << rhs.getRank() << " and " << acc.getRank();
-  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), acc.getDimSize(1)}, rhs.getShape())) ||
-      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, acc.getShape())) ||
+  ArrayRef<int64_t> sums = acc.getShape().take_back(2);
+  if (acc.getRank() == 3 && lhs.getDimSize(1) % acc.getDimSize(0))
+    return emitOpError() << "expected a number of parts that divides " << lhs.getDimSize(1) << ", got " << acc.getDimSize(0);
+  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), sums[1]}, rhs.getShape())) ||
+      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, sums)) ||
       failed(expectElement(*this, "rhs", lhs.getElementType(), rhs.getElementType())))
     return failure();
   if (getResult().getType() != getAcc().getType())

@@ -7,7 +7,8 @@
 // would read pieces of memory's sectors. Where a value is wanted otherwise than it
 // is, it is converted; what costs nothing to make is made again instead.
 //
-// The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else.
+// The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else. Where they share
+// products, each has a part of what these sum over, and of the rows of everything else.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -48,7 +49,10 @@ public:
       if (auto tile = isa<LoadOp, StoreOp>(op) ? dyn_cast<RankedTensorType>(tileOf(op).getType()) : RankedTensorType())
         longest = std::max(longest, tile.getRank() ? tile.getShape().back() : 1);
     });
-    kernel.walk([&](MmaOp mma) { isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp()); });
+    kernel.walk([&](MmaOp mma) {
+      isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
+      hasParts |= mma.getParts() > 1;
+    });
   }
 
   LogicalResult run() {
@@ -62,12 +66,19 @@ public:
 private:
   LogicalResult checkShapes();
 
+  /// The dimension along which blocks have different parts of a tile, and how many have.
+  struct Share {
+    unsigned dim = 0, blocks = 1;
+  };
+  Share shareOf(ArrayRef<int64_t> shape);
+  Share shareOf(Value tile);
+
   // What is wanted
-  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
+  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share);
   Layout memoryLayout(LoadOp load) {
-    return memoryLayout(load.getView(), load.getDims(), shapeOf(load));
+    return memoryLayout(load.getView(), load.getDims(), shapeOf(load), shareOf(load.getResult()));
   }
-  Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread);
+  Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread, Share share);
   /// `seen`: what was looked at already, and has none.
   std::optional<Layout> inherited(Value tile, llvm::DenseSet<Value> &seen);
   Layout preferred(Value tile);
@@ -77,10 +88,6 @@ private:
   }
   /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part of.
   Layout without(const Layout &layout, ArrayRef<int64_t> dims);
-  /// How many blocks have different parts of a tile.
-  unsigned blocksOf(ArrayRef<int64_t> shape) {
-    return !shape.empty() && shape.back() == longest ? std::min<int64_t>(blocks, longest) : 1;
-  }
   /// Whether the parts of several warps are joined, by shared memory, from where the result goes anywhere.
   bool isAcrossWarps(tile::ReduceOp reduce) {
     SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
@@ -115,6 +122,8 @@ private:
   int64_t longest = 1; // of all rows that are loaded or stored
   /// Whether products take the left operand from others.
   bool isChain = false;
+  /// Whether blocks share products.
+  bool hasParts = false;
   llvm::DenseMap<Value, Layout> layouts;
   /// Of reductions' operands, where the results' were derived from them: a load may change its mind later.
   llvm::DenseMap<Operation *, Layout> joined;
@@ -137,27 +146,52 @@ LogicalResult Assignment::checkShapes() {
 // What is wanted
 //===----------------------------------------------------------------------===//
 
+Assignment::Share Assignment::shareOf(ArrayRef<int64_t> shape) {
+  if (hasParts)
+    return shape.size() == 2 && shape[0] >= blocks ? Share{0, blocks} : Share();
+  if (shape.empty() || shape.back() != longest)
+    return {};
+  return {unsigned(shape.size() - 1), unsigned(std::min<int64_t>(blocks, longest))};
+}
+
+/// What becomes, element by element, an operand of a product is shared as that is.
+Assignment::Share Assignment::shareOf(Value tile) {
+  for (OpOperand &use : tile.getUses()) {
+    if (!hasParts)
+      break;
+    if (isa<MmaOp>(use.getOwner()) && use.getOperandNumber() < 2)
+      return {use.getOperandNumber() == 0 ? 1u : 0u, blocks};
+    if (isa<MapOp, tile::CastOp, BitcastOp>(use.getOwner()))
+      if (Share share = shareOf(use.getOwner()->getResult(0)); share.blocks > 1)
+        return share;
+    if (auto transpose = dyn_cast<TransposeOp>(use.getOwner()))
+      if (Share share = shareOf(transpose.getResult()); share.blocks > 1)
+        return {unsigned(transpose.getPermutation()[share.dim]), share.blocks};
+  }
+  return shareOf(shapeOf(tile));
+}
+
 /// Each thread holds `perThread` neighbours along the first dimension of `order`, lanes stand along that order, warps
 /// along the other dimensions first, so that what lies side by side stays within a warp.
-Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread) {
+Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread, Share share) {
   Blocked how;
   how.order.assign(order.begin(), order.end());
   how.perThread = how.lanes = how.warps = Sizes(shape.size(), 1);
   if (shape.empty())
     return onAllThreads(Layout());
   how.perThread[order[0]] = perThread;
-  Sizes share(shape.begin(), shape.end());
+  Sizes own(shape.begin(), shape.end());
   how.blocks = Sizes(shape.size(), 1);
-  share.back() /= how.blocks.back() = blocksOf(shape);
+  own[share.dim] /= how.blocks[share.dim] = share.blocks;
   unsigned lanes = kLanes;
   for (unsigned dim : order) {
-    how.lanes[dim] = std::min<unsigned>(lanes, share[dim] / how.perThread[dim]);
+    how.lanes[dim] = std::min<unsigned>(lanes, own[dim] / how.perThread[dim]);
     lanes /= how.lanes[dim];
   }
   how.lanes[order.back()] *= lanes;
   unsigned left = warps;
   for (unsigned dim : llvm::reverse(order)) {
-    how.warps[dim] = std::clamp<unsigned>(share[dim] / (how.perThread[dim] * how.lanes[dim]), 1, left);
+    how.warps[dim] = std::clamp<unsigned>(own[dim] / (how.perThread[dim] * how.lanes[dim]), 1, left);
     left /= how.warps[dim];
   }
   how.warps[order.back()] *= left;
@@ -165,21 +199,21 @@ Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, uns
 }
 
 /// As wide accesses as the addresses allow, by neighbouring lanes.
-Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
+Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share) {
   auto type = cast<ViewType>(view.getType());
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
   auto isDense = [&](unsigned dim) { return dims[dim] >= 0 && type.hasUnitStride(dims[dim]); };
   std::stable_partition(order.begin(), order.end(), isDense);
   if (shape.empty() || !isDense(order[0]))
-    return spread(shape, order, 1);
+    return spread(shape, order, 1, share);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = coordinates.rowAlignment(view);
   // No thread holds more while others have nothing.
-  int64_t shared = blocksOf(shape), elements = llvm::product_of(shape) / shared, threads = kLanes * warps;
-  int64_t side = order[0] + 1 == shape.size() ? shape[order[0]] / shared : shape[order[0]];
+  int64_t elements = llvm::product_of(shape) / share.blocks, threads = kLanes * warps;
+  int64_t side = shape[order[0]] / (order[0] == share.dim ? share.blocks : 1);
   int64_t most = std::min<int64_t>(side, std::max<int64_t>(1, elements / threads));
-  return spread(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most));
+  return spread(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
 }
 
 /// Whether the lanes of a warp read whole sectors of memory, of 32 bytes, by an instruction each.
@@ -212,7 +246,7 @@ std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &s
   if (auto load = dyn_cast_or_null<LoadOp>(op))
     return memoryLayout(load);
   if (auto gather = dyn_cast_or_null<GatherOp>(op))
-    return memoryLayout(gather.getView(), gather.getDims(), shapeOf(tile));
+    return memoryLayout(gather.getView(), gather.getDims(), shapeOf(tile), shareOf(tile));
   if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
     for (Value operand : op->getOperands())
       if (std::optional<Layout> layout = inherited(operand, seen))
@@ -237,7 +271,7 @@ Layout Assignment::preferred(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  return spread(shape, order, 1);
+  return spread(shape, order, 1, shareOf(shape));
 }
 
 Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
@@ -250,7 +284,7 @@ Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
 /// How many warps stand below each other. A warp's part of a product is as square as can be, so that its operands are
 /// few; but where the left operand is computed, rows stay with their warp from one product to the next.
 unsigned Assignment::warpsBelow(MmaOp mma) {
-  int64_t rows = shapeOf(mma.getResult())[0], columns = shapeOf(mma.getResult())[1];
+  int64_t rows = mma.getMatrix()[0], columns = mma.getMatrix()[1];
   unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most, narrowest = quarters ? 16 : 8;
   for (unsigned below = 1; below <= most && !isChain; below *= 2)
     if (columns * below >= narrowest * warps && rows / below + columns * below / warps < rows / best + columns * best / warps)
@@ -261,7 +295,10 @@ unsigned Assignment::warpsBelow(MmaOp mma) {
 /// Tensor cores' fragments of the result (2) and the operands (0, 1). What other warps' rows or columns need as well,
 /// all of them hold.
 Layout Assignment::fragments(MmaOp mma, unsigned operand) {
-  ArrayRef<int64_t> shape = shapeOf(operand == 2 ? mma.getResult() : mma->getOperand(operand));
+  SmallVector<int64_t> shape(operand == 2 ? mma.getMatrix() : shapeOf(mma->getOperand(operand)));
+  unsigned parts = mma.getParts();
+  if (operand < 2)
+    shape[1 - operand] /= parts;
   unsigned down = warpsBelow(mma), across = warps / down;
   // All instructions are 32 bytes deep.
   unsigned depth = *fragmentDepth(mma), bits = 256 / depth;
@@ -270,7 +307,12 @@ Layout Assignment::fragments(MmaOp mma, unsigned operand) {
                                : quarters ? voltaOperandB(4, 16) : mmaOperandB(depth, 8, bits);
   tile = tile * (operand == 1 ? Layout::broadcast(Dim::Warp, down) : Layout::strided(Dim::Warp, Dim::D0, down)) *
          (operand == 0 ? Layout::broadcast(Dim::Warp, across) : Layout::strided(Dim::Warp, Dim::D1, across));
-  return onAllThreads(tile.fit(spaceOf(shape), std::array{1u, 0u}));
+  tile = tile.fit(spaceOf(shape), std::array{1u, 0u});
+  if (parts > 1 && operand == 2)
+    tile = tile.insertDim(0);
+  if (parts > 1)
+    tile = tile * Layout::strided(Dim::Block, operand == 0 ? Dim::D1 : Dim::D0, parts);
+  return onAllThreads(tile);
 }
 
 /// Without tensor cores a thread has as many rows as columns, so that what it reads serves often.
@@ -289,7 +331,7 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
     return std::nullopt;
   return llvm::TypeSwitch<Operation *, std::optional<Layout>>(op)
       .Case([&](StoreOp store) {
-        return memoryLayout(store.getView(), store.getDims(), shapeOf(input));
+        return memoryLayout(store.getView(), store.getDims(), shapeOf(input), shareOf(shapeOf(input)));
       })
       .Case([&](ScatterOp scatter) { return layoutFor(scatter.getValue()); })
       .Case([&](BroadcastOp broadcast) {

@@ -131,7 +131,29 @@ static Type wordOf(Type element) {
                                  : Type(IntegerType::get(element.getContext(), 32));
 }
 
-/// All blocks' parts, in the registers of every thread. In a loop a turn's parts come while those before are still read.
+/// How the parts of all blocks, along a last dimension, lie in mailboxes: in each block all, or those that it wants, the
+/// parts of one block after those of the other.
+static Layout mailboxOf(const Layout &wanted, ArrayRef<int64_t> shape) {
+  SmallVector<unsigned> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  if (!gf2::rank(wanted.columns(Dim::Block)))
+    return linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), order);
+  Space out = spaceOf(shape), in;
+  gf2::Vectors blocks, elements;
+  for (uint64_t column : wanted.columns(Dim::Block))
+    blocks.push_back(wanted.out().carry(column, out));
+  std::rotate(order.begin(), order.begin() + 1, order.end());
+  for (unsigned dim : order)
+    for (unsigned bit = 0; bit < out.bits(tensorDim(dim)); ++bit)
+      elements.push_back(out.pack(Point({{tensorDim(dim), uint64_t(1) << bit}})));
+  elements = gf2::extend(blocks, elements);
+  in.setBits(Dim::Block, blocks.size());
+  in.setBits(Dim::Offset, elements.size());
+  return Layout(in, out, gf2::concat({blocks, elements}));
+}
+
+/// All blocks' parts, in the registers of every thread that wants them. In a loop a turn's parts come while those before
+/// are still read.
 Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
   auto type = cast<RankedTensorType>(parts.getType());
   Type element = type.getElementType(), word = wordOf(element);
@@ -140,12 +162,10 @@ Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
     return type.getElementType() == to ? tile : tile::CastOp::create(builder, loc, type.clone(to), tile);
   };
   int64_t last = type.getRank() - 1;
-  SmallVector<unsigned> order(type.getRank());
-  std::iota(order.rbegin(), order.rend(), 0);
-  SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
   bool isRepeated = reduce->getParentOfType<LoopLikeOpInterface>() != nullptr;
   auto plain = RankedTensorType::get(type.getShape(), word);
-  auto box = BufferType::get(builder.getContext(), isRepeated ? 2 : 1, withLayout(plain, linearShared(shape, order)));
+  auto box = BufferType::get(builder.getContext(), isRepeated ? 2 : 1,
+                             withLayout(plain, mailboxOf(*layoutOf(reduce), type.getShape())));
   Value mailbox;
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -187,8 +207,12 @@ LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   ReductionPlan plan = planReduction(*layoutOf(reduce.getInput()), dims);
   if (plan.warps.empty() && plan.blocks.empty())
     return success();
-  if (!plan.blocks.empty() && gf2::rank(layoutOf(reduce)->columns(Dim::Block)))
-    return reduce.emitError("expected a result that all blocks of the cluster have, got ") << reduce.getType();
+  gf2::Vectors blocks = layoutOf(reduce)->columnsOf({Dim::Block});
+  bool isShared = !plan.blocks.empty() && gf2::rank(blocks);
+  if (isShared && (gf2::rank(blocks) < blocks.size() || !plan.warps.empty()))
+    return reduce.emitError("expected a result that all blocks of the cluster have, or of which each has a part and no warps "
+                            "to join, got ")
+           << reduce.getType();
   builder.setInsertionPoint(reduce);
   loc = reduce.getLoc();
   auto parts = PartialOp::create(builder, loc, reduce.getReduceOp(), reduce.getInput(), reduce.getDims(),
@@ -198,7 +222,7 @@ LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   if (plan.blocks.empty())
     all = convertTo(parts, layoutOf(reduce)->expandDim(last, parts.getType().getShape().back()));
   else
-    all = fromAllBlocks(reduce, joinWarps(reduce, parts, int64_t(1) << plan.blocks.size()));
+    all = fromAllBlocks(reduce, isShared ? parts : joinWarps(reduce, parts, int64_t(1) << plan.blocks.size()));
   auto joined = tile::ReduceOp::create(builder, loc, reduce.getType(), reduce.getKind(), all, ArrayRef(last),
                                        reduce.getSkipNan());
   reduce.replaceAllUsesWith(joined.getResult());

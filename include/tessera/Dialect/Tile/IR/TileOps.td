@@ -669,9 +669,10 @@ def Tile_MeetOp : Tile_Op<"meet", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Tile_PushOp : Tile_Op<"push", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "sends the elements of a tile to the mailboxes of all blocks of the cluster";
+  let summary = "sends the elements of a tile to the mailboxes of the cluster's blocks";
   let description = [{
-    Each block sends the elements that it holds; of threads with the same element one sends it. The elements come at some
+    Each block sends the elements that it holds; of threads with the same element one sends it. They go to all blocks, or,
+    where the mailbox lies in several blocks' memory, to the one that has them. The elements come at some
     time until a `tile.receive`. All that a mailbox holds is pushed once in each turn: the first push of a thread belongs to
     its first `tile.receive` and `tile.take`, the second one to the second, and turns take the slots one after the other.
     With two slots a block can push for the next turn while others still read: it has received what they sent after they
@@ -707,16 +708,23 @@ def Tile_TakeOp : Tile_Op<"take", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_MmaOp : Tile_PureOp<"mma"> {
   let summary = "acc + lhs · rhs on matrices";
   let description = [{
-    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Products are summed in the accumulator's type.
+    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Products are summed in the accumulator's type. With an accumulator
+    of P×M×N, part p sums over the p-th of P equal parts of K: all of it is the sum of the parts.
 
     ```mlir
     %a1 = tile.mma %p, %v, %a0 : (tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %b1 = tile.mma %p, %v, %b0 : (tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
     ```
   }];
   let arguments = (ins Tile_TileType:$lhs, Tile_TileType:$rhs, Tile_TileType:$acc);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` functional-type(operands, $result)";
   let builders = [ OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::mlir::Value":$acc)> ];
+  let extraClassDeclaration = [{
+    /// The parts in which it is summed, and the sizes of one.
+    int64_t getParts() { return getType().getRank() > 2 ? getType().getShape()[0] : 1; }
+    ::llvm::ArrayRef<int64_t> getMatrix() { return getType().getShape().take_back(2); }
+  }];
 }
 
 include "tessera/Dialect/Tile/IR/TileBulkOps.td"

@@ -304,6 +304,32 @@ def TileWalkPrograms : Pass<"tile-walk-programs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileShareProducts : Pass<"tile-share-products", "::mlir::ModuleOp"> {
+  let summary = "let the blocks of a cluster share what a product sums over";
+  let description = [{
+    Of few programs that sum over many elements each has several blocks (the hint `cluster`). Each block takes its part of
+    every product and has its own sums, which a loop may carry; behind the products one reduction joins them. All products
+    of the kernel are one chain, and nothing else looks at its sums. Where that is not so, or a block would not have a step
+    of tensor cores, the hint goes.
+
+    Before, in a kernel with `hints {cluster = 8}`:
+    ```mlir
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zero) -> (tensor<64x32xf32>) {
+      %b = tile.mma %x, %w, %a : (tensor<64x512xbf16>, tensor<512x32xbf16>, tensor<64x32xf32>) -> tensor<64x32xf32>
+      scf.yield %b : tensor<64x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %p = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zeros) -> (tensor<8x64x32xf32>) {
+      %b = tile.mma %x, %w, %a : (tensor<64x512xbf16>, tensor<512x32xbf16>, tensor<8x64x32xf32>) -> tensor<8x64x32xf32>
+      scf.yield %b : tensor<8x64x32xf32>
+    }
+    %s = tile.reduce sum %p dims [0] : tensor<8x64x32xf32> -> tensor<64x32xf32>
+    ```
+  }];
+}
+
 def TileDeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
   let summary = "join tiles within a loop, and their elements behind it";
   let description = [{
