@@ -186,7 +186,8 @@ def test_mutants_of_products_are_killed(tmp_path):
 
 
 CHOSEN_PRODUCTS = {
-    ("x=bf16[64,1024]", "w=bf16[1024,1024]"): 8,  # few programs and much to sum over
+    ("x=bf16[64,1024]", "w=bf16[1024,1024]"): 2,  # few programs and much to sum over
+    ("x=bf16[32,4096]", "w=bf16[4096,64]"): 8,  # very few of them
     ("x=bf16[64,128]", "w=bf16[128,1024]"): 1,  # not worth the exchange
     ("x=bf16[4096,1024]", "w=bf16[1024,1024]"): 1,  # programs for all multiprocessors
 }
@@ -195,7 +196,8 @@ CHOSEN_PRODUCTS = {
 @pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)
 def test_choice_of_products(arguments, tmp_path):
     blocks, text = CHOSEN_PRODUCTS[arguments], chosen(tmp_path, "product", list(arguments))
-    assert text.count("sched.kernel") == 1 and (f"cluster = {blocks}" in text) == (blocks > 1), text
+    assert text.count("sched.kernel") == 1 and (f"cluster = {blocks}," in text) == (blocks > 1), text
+    assert "cluster" in text or blocks == 1
 
 
 CHOSEN = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 import tessera as tsr
 from tessera import Tensor, fp32
 from tessera.bench import roads
@@ -49,3 +50,40 @@ def test_measurements_decide(tmp_path, monkeypatch):
     assert lines[0] == "tessera roads 1 sm_90" and len(lines) == 3
     (cache / "roads-sm_90.txt").write_text("no table\n")
     assert road() == "ptx"
+
+
+PRODUCTS = """
+import tessera as tsr
+
+
+@tsr.function
+def product(x, w):
+    return x @ w
+
+
+@tsr.function
+def products(x, w):
+    return (x @ w) @ w
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "w", "target", "expected"),
+    [
+        ("product", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "ptx"),
+        ("product", "bf16[64,128]", "bf16[128,1024]", "sm_90", "tileir"),  # not much to sum over
+        ("product", "bf16[512,512]", "bf16[512,512]", "sm_90", "tileir"),  # narrow tiles are enough
+        ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_90", "tileir"),  # tiles for all multiprocessors
+        ("product", "fp32[64,1024]", "fp32[1024,1024]", "sm_90", "tileir"),
+        ("product", "bf16[64,1024]", "bf16[1024,1024]", "sm_80", "tileir"),  # no clusters
+        ("products", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "tileir"),
+    ],
+)
+def test_small_products(function, x, w, target, expected, tmp_path, monkeypatch):
+    """One product that the blocks of clusters share goes by PTX, others by CUDA Tile IR."""
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "program.py"
+    file.write_text(PRODUCTS)
+    command = [TOP / "build/bin/tessera", "explain", f"{file}::{function}", "--arg", f"x={x}", "--arg", f"w={w}"]
+    done = subprocess.run([*command, "--target", target], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0].rpartition("via ")[2] == expected

@@ -2,7 +2,8 @@
 //
 // A program of the grid is one tile block. Its accumulators are in registers, what it streams goes through shared
 // memory, and the machine wants at least one block for each multiprocessor:
-// - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine;
+// - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
+//   one, tiles get narrow and blocks of a cluster share what it sums over;
 // - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
 // The numbers are those that were fastest among candidates on an H200 (benchmarks/results).
@@ -41,6 +42,12 @@ private:
   void spread(Dim *dim, int64_t least, int64_t blocks = 1) {
     while (dim && !shape.batchInvariant && dim->tile / 2 >= least && 4 * blocks * programs() < 3 * machine.cores)
       dim->tile /= 2;
+  }
+
+  /// The same until some multiprocessors have two programs: these wait for memory alone.
+  void spreadFew(Dim &dim, int64_t least) {
+    while (!shape.batchInvariant && dim.tile / 2 >= least && 2 * programs() < 3 * machine.cores)
+      dim.tile /= 2;
   }
 
   /// Takes further dimensions of a contraction's side into the tile while those behind them are too short to fill it.
@@ -87,13 +94,18 @@ private:
     return true;
   }
 
-  /// How many blocks share what a product of few programs sums over: as many as there are multiprocessors for, each with
-  /// enough of it to be worth the exchange.
-  int64_t sharersOf(const Dim &over) const {
+  /// How many blocks can share what a product sums over: each has enough of it to be worth the exchange.
+  bool canShare(const Dim &over, int64_t blocks) const {
     constexpr int64_t most = 8, fewestElements = 128; // larger clusters do not fit everywhere
-    int64_t blocks = 1;
-    while (shape.canSplit && 2 * blocks <= std::min(most, machine.cluster) && 2 * blocks * programs() <= machine.cores &&
-           facts.hint(over.size) >= 2 * blocks * fewestElements)
+    return shape.canSplit && blocks <= std::min(most, machine.cluster) && facts.hint(over.size) >= blocks * fewestElements;
+  }
+
+  /// Cuts the columns of a product of few programs, and what it sums over: two blocks of a cluster tell each other their sums
+  /// quickly, and narrow tiles cost less than larger clusters. Gives how many blocks share a program.
+  int64_t shareProduct(Dim &columns, Dim &over) {
+    int64_t blocks = !shape.batchInvariant && 4 * programs() < 3 * machine.cores && canShare(over, 2) ? 2 : 1;
+    spread(&columns, 16, blocks);
+    while (blocks > 1 && 2 * blocks * programs() <= machine.cores && canShare(over, 2 * blocks))
       blocks *= 2;
     return blocks;
   }
@@ -127,8 +139,10 @@ private:
     for (const std::string &name : llvm::ArrayRef(c.rows).drop_back())
       spread(find(name), 1);
     spread(rows, 64);
-    int64_t sharers = narrow && !bytes && products == 1 && machine.tilesInRegisters ? sharersOf(*over) : 1;
-    spread(columns, 32, sharers);
+    bool isSharable = narrow && !bytes && products == 1 && machine.tilesInRegisters;
+    int64_t sharers = isSharable ? shareProduct(*columns, *over) : 1;
+    if (!isSharable)
+      spread(columns, 32);
     int64_t area = extentOf(c.rows) * extentOf(c.columns);
     // Products of f32 are split in registers, where the copy engine does not bring them.
     if (!narrow && shape.onTensorCores)
@@ -141,7 +155,13 @@ private:
     bool large = area * products >= 128 * 256;
     hint("warps", large ? 8 : 4);
     if (sharers > 1) {
-      over->tile *= sharers;
+      // Steps of narrow tiles are long where there are several of them; most are under way at once.
+      bool isLong = extentOf(c.rows) + extentOf(c.columns) <= 128 && facts.hint(over->size) >= 2 * sharers * 128;
+      int64_t depth = isLong ? 128 : 64, step = (extentOf(c.rows) + extentOf(c.columns)) * depth * shape.storageBytes;
+      over->tile = sharers * depth;
+      // Beside what the blocks tell each other.
+      int64_t slots = (machine.sharedOfBlock - 4 * area - ofExchanges) / step;
+      hint("ahead", std::clamp<int64_t>(slots - 1, 1, 3));
       return hint("cluster", sharers);
     }
     if (machine.tilesInRegisters && area >= 128 * 128) {
@@ -301,10 +321,15 @@ private:
       int64_t area = 1;
       for (Dim *dim : sides)
         area *= dim->tile = bounded(*dim, streams ? 64 : 128);
+      auto largest = [&] { return *llvm::max_element(sides, [](Dim *a, Dim *b) { return a->tile < b->tile; }); };
       // The exchange goes through shared memory, of which every chip has 64 KiB.
       for (; area * shape.storageBytes > 64 << 10; area /= 2)
-        (*llvm::max_element(sides, [](Dim *a, Dim *b) { return a->tile < b->tile; }))->tile /= 2;
-      return spreadOverThreads(area, 32);
+        largest()->tile /= 2;
+      // Few elements are spread over all multiprocessors, while rows and columns still fill sectors of memory.
+      int64_t whole = area;
+      for (; !shape.batchInvariant && 2 * programs() < 3 * machine.cores && largest()->tile > 32; area /= 2)
+        largest()->tile /= 2;
+      return spreadOverThreads(area, area < whole ? 16 : 32);
     }
     // What has eight bytes takes two registers.
     int64_t each = std::max(shape.storageBytes, shape.scanBytes) == 8 ? 16 : 32, wanted = 256 * each, fewest = 2;
@@ -360,11 +385,19 @@ private:
     // Few rows are spread over all multiprocessors, short ones over more threads than wide accesses need.
     auto respread = [&](Dim &dim, int64_t least) {
       filled /= dim.tile;
-      spread(&dim, least);
+      isRow || streams ? spread(&dim, least) : spreadFew(dim, least);
       filled *= dim.tile;
     };
-    if (!isRow && !streams)
-      spread(&last, 64);
+    if (!isRow && !streams) {
+      // Few elements go to more blocks than there are multiprocessors, by 8 bytes for each thread: whatever a thread has more
+      // of takes longer than its launch.
+      int64_t whole = filled;
+      respread(last, 64);
+      for (Dim &dim : llvm::MutableArrayRef(shape.dims).drop_back())
+        respread(dim, 1);
+      if (filled < whole)
+        each = std::max<int64_t>(1, 8 / shape.storageBytes);
+    }
     for (Dim &dim : shape.dims)
       if (isRow && dim.role == Dim::Parallel)
         respread(dim, 1);

@@ -111,8 +111,12 @@ uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
       ReductionPlan plan = planReduction(*tile::layoutOf(reduce.getInput()), dims);
       if (size_t warps = plan.warps.size())
         bytes += bytesOf(reduce.getResult()) << warps;
-      if (size_t blocks = plan.blocks.size()) // two slots of words of at least 32 bits, and their signals
-        bytes += 2 * llvm::alignTo(std::max<uint64_t>(bytesOf(reduce.getResult()), 4) << blocks, 128) + 16;
+      if (size_t blocks = plan.blocks.size()) { // slots of words of at least 32 bits, and their signals
+        uint64_t slots = reduce->getParentOfType<LoopLikeOpInterface>() ? 2 : 1;
+        uint64_t owners = uint64_t(1) << gf2::rank(tile::layoutOf(reduce.getResult())->columnsOf({Dim::Block}));
+        uint64_t words = std::max<uint64_t>(bytesOf(reduce.getResult()), 4) << blocks;
+        bytes += slots * (llvm::alignTo(words / owners, 128) + 8);
+      }
     }
   });
   return bytes;

@@ -103,7 +103,7 @@ std::string roadOf(Compilation &compilation) {
   if (request.texts.count(Stage::TileIR) || request.texts.count(Stage::TileIRBytecode) ||
       compilation.stage() != Stage::Graph)
     return "tileir";
-  return chooseRoad(compilation.getModule(), gpu->gpu.chip);
+  return chooseRoad(compilation.getModule(), gpu->gpu);
 }
 
 /// The back end for the request's target. Null after an error.

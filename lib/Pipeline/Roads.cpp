@@ -2,6 +2,7 @@
 #include "Roads.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera_rt/cache.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,12 +49,39 @@ static std::string measuredRoad(const std::string &signature, const std::string 
   return road;
 }
 
-std::string chooseRoad(ModuleOp graph, const std::string &chip) {
-  if (std::string road = measuredRoad(programSignature(graph), chip); !road.empty())
+/// Whether blocks of clusters share a product for which the other road takes a second kernel: there are few tiles of its
+/// result, even of narrow ones, each the sum of much.
+static bool isShared(gir::ContractOp product, const GpuDescription &gpu) {
+  constexpr int64_t height = 64, width = 32, fewestElements = 512;
+  SizeFacts facts(product->getParentOfType<func::FuncOp>());
+  auto lhs = cast<gir::TensorType>(product.getLhs().getType()), rhs = cast<gir::TensorType>(product.getRhs().getType());
+  int64_t tiles = 1, over = 1;
+  for (int64_t dim : product.getLhsBatch())
+    tiles *= facts.hint(lhs.getDim(dim));
+  for (int64_t dim : product.getLhsContract())
+    over *= facts.hint(lhs.getDim(dim));
+  auto addSide = [&](gir::TensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t side) {
+    int64_t size = 1;
+    for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim)
+      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+        size *= facts.hint(type.getDim(dim));
+    tiles *= llvm::divideCeil(size, side);
+    return size > 1;
+  };
+  bool isMatrix = addSide(lhs, product.getLhsBatch(), product.getLhsContract(), height);
+  isMatrix &= addSide(rhs, product.getRhsBatch(), product.getRhsContract(), width);
+  auto isHalf = [](Type type) { return type.isBF16() || type.isF16(); };
+  return gpu.hasClusters && isMatrix && isHalf(lhs.getElementType()) && isHalf(rhs.getElementType()) &&
+         over >= fewestElements && 4 * tiles < 3 * gpu.multiprocessors;
+}
+
+std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
+  if (std::string road = measuredRoad(programSignature(graph), gpu.chip); !road.empty())
     return road;
-  bool hasProducts =
-      graph.walk([](gir::ContractOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  return hasProducts ? "tileir" : "ptx";
+  SmallVector<gir::ContractOp> products;
+  graph.walk([&](gir::ContractOp product) { products.push_back(product); });
+  bool isTiles = products.size() > 1 || (products.size() == 1 && !isShared(products.front(), gpu));
+  return isTiles ? "tileir" : "ptx";
 }
 
 } // namespace tessera

@@ -8,14 +8,15 @@
 //   5b2d0c1f9a3e7784  ptx     0.1312  0.1421  softmax, NVIDIA H200
 //
 // Without a line the cost model does: products are faster by NVIDIA's tile compiler, which has the
-// tensor cores' own instructions; what is bound by memory is faster by our own PTX, and needs no
-// assembler that a machine may lack.
+// tensor cores' own instructions, but for a small one alone that the blocks of clusters share; what
+// is bound by memory is faster by our own PTX, and needs no assembler that a machine may lack.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_ROADS_H
 #define TESSERA_LIB_PIPELINE_ROADS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Support/GpuDescription.h"
 
 #include <string>
 
@@ -25,7 +26,7 @@ namespace tessera {
 std::string programSignature(mlir::ModuleOp graph);
 
 /// The road of a program in Graph IR to a chip that has both.
-std::string chooseRoad(mlir::ModuleOp graph, const std::string &chip);
+std::string chooseRoad(mlir::ModuleOp graph, const GpuDescription &gpu);
 
 } // namespace tessera
 

@@ -9,6 +9,7 @@
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Reduction.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -167,6 +168,17 @@ void Pipeline::rewrite() {
   WaitOp::create(builder, loc, 0);
 }
 
+/// What mailboxes of reductions behind loops take, which are there all the time.
+static uint64_t mailboxesBehind(KernelOp kernel, SharedFeatures features) {
+  uint64_t bytes = 0;
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>()) {
+    SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+    if (!planReduction(*layoutOf(reduce.getInput()), dims).blocks.empty())
+      bytes += exchangedBytes(reduce, features);
+  }
+  return bytes;
+}
+
 namespace {
 struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> {
   using TilePipelineLoopsBase::TilePipelineLoopsBase;
@@ -179,6 +191,7 @@ struct TilePipelineLoops : tile::impl::TilePipelineLoopsBase<TilePipelineLoops> 
       SharedFeatures features = sharedFeaturesOf(chip);
       std::optional<int64_t> ahead = getHint(kernel.getHintsAttr(), "ahead");
       uint64_t left = sharedBytesLeft(kernel, most ? most : features.memoryBytes, chip);
+      left -= std::min(left, mailboxesBehind(kernel, features));
       for (scf::ForOp loop : loops) {
         Pipeline pipeline(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots, features);
         if (uint64_t bytes = pipeline.find(); bytes + pipeline.exchanged() <= left) {
