@@ -247,6 +247,10 @@ def erfcx(x):
     return mp.exp(x * x) * mp.erfc(x)
 
 
+def normal_tail(x):
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
 def tail_weight(f, power):  # relative to f when the tail is scaled by x^power
     return lambda x: abs(x**power / f(x)) if x else mpf(0)
 
@@ -266,6 +270,7 @@ FORMS = {
     "Asin": "(asin(x) - x) / x^3 in x^2, |x| <= 1/2",
     "ErfSmall": "erf(x) / x - 1 in x^2, |x| <= 1",
     "ErfTail": "-log2(erfc(x)), x in [1, 4]",
+    "NormalTail": "log2 of the normal distribution at -x, x in [0, 5.5], relative to the distribution or 2^-13",
     "Erfcx": "(1 + 2 x) exp(x^2) erfc(x) in (x - 4) / (x + 4), up to where erfc is 0",
     "Erf": "erf(x) / x in x^2, up to where erf is 1, relative to 1",
     "ErfShort": "erf(x) / x in x^2, up to where erf is 1 - 2^-14",
@@ -336,6 +341,14 @@ TABLE = {
         (6, None),
         mpf(1),
         mpf("4"),
+    ),
+    "NormalTail": (
+        lambda x: mp.log(normal_tail(x), 2),
+        lambda x: mp.log(2) * min(1, normal_tail(x) * 2**13),
+        plain,
+        (6, None),
+        mpf(0),
+        mpf("5.5"),
     ),
     "Erfcx": (
         lambda x: (1 + 2 * x) * erfcx(x),

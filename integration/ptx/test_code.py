@@ -170,6 +170,35 @@ def test_random_bits():
     assert y[1, :3].tolist() == [0x9B00DBD8BC57AC4C, 0x6D5451FDA20BC7C6, 0x24126EA15001E420]
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.25])
+def test_quick_gelu(factor):
+    """On all numbers of bf16: the polynomial is off by 2^-14.3 of the result or less, and 1/2 - t is rounded to 2^-25."""
+    erf = np.vectorize(math.erf, otypes=[float])
+    program = f"""
+    tile.kernel @k(%x: {view((65536,), "f32")}, %y: {view((65536,), "f32")}) grid 1 hints {{warps = 32}} {{
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x{access((65536,))} : {view((65536,), "f32")} -> tensor<65536xf32>
+      %f = tile.constant {factor} : f32 : tensor<65536xf32>
+      %g = tile.map gelu_erf(%a) fast : (tensor<65536xf32>) -> tensor<65536xf32>
+      %b = tile.map mul(%g, %f) : (tensor<65536xf32>, tensor<65536xf32>) -> tensor<65536xf32>
+      tile.store %b, %y{access((65536,))} : tensor<65536xf32>, {view((65536,), "f32")}
+      tile.return
+    }}"""
+    x = (np.arange(65536, dtype=np.uint32) << 16).view(np.float32)
+    y = np.zeros_like(x)
+    code = ptx(program, "-tile-expand-math=native=exp2 quick=reciprocal", "-canonicalize", "-tile-assign-layouts")
+    assert "setp" not in code.split("ld.global", 1)[1], "no bounds, no choices"
+    Kernel(code, "k").run(x, y)
+    assert np.isnan(y[np.isnan(x)]).all() and y[x == np.inf] == np.inf and np.isnan(y[x == -np.inf]).all()
+    finite = np.isfinite(x)
+    wide, found = x[finite].astype(np.float64), y[finite].astype(np.float64)
+    exact = factor * wide / 2 * (1 + erf(wide / math.sqrt(2)))
+    exact = np.where(wide < -5, factor * wide / 2 * np.vectorize(math.erfc, otypes=[float])(-wide / math.sqrt(2)), exact)
+    inside = np.abs(exact) < 3e38
+    error = np.abs(found - exact)[inside]
+    assert (error <= (2.0**-14 * np.abs(exact) + 2.0**-25 * factor * np.abs(wide) + 2.0**-126)[inside]).all()
+
+
 @pytest.mark.parametrize("element", ["i32", "i64", "f32", "f64"])
 @pytest.mark.parametrize("count", [8, 64, 1024])
 def test_scatters(element, count):

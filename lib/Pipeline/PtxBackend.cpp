@@ -192,8 +192,9 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   std::vector<std::string> native = {"philox", "philox_upper"}, quick;
   if (!hasDoubles(module)) {
     native.push_back("exp2");
+    quick.push_back("reciprocal");
     if (has("tanh"))
-      quick = {"tanh"};
+      quick.push_back("tanh");
   }
   tile::TileWidenProductsOptions widen;
   if (codeOptions.tensorCores && has("mma fp16"))

@@ -19,6 +19,8 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
   switch (op) {
   case ScalarOp::Exp2:
     return assembly("ex2.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
+  case ScalarOp::Reciprocal:
+    return assembly("rcp.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
   case ScalarOp::Rsqrt:
     return assembly("rsqrt.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
   case ScalarOp::Div:

@@ -155,3 +155,50 @@ tile.kernel @quick(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf3
   tile.store %e, %out[%c0] dims [0] : tensor<64xf32>, <64xf32, strides = [1]>
   tile.return
 }
+
+// A constant factor goes into the constants of a quick form, where nobody else needs the function itself.
+// RUN: %tessera_opt %s -tile-expand-math="native=exp2 quick=reciprocal" | FileCheck %s --check-prefix=FACTOR
+// FACTOR-LABEL: tile.kernel @factors
+// FACTOR: %[[A:.*]] = tile.load %x[%c0
+// FACTOR: %[[B:.*]] = tile.load %x[%c1
+// FACTOR: %[[POWER:.*]] = tile.map exp2(%{{.*}}) fast
+// FACTOR: %[[HALF:.*]] = tile.constant 1.500000e+00
+// FACTOR: %[[REST:.*]] = tile.map sub(%[[HALF]], %[[POWER]])
+// FACTOR: %[[SLOPE:.*]] = tile.constant 1.500000e+00
+// FACTOR: %[[LINE:.*]] = tile.map mul(%[[A]], %[[SLOPE]])
+// FACTOR: %[[GELU:.*]] = tile.map fma(%{{.*}}, %[[REST]], %[[LINE]])
+// FACTOR: %[[E:.*]] = tile.map exp2(%{{.*}}) fast
+// FACTOR: %[[PART:.*]] = tile.constant 0.333333343
+// FACTOR: %[[SUM:.*]] = tile.map fma(%[[E]], %[[PART]], %[[PART]])
+// FACTOR: %[[SHARE:.*]] = tile.map reciprocal(%[[SUM]]) fast
+// FACTOR: %[[SILU:.*]] = tile.map mul(%[[B]], %[[SHARE]])
+// FACTOR: tile.map add(%[[GELU]], %[[SILU]])
+// FACTOR-LABEL: tile.kernel @kept
+// FACTOR: %[[LINE:.*]] = tile.map mul(
+// FACTOR-NEXT: %[[GELU:.*]] = tile.map fma(%{{.*}}, %[[LINE]])
+// FACTOR-NEXT: %[[MORE:.*]] = tile.map mul(%[[GELU]],
+// FACTOR-NEXT: tile.map add(%[[MORE]], %[[GELU]])
+tile.kernel @factors(%x: !tile.view<2x64xf32, strides = [64, 1]>, %out: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %three = tile.constant 3.0 : f32 : tensor<64xf32>
+  %a = tile.load %x[%c0, %c0] dims [1] : <2x64xf32, strides = [64, 1]> -> tensor<64xf32>
+  %b = tile.load %x[%c1, %c0] dims [1] : <2x64xf32, strides = [64, 1]> -> tensor<64xf32>
+  %g = tile.map gelu_erf(%a) fast : (tensor<64xf32>) -> tensor<64xf32>
+  %0 = tile.map mul(%g, %three) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %s = tile.map silu(%b) fast : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = tile.map mul(%three, %s) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %2 = tile.map add(%0, %1) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  tile.store %2, %out[%c0] dims [0] : tensor<64xf32>, <64xf32, strides = [1]>
+  tile.return
+}
+tile.kernel @kept(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %three = tile.constant 3.0 : f32 : tensor<64xf32>
+  %a = tile.load %x[%c0] dims [0] : <64xf32, strides = [1]> -> tensor<64xf32>
+  %g = tile.map gelu_erf(%a) fast : (tensor<64xf32>) -> tensor<64xf32>
+  %0 = tile.map mul(%g, %three) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %1 = tile.map add(%0, %g) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  tile.store %1, %out[%c0] dims [0] : tensor<64xf32>, <64xf32, strides = [1]>
+  tile.return
+}

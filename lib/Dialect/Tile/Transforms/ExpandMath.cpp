@@ -220,9 +220,27 @@ static Term expByExp2(Term x) {
   return t.map(ScalarOp::Exp2) * fma(rest, x.number(0x1.62e43p-1), x.number(1));
 }
 
-/// Functions of f32 by exp2 with no more digits than the target's quick operations keep; none:
-/// there is no such form.
-static std::optional<Term> expandQuick(ScalarOp op, Term x, const TargetMath &target) {
+/// Whether a quick form has constants of its own that a constant factor of the result goes into.
+static bool takesFactor(ScalarOp op) {
+  return op == ScalarOp::GeluErf || op == ScalarOp::GeluTanh || op == ScalarOp::Sigmoid || op == ScalarOp::Silu;
+}
+
+/// The product of a quick function with a positive constant, where it is all that the function is for; null: there is no such.
+static MapOp factorOf(MapOp map, double &factor) {
+  MapOp product = map->hasOneUse() ? dyn_cast<MapOp>(*map->user_begin()) : MapOp();
+  if (!takesFactor(map.getScalarOp()) || !product || product.getScalarOp() != ScalarOp::Mul)
+    return MapOp();
+  Value other = product.getInputs()[product.getInputs()[0] == map.getResult()];
+  auto constant = other.getDefiningOp<ConstantOp>();
+  auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+  factor = number ? number.getValueAsDouble() : 0;
+  // Far from where products overflow or lose digits.
+  return factor >= 0x1p-16 && factor <= 0x1p16 ? product : MapOp();
+}
+
+/// `factor` times a function of f32 by exp2 with no more digits than the target's quick operations keep; none: there is no
+/// such form.
+static std::optional<Term> expandQuick(ScalarOp op, Term x, double factor, const TargetMath &target) {
   constexpr double log2e = 0x1.715476p+0;
   bool hasReciprocal = target.isNative(ScalarOp::Reciprocal, /*fast=*/true);
   auto power = [](Term exponent) { return exponent.map(ScalarOp::Exp2, {}, /*fast=*/true); };
@@ -230,17 +248,22 @@ static std::optional<Term> expandQuick(ScalarOp op, Term x, const TargetMath &ta
     return hasReciprocal ? a * b.map(ScalarOp::Reciprocal, {}, /*fast=*/true)
                          : a.map(ScalarOp::Div, b, /*fast=*/true);
   };
+  // factor * numerator / (1 + 2^exponent)
+  auto share = [&](Term numerator, Term exponent) {
+    Term e = power(exponent), part = e.number(1 / factor);
+    return quotient(numerator, factor == 1 ? e + 1.0 : fma(e, part, part));
+  };
   switch (op) {
   case ScalarOp::Exp:
     return power(x * log2e);
   case ScalarOp::GeluErf:
-    return expandQuickGeluErf(x);
+    return expandQuickGeluErf(x, factor);
   case ScalarOp::GeluTanh:
-    return quotient(x, power(geluTanhExponent(x)) + 1.0);
+    return share(x, geluTanhExponent(x));
   case ScalarOp::Sigmoid:
-    return quotient(x.number(1), power(x * -log2e) + 1.0);
+    return share(x.number(1), x * -log2e);
   case ScalarOp::Silu:
-    return quotient(x, power(x * -log2e) + 1.0);
+    return share(x, x * -log2e);
   case ScalarOp::Tanh: {
     auto [numerator, denominator] = quickTanh(x);
     return quotient(numerator, denominator);
@@ -254,17 +277,18 @@ static std::optional<Term> expandQuick(ScalarOp op, Term x, const TargetMath &ta
   }
 }
 
-static void expandMap(MapOp map, const TargetMath &target) {
+/// Replaces a map by its expansion; also the product that the expansion takes in, which is returned.
+static MapOp expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
   if (op == ScalarOp::Where)
-    return;
+    return MapOp();
   ImplicitLocOpBuilder builder(map.getLoc(), map);
   Type element = cast<RankedTensorType>(map.getInputs()[0].getType()).getElementType();
   bool isNarrow = isNarrowFloat(element);
   Type computed = isNarrow ? builder.getF32Type() : element;
   bool primitive = isPrimitive(op, computed) || target.isNative(op, map.getFast() && computed.isF32());
   if (primitive && !isNarrow)
-    return;
+    return MapOp();
 
   SmallVector<Term> inputs;
   for (Value input : map.getInputs())
@@ -272,7 +296,9 @@ static void expandMap(MapOp map, const TargetMath &target) {
   bool hasExp2 = computed.isF32() && target.isNative(ScalarOp::Exp2);
   bool isQuick =
       map.getFast() && computed.isF32() && target.isNative(ScalarOp::Exp2, /*fast=*/true);
-  std::optional<Term> quick = isQuick ? expandQuick(op, inputs[0], target) : std::nullopt;
+  double factor = 1;
+  MapOp product = isQuick && !primitive && !isNarrow ? factorOf(map, factor) : MapOp();
+  std::optional<Term> quick = isQuick ? expandQuick(op, inputs[0], product ? factor : 1, target) : std::nullopt;
   Term result = primitive                  ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
                 : quick                    ? *quick
                 : hasExp2 && op == ScalarOp::Exp ? expByExp2(inputs[0])
@@ -282,8 +308,11 @@ static void expandMap(MapOp map, const TargetMath &target) {
   Type resultElement = map.getType().getElementType();
   if (result.element() != resultElement)
     result = result.cast(resultElement);
-  map.getResult().replaceAllUsesWith(result.get());
+  (product ? product : map).getResult().replaceAllUsesWith(result.get());
+  if (product)
+    product.erase();
   map.erase();
+  return product;
 }
 
 static void widenReduce(tile::ReduceOp reduce) {
@@ -305,9 +334,12 @@ void tile::expandMath(Operation *root, const TargetMath &target) {
     if (isa<MapOp, tile::ReduceOp>(op))
       worklist.push_back(op);
   });
+  llvm::DenseSet<Operation *> taken;
   for (Operation *op : worklist) {
+    if (taken.contains(op))
+      continue;
     if (auto map = dyn_cast<MapOp>(op))
-      expandMap(map, target);
+      taken.insert(expandMap(map, target));
     else
       widenReduce(cast<tile::ReduceOp>(op));
   }

@@ -7,6 +7,8 @@
 #include "MathExpansions.h"
 #include "MathTables.h"
 
+#include <cmath>
+
 using namespace tessera;
 using namespace tessera::tile;
 
@@ -55,9 +57,12 @@ std::pair<Term, Term> tile::quickErf(Term x) {
   return {x * horner<float>(z, kErfShortNumeratorF32), horner<float>(z, kErfShortDenominatorF32)};
 }
 
-Term tile::expandQuickGeluErf(Term x) {
-  // The part of |x| that the normal distribution cuts off; beyond the bound it is below 1e-7.
-  Term size = abs(x), a = atMost(size, 5.5f);
-  Term tail = horner<float>(a, kNormalTailBF16).map(ScalarOp::Exp2, {}, /*fast=*/true);
-  return fma(-a, tail, fma(size, 0.5, x * 0.5)); // (|x| + x) / 2, which is nan at -inf as gelu is
+Term tile::expandQuickGeluErf(Term x, double factor) {
+  // x / 2 + |x| (1/2 - t), with t the part that the normal distribution cuts off. Its polynomial goes to -inf, so that far
+  // out this is x on the right and 0 on the left, and infinite and nan where gelu is.
+  Term size = abs(x);
+  llvm::SmallVector<float> exponent(llvm::ArrayRef<float>{kNormalTailF32});
+  exponent[0] = float(exponent[0] + std::log2(factor));
+  Term tail = horner<float>(size, exponent).map(ScalarOp::Exp2, {}, /*fast=*/true);
+  return fma(size, 0.5 * factor - tail, x * (0.5 * factor));
 }

@@ -52,8 +52,8 @@ Term expandAtan2(Term y, Term x);
 Term expandErf(Term x);
 Term expandErfc(Term x);
 Term expandGeluErf(Term x);
-/// In f32, with the digits that bf16 keeps, on targets that have exp2.
-Term expandQuickGeluErf(Term x);
+/// `factor` times it in f32, with the digits that 16 bits hold, on targets that have exp2; factor > 0.
+Term expandQuickGeluErf(Term x, double factor);
 /// Numerator and denominator of erf in f32, both finite, with the digits that 16 bits hold.
 std::pair<Term, Term> quickErf(Term x);
 

@@ -122,10 +122,10 @@ inline constexpr double kErfSmallF64[] = {
 inline constexpr float kErfTailF32[] = {0x1.e6fbap-9f,  0x1.9cd41cp+0f,  0x1.e3199p-1f,
                                         0x1.06d05ap-3f, -0x1.5fc708p-6f, 0x1.b8300ap-10f};
 
-// log2 of the normal distribution at -x, x in [0, 5.5]
-// bf16: 2^-15.1
-inline constexpr float kNormalTailBF16[] = {-0x1.00025ep+0f, -0x1.268cacp+0f,  -0x1.d7609cp-2f, -0x1.a9bdd6p-5f,
-                                            0x1.eac0fcp-8f,  -0x1.5a8b64p-11f, 0x1.b6c97ep-16f};
+// log2 of the normal distribution at -x, x in [0, 5.5], relative to the distribution or 2^-13
+// F32: 2^-14.4
+inline constexpr float kNormalTailF32[] = {-0x1.000482p+0f, -0x1.266106p+0f, -0x1.d98f76p-2f,
+                                           -0x1.95997ap-5f, 0x1.97ac86p-8f,  -0x1.7c15f2p-12f};
 
 // (1 + 2 x) exp(x^2) erfc(x) in (x - 4) / (x + 4), up to where erfc is 0
 // F32: 2^-25.1

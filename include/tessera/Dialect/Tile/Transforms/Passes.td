@@ -24,6 +24,8 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     fmod, comparisons, where, the bitwise operations and shifts. `scaleb` is used with exponents between -1100 and 1100
     (-160 and 160 for f32), or on nan; a back end need not care for others. What a target computes itself is named in
     `native` and kept; with `exp2`, `exp` of f32 is made of it (1.9 units, and what `exp2` is off by).
+    Functions that are `fast` become quick forms of exp2 and reciprocals, with an error of 2^-14 of the result or less (of
+    gelu_erf also 2^-25 of the argument); a positive constant that only multiplies such a result goes into its constants.
 
     Arithmetic and reductions on f16 and bf16 tiles are done in f32 between casts, with one rounding per operation;
     `where` only moves elements and stays. A power with a small constant integral exponent becomes a product.
