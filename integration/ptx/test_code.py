@@ -199,6 +199,26 @@ def test_quick_gelu(factor):
     assert (error <= (2.0**-14 * np.abs(exact) + 2.0**-25 * factor * np.abs(wide) + 2.0**-126)[inside]).all()
 
 
+def test_gathered_rows():
+    """Rows by number, 16 bytes at a time; a number outside counts as the nearest row."""
+    rows, out = "!tile.view<256x8xf32, strides = [1, 256]>", view((4, 256), "f32")
+    program = f"""
+    tile.kernel @k(%i: {view((4,), "i64")}, %x: {rows}, %y: {out}) grid 1 hints {{warps = 2}} {{
+      %c0 = arith.constant 0 : index
+      %n = tile.load %i{access((4,))} : {view((4,), "i64")} -> tensor<4xi64>
+      %p = tile.broadcast %n dims [0] : tensor<4xi64> -> tensor<4x256xi64>
+      %a = tile.gather %x[%c0] at (%p) dims [-1, 0] : {rows}, tensor<4x256xi64> -> tensor<4x256xf32>
+      tile.store %a, %y{access((4, 256))} : tensor<4x256xf32>, {out}
+      tile.return
+    }}"""
+    code = ptx(program, "-tile-assign-layouts")
+    assert "ld.global.v4.b32" in code and "ld.global.b32" not in code
+    x = draw((8, 256), "f32")
+    y = np.zeros((4, 256), np.float32)
+    Kernel(code, "k").run(np.array([3, 0, 9, -1]), x.T, y)
+    assert np.array_equal(y, x[[3, 0, 7, 0]])
+
+
 @pytest.mark.parametrize("element", ["i32", "i64", "f32", "f64"])
 @pytest.mark.parametrize("count", [8, 64, 1024])
 def test_scatters(element, count):

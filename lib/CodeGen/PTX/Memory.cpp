@@ -71,9 +71,26 @@ struct KernelEmitter::Access {
   int64_t bytes() const { return codegen::Emitter::byteWidth(type().getElementType()); }
 };
 
+/// Whether neighbours along a dimension of a tile are one and the same number.
+static bool isSameAlong(Value tile, int64_t dim) {
+  Operation *op = tile.getDefiningOp();
+  if (isa_and_nonnull<tile::ConstantOp, tile::SplatOp>(op))
+    return true;
+  if (auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op)) {
+    const auto *from = llvm::find(broadcast.getDims(), dim);
+    return from == broadcast.getDims().end() || isSameAlong(broadcast.getInput(), from - broadcast.getDims().begin());
+  }
+  auto isSame = [&](Value operand) { return isSameAlong(operand, dim); };
+  return isa_and_nonnull<tile::MapOp, tile::CastOp>(op) && llvm::all_of(op->getOperands(), isSame);
+}
+
+/// Elements that come from places of their own are accessed one by one; those that share their places, as others are.
 unsigned KernelEmitter::vectorWidth(const Access &access) const {
-  if (!access.places.empty())
-    return 1;
+  for (auto [place, dim] : llvm::enumerate(access.dims)) {
+    auto isShared = [&, at = int64_t(place)](Value places) { return isSameAlong(places, at); };
+    if (dim >= 0 && access.type().hasUnitStride(dim) && !llvm::all_of(access.places, isShared))
+      return 1;
+  }
   return coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked);
 }
 
