@@ -219,6 +219,28 @@ def test_gathered_rows():
     assert np.array_equal(y, x[[3, 0, 7, 0]])
 
 
+@pytest.mark.parametrize("wide", ["true", "false"])
+def test_places_and_bounds(wide):
+    """The end of rows that are no whole number of tiles, and positions."""
+    rows = "!tile.view<?x?xf32, strides = [?, 1], divisors = [1, 4]>"
+    program = f"""
+    tile.kernel @k(%x: {rows}, %y: {rows}) grid 1 hints {{warps = 1}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %a = tile.load %x[%c1, %c0] dims [1] pad 5.0 : f32 : {rows} -> tensor<256xf32>
+      %i = tile.iota %c1 : tensor<256xi64>
+      %f = tile.cast %i : tensor<256xi64> -> tensor<256xf32>
+      %b = tile.map add(%a, %f) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+      tile.store %b, %y[%c1, %c0] dims [1] bounded : tensor<256xf32>, {rows}
+      tile.return
+    }}"""
+    done = subprocess.run([OPT, "-", "-tile-assign-layouts", *SHARED[:-3], f"-print-ptx=wide={wide}", "-o", "/dev/null"],
+                          input=program, capture_output=True, text=True, check=True)  # fmt: skip
+    x, y = draw((2, 212), "f32"), np.zeros((2, 212), np.float32)
+    Kernel(done.stdout, "k").run(x, y)
+    assert (y[0] == 0).all() and np.array_equal(y[1], x[1] + np.arange(1, 213, dtype=np.float32))
+
+
 @pytest.mark.parametrize("element", ["i32", "i64", "f32", "f64"])
 @pytest.mark.parametrize("count", [8, 64, 1024])
 def test_scatters(element, count):

@@ -1,5 +1,6 @@
 //===- Coordinates.cpp - Bounds of index values ---------------------------===//
 #include "tessera/Analysis/Coordinates.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 #include <string>
 
@@ -174,11 +175,6 @@ std::optional<SymExpr> Coordinates::expression(Value value) const {
   return std::nullopt;
 }
 
-int64_t Coordinates::most(Value value) const {
-  std::optional<SymExpr> known = expression(value);
-  return known ? facts.max(*known) : INT64_MAX;
-}
-
 int64_t Coordinates::divisor(Value value) const {
   if (auto known = divisors.find(value); known != divisors.end())
     return known->second;
@@ -202,6 +198,24 @@ static scf::ForOp loopOf(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
   return loop && loop.getInductionVar() == value ? loop : scf::ForOp();
+}
+
+int64_t Coordinates::most(Value value, unsigned depth) const {
+  if (depth > kMaxDepth)
+    return INT64_MAX;
+  if (std::optional<SymExpr> known = expression(value))
+    return facts.max(*known);
+  if (scf::ForOp loop = loopOf(value))
+    return most(loop.getUpperBound(), depth + 1);
+  Operation *op = value.getDefiningOp();
+  if (auto program = dyn_cast_or_null<tile::ProgramIdOp>(op))
+    return facts.max(grid[program.getDim()]);
+  if (!isa_and_nonnull<arith::AddIOp, arith::MulIOp>(op) || !isNonNegative(op->getOperand(0), depth) ||
+      !isNonNegative(op->getOperand(1), depth))
+    return INT64_MAX;
+  uint64_t x = most(op->getOperand(0), depth + 1), y = most(op->getOperand(1), depth + 1);
+  uint64_t both = isa<arith::AddIOp>(op) ? llvm::SaturatingAdd(x, y) : llvm::SaturatingMultiply(x, y);
+  return std::min<uint64_t>(both, INT64_MAX);
 }
 
 bool Coordinates::isNonNegative(Value value, unsigned depth) const {

@@ -252,6 +252,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   options.version = versionFor(module, gpu.ptxVersion);
   options.optimizationLevel = int(codeOptions.optimizationLevel);
   options.lineInfo = codeOptions.profiling;
+  options.wideIndices = needsWideIndices(module);
   FailureOr<ptx::PtxModule> lowered = ptx::lowerToPtx(module, options);
   if (failed(lowered))
     return emitError(UnknownLoc::get(context))
@@ -271,7 +272,7 @@ LogicalResult PtxBackend::lower(ModuleOp module) const {
   host.alignedElements = true;
   host.hasClusters = true;
   host.hasAxes = true;
-  host.maxElements = needsWideIndices(module) ? 0 : INT32_MAX;
+  host.maxElements = options.wideIndices ? 0 : INT32_MAX;
   return packGpuModule(module, gpu.chip, "ptx", host,
                        {"ptx", ArrayRef<char>(lowered->text.data(), lowered->text.size()),
                         ArrayAttr::get(context, configs)});

@@ -21,7 +21,7 @@ public:
   /// An index value as an expression over sizes, if it is one.
   std::optional<SymExpr> expression(mlir::Value value) const;
   /// What an index value is at most; INT64_MAX where that is not known.
-  int64_t most(mlir::Value value) const;
+  int64_t most(mlir::Value value) const { return most(value, 0); }
   bool isNonNegative(mlir::Value value) const { return isNonNegative(value, 0); }
   /// What is known to divide an index value; 0 for 0.
   int64_t divisor(mlir::Value value) const;
@@ -51,6 +51,7 @@ public:
                mlir::Operation *at = nullptr) const;
 
 private:
+  int64_t most(mlir::Value value, unsigned depth) const;
   bool isNonNegative(mlir::Value value, unsigned depth) const;
   /// Whether value <= bound.
   bool isAtMost(mlir::Value value, SymExpr bound, unsigned depth = 0) const;

@@ -131,6 +131,11 @@ void KernelEmitter::declare() {
   bool isRow = getHint(kernel.getHintsAttr(), "persistent") || int64_t(kernel.getGridRank()) > launchAxes(kernel);
   SmallVector<Value> grid;
   unsigned word = 0;
+  // Sizes and strides that the launch gives the same number are one word.
+  std::map<std::string, Value> words;
+  auto wordOf = [&](std::optional<SymExpr> known, Value value) {
+    return known ? words.try_emplace(known->str(), value).first->second : value;
+  };
   Type global = LLVM::LLVMPointerType::get(kernel.getContext(), 1);
   forEachWord(kernel, [&](WordRole role, unsigned number, unsigned dim) {
     if (role == WordRole::Grid) {
@@ -154,9 +159,12 @@ void KernelEmitter::declare() {
     if (role == WordRole::Address)
       view.pointer = LLVM::IntToPtrOp::create(e.b, global, value);
     else if (role == WordRole::Size)
-      view.sizes.push_back(type.isDynamic(dim) ? Ix(value) : Ix(type.getShape()[dim]));
+      view.sizes.push_back(type.isDynamic(dim) ? Ix(wordOf(coordinates.size(argument, dim), value))
+                                               : Ix(type.getShape()[dim]));
     else
-      view.strides.push_back(ShapedType::isDynamic(type.getStrides()[dim]) ? Ix(value) : Ix(type.getStrides()[dim]));
+      view.strides.push_back(ShapedType::isDynamic(type.getStrides()[dim])
+                                 ? Ix(wordOf(coordinates.stride(argument, dim), value))
+                                 : Ix(type.getStrides()[dim]));
   });
   SmallVector<Value> places = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
   places.resize(launchAxes(kernel));

@@ -114,6 +114,9 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
     place = e.maxI(e.minI(place, last), e.integer(0));
     offset = e.add(offset, e.mul(Ix(place), view.strides[dim]));
   }
+  // LLVM then computes it in 32 bits.
+  if (offset.value && !options.wideIndices)
+    offset.value = LLVM::SExtOp::create(e.b, e.i64, LLVM::TruncOp::create(e.b, e.i32, offset.value));
   Value pointer = view.pointer;
   auto move = [&](Value by) { pointer = LLVM::GEPOp::create(e.b, pointer.getType(), e.i8, pointer, ValueRange(by)); };
   int64_t constant = 0;
@@ -131,16 +134,23 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
 Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
   Value mask;
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
-    int64_t size = access.tileSize(dim);
+    int64_t extent = access.tileSize(dim);
     // A tile that begins inside ends inside where tiles fill the tensor.
-    if (access.type().getDivisor(dim) % size == 0 &&
-        coordinates.touches(access.coords[dim], access.view, dim, size, access.op))
+    if (access.type().getDivisor(dim) % extent == 0 &&
+        coordinates.touches(access.coords[dim], access.view, dim, extent, access.op))
       continue;
-    Ix index = e.mul(Ix(get(access.coords[dim])), size);
+    Ix index = e.mul(Ix(get(access.coords[dim])), extent);
     if (std::optional<unsigned> place = access.placeOf(dim))
       index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
     // As an unsigned number a negative position is beyond every size.
-    Value inside = e.cmp(ICmpPredicate::ult, e.materialize(index), e.materialize(views[access.view].sizes[dim]));
+    Value at = e.materialize(index), size = e.materialize(views[access.view].sizes[dim]);
+    int64_t step = access.type().getStrides()[dim];
+    bool isFar = ShapedType::isDynamic(step) ? !coordinates.hasPositiveStride(access.view, dim) : !step;
+    if (!options.wideIndices && !isFar) {
+      at = LLVM::TruncOp::create(e.b, e.i32, at);
+      size = LLVM::TruncOp::create(e.b, e.i32, size);
+    }
+    Value inside = e.cmp(ICmpPredicate::ult, at, size);
     mask = mask ? e.andI(mask, inside) : inside;
   }
   return mask;

@@ -108,6 +108,14 @@ static bool hasBranches(tile::KernelOp kernel) {
       .wasInterrupted();
 }
 
+static bool hasProducts(tile::KernelOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        return isa<tile::MmaOp, tile::MmaSharedOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options) {
   MLIRContext *context = module.getContext();
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
@@ -119,7 +127,10 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     builder.setInsertionPointToEnd(functions->getBody());
     LLVM::LLVMFuncOp function = declareFunction(builder, kernel);
-    KernelEmitter emitter(kernel, function, options);
+    // Loops of products step pointers, which takes fewer of the registers that their sums need.
+    PtxOptions own = options;
+    own.wideIndices |= hasProducts(kernel);
+    KernelEmitter emitter(kernel, function, own);
     if (failed(emitter.run()))
       return failure();
     codegen::flatten(function.getBody());

@@ -13,7 +13,7 @@ struct PrintPtx : impl::PrintPtxBase<PrintPtx> {
   using PrintPtxBase::PrintPtxBase;
 
   void runOnOperation() override {
-    auto module = lowerToPtx(getOperation(), {.chip = chip, .version = version});
+    auto module = lowerToPtx(getOperation(), {.chip = chip, .version = version, .wideIndices = wide});
     if (mlir::failed(module))
       return signalPassFailure();
     llvm::outs() << module->text;

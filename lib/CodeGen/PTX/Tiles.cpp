@@ -34,22 +34,30 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
   }
 }
 
-/// Philox4x32-10 in 32 bits: a round is two wide products and two exclusive ors of three. LLVM would make products of 64
-/// bits of them.
+/// Philox4x32-10 in 32 bits: a round is two wide products and two exclusive ors of three. LLVM would make products and
+/// comparisons of 64 bits of them, and of the last round an exclusive or for every few bits that are wanted.
 Value KernelEmitter::philox(ValueRange x, bool isUpper) {
   auto low = [&](Value wide) -> Value { return LLVM::TruncOp::create(e.b, e.i32, wide); };
   auto high = [&](Value wide) { return low(LLVM::LShrOp::create(e.b, wide, e.integer(32))); };
   auto wide = [&](Value narrow) -> Value { return LLVM::ZExtOp::create(e.b, e.i64, narrow); };
-  auto product = [&](Value a, int64_t b) {
-    return assembly("mul.wide.u32 $0, $1, $2;", "=l,r,r", e.i64, {a, e.integer(int32_t(b), e.i32)});
+  Type both = LLVM::LLVMStructType::getLiteral(kernel.getContext(), {e.i32, e.i32});
+  auto product = [&](Value a, int64_t b) -> std::pair<Value, Value> { // low and high
+    Value halves = assembly("{ .reg .b64 p; mul.wide.u32 p, $2, $3; mov.b64 {$0, $1}, p; }", "=r,=r,r,r", both,
+                            {a, e.integer(int32_t(b), e.i32)});
+    return {LLVM::ExtractValueOp::create(e.b, halves, 0), LLVM::ExtractValueOp::create(e.b, halves, 1)};
   };
+  auto xorAll = [&](Value a, Value b, Value key) {
+    return assembly("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", e.i32, {a, b, key});
+  };
+  auto keyOf = [&](Value key, int64_t step) { return e.addI(key, e.integer(int32_t(step), e.i32)); };
   Value c0 = low(x[0]), c1 = high(x[0]), c2 = low(x[1]), c3 = high(x[1]), key0 = low(x[2]), key1 = high(x[2]);
   for (int64_t round = 0; round < 10; ++round) {
-    Value p0 = product(c0, 0xD2511F53), p1 = product(c2, 0xCD9E8D57);
-    c0 = e.xorI(e.xorI(high(p1), c1), e.addI(key0, e.integer(int32_t(round * 0x9E3779B9), e.i32)));
-    c1 = low(p1);
-    c2 = e.xorI(e.xorI(high(p0), c3), e.addI(key1, e.integer(int32_t(round * 0xBB67AE85), e.i32)));
-    c3 = low(p0);
+    auto [low0, high0] = product(c0, 0xD2511F53);
+    auto [low1, high1] = product(c2, 0xCD9E8D57);
+    c0 = xorAll(high1, c1, keyOf(key0, round * 0x9E3779B9));
+    c1 = low1;
+    c2 = xorAll(high0, c3, keyOf(key1, round * 0xBB67AE85));
+    c3 = low0;
   }
   auto pair = [&](Value first, Value second) {
     return e.orI(LLVM::ShlOp::create(e.b, wide(second), e.integer(32)), wide(first));
@@ -217,9 +225,14 @@ LogicalResult KernelEmitter::emitCast(tile::CastOp cast) {
 
 void KernelEmitter::emitIota(tile::IotaOp iota) {
   Layout layout = layoutOf(iota);
+  bool isNarrow = elementOf(iota).isInteger(64) && coordinates.isNonNegative(iota.getStart()) &&
+                  coordinates.most(iota.getStart()) <= UINT32_MAX - int64_t(layout.out().size());
   for (unsigned reg = 0; reg < countRegisters(iota); ++reg) {
     codegen::Ix index = e.add(codegen::Ix(get(iota.getStart())), coordinate(layout, reg, Dim::D0));
-    tiles[iota.getResult()].push_back(e.cast(e.materialize(index), e.i64, elementOf(iota)));
+    Value place = e.cast(e.materialize(index), e.i64, elementOf(iota));
+    if (isNarrow) // LLVM then knows that the upper half is zero
+      place = LLVM::ZExtOp::create(e.b, e.i64, LLVM::TruncOp::create(e.b, e.i32, place));
+    tiles[iota.getResult()].push_back(place);
   }
 }
 

@@ -18,6 +18,8 @@ struct PtxOptions {
   unsigned version = 80; // of PTX: 80 is 8.0
   int optimizationLevel = 3;
   bool lineInfo = false;
+  /// Whether tensors may reach over more than 2^31 elements.
+  bool wideIndices = true;
 };
 
 struct PtxKernel {

@@ -22,7 +22,8 @@ def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">,
-    Option<"version", "version", "unsigned", "80", "the version of PTX: 80 is 8.0">
+    Option<"version", "version", "unsigned", "80", "the version of PTX: 80 is 8.0">,
+    Option<"wide", "wide", "bool", "true", "whether tensors may reach over more than 2^31 elements">
   ];
 }
 

@@ -1,0 +1,31 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx=wide=false -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s --check-prefix=WIDE
+
+// Where no tensor reaches over more than 2^31 elements, places are computed and compared in 32 bits; sizes that the launch
+// gives the same number are one word, so that one comparison serves the load and the store.
+// CHECK-LABEL: .entry move(
+// CHECK: setp.{{[a-z]+}}.{{[us]}}32
+// CHECK-NOT: setp.{{[a-z]+}}.{{[us]}}64
+// CHECK: ld.global.v4.b32
+// CHECK-NOT: setp.{{[a-z]+}}.{{[us]}}32
+// CHECK: st.global.v4.b32
+// WIDE-LABEL: .entry move(
+// WIDE: setp.{{[a-z]+}}.{{[us]}}64
+// WIDE-NOT: setp.{{[a-z]+}}.{{[us]}}64
+// WIDE: ld.global.v4.b32
+func.func @host(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> attributes {gir.symbols = {N = {divisor = 64 : i64}}} {
+  %0 = tile.empty : !gir.tensor<M, N, f32>
+  tile.launch @move grid ["ceildiv(N, 512)", "M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, f32>, !gir.tensor<M, N, f32>
+  return %0 : !gir.tensor<M, N, f32>
+}
+!v = !tile.view<?x?xf32, strides = [?, 1], divisors = [1, 64]>
+tile.kernel @move(%x: !v, %y: !v) grid 2 hints {warps = 4} {
+  %n = tile.program_id 0
+  %m = tile.program_id 1
+  %a = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
+  tile.store %a, %y[%m, %n] dims [1] bounded : tensor<512xf32>, !v
+  tile.return
+}
