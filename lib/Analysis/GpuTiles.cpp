@@ -341,14 +341,16 @@ private:
         wanted = last.tile;
         each = std::max<int64_t>(isAligned && !isNarrow ? 16 : 32, last.tile / manyThreads);
       } else if (isNarrow && shape.rowOperands) {
+        // Two warps: small blocks leave no room empty while their last warp works.
         each = 64;
+        wanted = 2 * 32 * each;
       }
-      // Rows that take long to work on come ahead of that, by copies past the registers.
-      bool takesLong = shape.waits >= 5 || (shape.rowOperands && last.tile >= machine.wholeRow);
+      // Rows that take long to work on come ahead of that, by copies past the registers, where operands of all rows stay.
+      bool takesLong = shape.rowOperands && (shape.waits >= 5 || last.tile >= machine.wholeRow);
       if (isNarrow && isAligned && takesLong && !shape.batchInvariant && last.tile >= 2048 &&
           programs() > 32 * machine.cores) {
         hint("walk", 4);
-        each = shape.rowOperands ? 64 : each;
+        each = last.tile >= machine.wholeRow ? 64 : each;
       }
     } else if (int64_t part = isRow ? keepRows(last, isAligned) : 0) {
       each = part;
@@ -370,7 +372,8 @@ private:
       if (shortStream())
         spread(&last, 32);
     } else {
-      each = std::clamp<int64_t>(32 / shape.storageBytes, 8, 16);
+      // One wide access for each operand, behind which all can be computed; two where memory says first which.
+      each = std::clamp<int64_t>((shape.waits > shape.walks ? 32 : 16) / shape.storageBytes, 8, 16);
       wanted = 256 * each;
       last.tile = bounded(last, wanted);
     }

@@ -263,12 +263,15 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   });
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   unsigned rowTensors = 0;
+  bool hasPlaces = false; // that are known only once they are read
   visitExprs(roots, [&](Expr e) {
     bool isAlong = e->kind == ExprNode::Load && e->dependsOn(stream);
     shape.rowOperands |= isAlong && e->dims.size() == stream.size();
     rowTensors += isAlong && e->dims.size() > stream.size();
+    hasPlaces |= e->kind == ExprNode::Load && !e->args.empty();
   });
   shape.rowTensors = std::max(1u, rowTensors);
+  shape.waits += hasPlaces;
   noteMasks(plan, stream, shape);
   for (const KernelOutput &output : plan.outputs)
     shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(pool, facts, output));
