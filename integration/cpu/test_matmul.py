@@ -126,6 +126,47 @@ def test_infinities_and_nans(matmul, dtype):
     check(matmul, x, y, least=0.9)
 
 
+PAIRS = {
+    "rows": "x @ y",
+    "columns": "x @ y.T",
+    "left columns": "x.T @ y",
+    "computed left": "tsr.relu(x * 2) @ y",
+    "computed right": "x @ tsr.relu(y * 2)",
+    "twice": "x @ y + tsr.gelu(x @ (y * 3))",
+}
+
+
+@pytest.mark.parametrize("form", PAIRS)
+def test_pairs_of_rows_and_columns(form):
+    """Products of bf16 are packed by two rows and columns and four steps, which end anywhere."""
+    skip_without_bf16("bf16")
+    f = define(f"def f(x, y):\n    return {PAIRS[form]}\n")
+    sizes = [(5, 4, 4), (7, 3, 5), (8, 5, 8), (9, 64, 12), (64, 129, 17), (127, 131, 67), (130, 1, 129), (1, 200, 64),
+             (300, 520, 140)]
+    for m, k, n in sizes:
+        x, y = random((m, k), "bf16"), random((k, n), "bf16", seed=1)
+        x = np.ascontiguousarray(x.T) if form == "left columns" else x
+        y = np.ascontiguousarray(y.T) if form == "columns" else y
+        check(f, x, y)
+
+
+def test_pairs_in_batches(matmul):
+    skip_without_bf16("bf16")
+    for left, right in [((3, 13, 31), (3, 31, 22)), ((2, 70, 64), (64, 96)), ((70, 64), (5, 64, 9))]:
+        check(matmul, random(left, "bf16"), random(right, "bf16", seed=1))
+        check(matmul, random(left, "bf16", "permuted"), random(right, "bf16", "permuted", seed=1))
+
+
+def test_pairs_and_memory_beyond():
+    """What lies behind the edges of the operands is nan: it meets no zero."""
+    skip_without_bf16("bf16")
+    f = define("def f(x, y):\n    return x @ y\n")
+    for m, k, n in [(9, 3, 5), (17, 61, 33), (70, 130, 71)]:
+        x, y = (np.full((2 * s, 2 * t), np.nan).astype(random((1,), "bf16").dtype) for s, t in [(m, k), (k, n)])
+        x[:m, :k], y[:k, :n] = random((m, k), "bf16"), random((k, n), "bf16", seed=1)
+        check(f, x[:m, :k], y[:k, :n], least=1)
+
+
 @pytest.mark.parametrize("scale", [2.0**-70, 2.0**-40, 2.0**-20, 2.0**40, 2.0**60])
 def test_magnitudes(matmul, scale):
     x, y = random((64, 96)) * np.float32(scale), random((96, 64), seed=1)

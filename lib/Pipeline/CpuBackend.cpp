@@ -110,17 +110,20 @@ private:
 
 } // namespace
 
-/// The target without the tile unit (AMX), which is to a CPU what tensor cores are to a GPU.
+/// The target without the tile unit (AMX) or products of pairs (bf16 on AArch64), which are to a CPU what tensor
+/// cores are to a GPU.
 static cpu::CpuTarget withoutMatrixUnits(cpu::CpuTarget target) {
-  llvm::SmallVector<StringRef> features;
+  llvm::SmallVector<StringRef> features, dropped = {"bf16"};
+  if (llvm::Triple(target.triple).isX86())
+    dropped = {"amx-tile", "amx-bf16", "amx-fp16", "amx-int8"};
   StringRef(target.features).split(features, ',', -1, /*KeepEmpty=*/false);
   std::string kept;
   for (StringRef feature : features)
-    if (!feature.starts_with("+amx-"))
-      kept += (kept.empty() ? "" : ",") + feature.str();
-  for (const char *feature : {"amx-tile", "amx-bf16", "amx-fp16", "amx-int8"})
-    if (llvm::Triple(target.triple).isX86())
-      kept += (kept.empty() ? "-" : ",-") + std::string(feature);
+    if (!feature.starts_with("+amx-") && !llvm::is_contained(dropped, feature.drop_front()))
+      kept += feature.str() + ",";
+  for (StringRef feature : dropped)
+    kept += "-" + feature.str() + ",";
+  kept.pop_back();
   target.features = std::move(kept);
   return target;
 }

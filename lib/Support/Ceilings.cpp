@@ -54,7 +54,10 @@ Ceilings Ceilings::ofCpu(const CpuDescription &cpu, int64_t cores) {
   ceilings.vectorFlops = perCycle * hertz * count;
   ceilings.products32 = ceilings.vectorFlops;
   ceilings.products64 = ceilings.vectorFlops / 2;
-  ceilings.products16 = cpu.hasTileUnit ? tileUnitFlops * hertz * count : ceilings.vectorFlops;
+  constexpr double pairProducts = 4; // by one multiplication of vectors
+  ceilings.products16 = cpu.hasTileUnit       ? tileUnitFlops * hertz * count
+                        : cpu.hasBf16Products ? pairProducts * ceilings.vectorFlops
+                                              : ceilings.vectorFlops;
   ceilings.products8 = ceilings.vectorFlops;
   ceilings.launchSeconds = 1e-6;
   return ceilings;

@@ -13,6 +13,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
     cpu.multipliesByLane = true;
     cpu.hasHalfConversion = true;
     cpu.hasBf16Conversion = has("bf16");
+    cpu.hasBf16Products = has("bf16");
     cpu.l1Bytes = 64 << 10;
     return cpu;
   }

@@ -2,6 +2,7 @@
 #include "Harness.h"
 #include "gtest/gtest.h"
 
+#include <bit>
 #include <cmath>
 #include <random>
 
@@ -17,10 +18,11 @@ std::string replaceAll(std::string text,
   return text;
 }
 
-/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`.
-std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed) {
+/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`. The operands are of
+/// `type`, the sums of f32.
+std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed, std::string type = "f32") {
   return replaceAll(R"(
-tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !VIEW) grid 2 {
+tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %bk = arith.constant BK : index
@@ -30,24 +32,26 @@ tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !VIEW) grid 2 {
   %n = arith.ceildivsi %size, %bk : index
   %zero = tile.constant 0.0 : f32 : tensor<BMxBNxf32>
   %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<BMxBNxf32>) {
-    %x = tile.load %a[%i, %k] dims [0, 1] pad 0.0 : f32 : !VIEW -> tensor<BMxBKxf32>
-    %y = tile.load %b[%k, %j] dims [0, 1] pad 0.0 : f32 : !BVIEW -> tensor<BKxBNxf32>
-    %m = tile.mma %x, %y, %acc : (tensor<BMxBKxf32>, tensor<BKxBNxf32>, tensor<BMxBNxf32>) -> tensor<BMxBNxf32>
+    %x = tile.load %a[%i, %k] dims [0, 1] pad 0.0 : TYPE : !VIEW -> tensor<BMxBKxTYPE>
+    %y = tile.load %b[%k, %j] dims [0, 1] pad 0.0 : TYPE : !BVIEW -> tensor<BKxBNxTYPE>
+    %m = tile.mma %x, %y, %acc : (tensor<BMxBKxTYPE>, tensor<BKxBNxTYPE>, tensor<BMxBNxf32>) -> tensor<BMxBNxf32>
     scf.yield %m : tensor<BMxBNxf32>
   }
-  tile.store %sum, %c[%i, %j] dims [0, 1] bounded : tensor<BMxBNxf32>, !VIEW
+  tile.store %sum, %c[%i, %j] dims [0, 1] bounded : tensor<BMxBNxf32>, !CVIEW
   tile.return
 }
 )",
-                    {{"!BVIEW", transposed ? "!tile.view<?x?xf32, strides = [1, ?]>" : "!VIEW"},
-                     {"!VIEW", "!tile.view<?x?xf32, strides = [?, 1]>"},
+                    {{"!BVIEW", transposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
+                     {"!CVIEW", "!tile.view<?x?xf32, strides = [?, 1]>"},
+                     {"!VIEW", "!tile.view<?x?xTYPE, strides = [?, 1]>"},
+                     {"TYPE", type},
                      {"BM", std::to_string(bm)},
                      {"BN", std::to_string(bn)},
                      {"BK", std::to_string(bk)}});
 }
 
 void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t n, int64_t k,
-           bool transposed) {
+           bool transposed, bool isNarrow = false) {
   std::mt19937 random(m * 31 + n * 7 + k);
   std::normal_distribution<float> normal;
   std::vector<float> a(m * k), b(k * n), c(m * n, NAN);
@@ -55,8 +59,23 @@ void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t 
     x = normal(random);
   for (float &x : b)
     x = normal(random);
-  Array right = transposed ? Array{b.data(), {k, n}, {1, k}} : Array::dense(b.data(), {k, n});
-  kernels.run("matmul", {Array::dense(a.data(), {m, k}), right, Array::dense(c.data(), {m, n})}, {},
+  // A bf16 is the upper half of an f32.
+  auto narrowed = [](std::vector<float> &wide) {
+    std::vector<uint16_t> narrow;
+    for (float &x : wide) {
+      narrow.push_back(std::bit_cast<uint32_t>(x) >> 16);
+      x = std::bit_cast<float>(uint32_t(narrow.back()) << 16);
+    }
+    return narrow;
+  };
+  std::vector<uint16_t> narrowA, narrowB;
+  void *left = a.data(), *columns = b.data();
+  if (isNarrow) {
+    narrowA = narrowed(a), narrowB = narrowed(b);
+    left = narrowA.data(), columns = narrowB.data();
+  }
+  Array right = transposed ? Array{columns, {k, n}, {1, k}} : Array::dense(columns, {k, n});
+  kernels.run("matmul", {Array::dense(left, {m, k}), right, Array::dense(c.data(), {m, n})}, {},
               {(m + bm - 1) / bm, (n + bn - 1) / bn});
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -67,7 +86,7 @@ void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t 
         magnitude += std::fabs(product);
       }
       // A rounding for each sum, one for the result's storage, and two for what TileUnit.cpp leaves
-      // out of a product.
+      // out of a product. (PairProducts.cpp adds two products at a time with twice the error.)
       ASSERT_LE(std::fabs(c[i * n + j] - sum), (k + 3) * 0x1p-24 * magnitude)
           << m << "x" << n << "x" << k << " at " << i << ", " << j << " with tile rows " << bm;
     }
@@ -86,6 +105,34 @@ TEST(Matmul, AllShapesOfTilesAndMatrices) {
            {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}})
         check(kernels, tile.m, tile.n, m, n, k, transposed);
     }
+}
+
+TEST(Matmul, NarrowOperands) {
+  struct Tile {
+    int64_t m, n, k;
+  };
+  for (bool transposed : {false, true})
+    for (Tile tile : {Tile{64, 64, 64}, {24, 48, 20}, {13, 17, 12}, {5, 4, 4}, {7, 13, 8}, {6, 9, 19}, {4, 80, 32}}) {
+      CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed, "bf16"));
+      ASSERT_EQ(kernels.error(), "");
+      for (auto [m, n, k] : {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}, {11, 5, 3}})
+        check(kernels, tile.m, tile.n, m, n, k, transposed, true);
+    }
+}
+
+TEST(Matmul, PairsWhereTheMachineMultipliesThem) {
+  CpuTarget arm = *CpuTarget::baseline("aarch64");
+  auto hasPairs = [&](int64_t m, int64_t n, int64_t k) {
+    CompiledKernels kernels(matmulText(m, n, k, false, "bf16"), arm);
+    EXPECT_EQ(kernels.error(), "");
+    return kernels.assembly().find("bfmmla") != std::string::npos;
+  };
+  EXPECT_FALSE(hasPairs(64, 64, 64));
+  arm.features += ",+bf16";
+  EXPECT_TRUE(hasPairs(64, 64, 64));
+  EXPECT_TRUE(hasPairs(5, 4, 4));
+  EXPECT_FALSE(hasPairs(4, 64, 64)); // few rows are read once
+  EXPECT_FALSE(hasPairs(64, 64, 6)); // no whole steps of K
 }
 
 TEST(Matmul, OtherMachinesGetTheirOwnInstructions) {

@@ -28,6 +28,7 @@ struct CpuDescription {
   bool hasScaleF = false; // one instruction multiplies by a power of two (AVX-512F)
   bool hasEstimates = false; // instructions give 1/x and 1/sqrt(x) to 14 bits, and fractions
   bool hasBf16Conversion = false;
+  bool hasBf16Products = false; // multiplies 2×4 by 4×2 bf16 and adds in f32 (BFMMLA)
   bool hasTileUnit = false; // multiplies 16×32 by 32×16 tiles of bf16 (AMX)
   bool fusesArithmetic = true; // a product may go into the addition behind it without being rounded
   bool usesReciprocals = false; // quotients may be products with reciprocals

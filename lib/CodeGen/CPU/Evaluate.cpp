@@ -241,6 +241,8 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
 Value KernelEmitter::bufferAddress(const Buffer &buffer, ArrayRef<Ix> index) {
   int64_t bytes = Emitter::byteWidth(buffer.element);
   Ix offset = 0;
+  if (buffer.paired)
+    return pairedRow(buffer, index[0], index[1]);
   if (buffer.panel) {
     Ix column = index[1];
     Ix panel, inside;

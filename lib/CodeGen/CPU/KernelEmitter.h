@@ -2,8 +2,8 @@
 //
 // Walks a plan and emits its items: loop nests for groups (Groups.cpp, Edges.cpp), which evaluate
 // tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), scans (Scan.cpp), sums
-// at computed places (Scatter.cpp), contractions (Mma.cpp, TileUnit.cpp), and the control flow around
-// them (KernelEmitter.cpp).
+// at computed places (Scatter.cpp), contractions (Mma.cpp, PairProducts.cpp, TileUnit.cpp), and the control
+// flow around them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_KERNELEMITTER_H
@@ -145,6 +145,12 @@ private:
   void prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
+
+  // PairProducts.cpp
+  Value pairedRow(const Buffer &buffer, Ix row, Ix depth);
+  void packPairs(tile::MmaOp op);
+  void packColumns(tile::MmaOp op, Value depth, Value columnEnd);
+  void emitPairKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart, Value depth);
 
   // TileUnit.cpp
   void configureTileUnit();

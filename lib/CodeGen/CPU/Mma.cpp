@@ -28,6 +28,8 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
   };
   plan.visitReads(op.getAcc(), true, {}, note);
   bool isBlocked = plan.rhsOf(op) != nullptr;
+  if (plan.multipliesPairs(op))
+    packPairs(op);
   if (!isBlocked)
     plan.visitReads(op.getRhs(), true, {}, note);
   versioned(isFull(loads.getArrayRef()), [&] {
@@ -43,11 +45,13 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
 void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   const Buffer &rhs = *plan.rhsOf(op);
   int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = Plan::shapeOf(op.getRhs())[1];
-  int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
+  int64_t bytes = Emitter::byteWidth(rhs.element);
+  int64_t lanes = cpu.lanes(Emitter::byteWidth(Plan::elementOf(op.getResult())));
   // Of few rows that may end anywhere, a last block would be mostly rows that nobody wants: halves of it come last.
   bool halves = !extents->of(op, 0).all && m <= mostShortRows && !plan.splitRhsOf(op);
-  int64_t rows = chooseMicroTile(cpu, m, halves).rows, wholeRows = m / rows * rows;
-  halves &= rows % 2 == 0;
+  int64_t rows = rhs.paired ? std::min(m, pairRows) : chooseMicroTile(cpu, m, halves).rows;
+  int64_t wholeRows = m / rows * rows;
+  halves &= rows % (rhs.paired ? 4 : 2) == 0;
   int64_t covered = halves ? m / (rows / 2) * (rows / 2) : wholeRows;
   Value rowEnd = limit(extents->of(op, 0), m, 1), columnEnd = limit(extents->of(op, 1), n, 1);
   Value depth = contractionLimit(op);
@@ -84,7 +88,8 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         emitTileUnitRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth);
       });
     });
-  inPieces(Ix(0), n, rhs.panel, [&](Ix column, int64_t width) {
+  Value rowStart = e.integer(0), rowStop = rowEnd;
+  auto passPanel = [&](Ix column, int64_t width) {
     int64_t vectors = vectorsOf(width);
     Ix panelStart = packs ? Ix(0) : e.mul(column, k * bytes);
     if (packs)
@@ -93,24 +98,28 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       splitPanel(op, panelStart, vectors, depth);
       return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth);
     }
+    auto emitRows = [&](int64_t rows, int64_t vectors, Ix row) {
+      if (rhs.paired)
+        emitPairKernel(op, {rows, vectors}, row, column, panelStart, depth);
+      else
+        emitMicroKernel(op, {rows, vectors}, row, column, panelStart, depth);
+    };
     auto passRows = [&](int64_t vectors) {
-      Value end = e.minI(rowEnd, e.integer(wholeRows));
+      Value end = e.minI(rowStop, e.integer(wholeRows));
       if (halves)
         end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
       if (wholeRows)
-        e.loop(e.integer(0), end, rows, [&](Value row) {
+        e.loop(rowStart, end, rows, [&](Value row) {
           MemoScope scope(*this);
           prefetchPanel(op, e.add(column, rhs.panel), row, rows);
-          emitMicroKernel(op, {rows, vectors}, Ix(row), column, panelStart, depth);
+          emitRows(rows, vectors, Ix(row));
         });
       if (halves)
         e.loop(end, e.minI(rowEnd, e.integer(covered)), rows / 2, [&](Value row) {
           MemoScope scope(*this);
-          emitMicroKernel(op, {rows / 2, vectors}, Ix(row), column, panelStart, depth);
+          emitRows(rows / 2, vectors, Ix(row));
         });
-      rest(rowEnd, m, covered, [&] {
-        emitMicroKernel(op, {m - covered, vectors}, Ix(covered), column, panelStart, depth);
-      });
+      rest(rowEnd, m, covered, [&] { emitRows(m - covered, vectors, Ix(covered)); });
     };
     // Of few columns that may end anywhere, a last panel may be half of one.
     if (vectors < 4 || n > mostShortColumns || extents->of(op, 1).all)
@@ -123,6 +132,17 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     e.branch(
         e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)), [&] { scoped(vectors / 2); },
         [&] { scoped(vectors); });
+  };
+  auto passPanels = [&] { inPieces(Ix(0), n, rhs.panel, passPanel); };
+  // Pairs are multiplied faster than the second cache gives them: all panels pass over rows that stay in the first.
+  int64_t near = rhs.paired && !halves ? cpu.l1Bytes / 2 / (k * bytes) / rows * rows : 0;
+  if (!near || m <= near || m % near)
+    return passPanels();
+  e.loop(rowStart, rowEnd, near, [&](Value row) {
+    MemoScope scope(*this);
+    rowStart = row;
+    rowStop = e.minI(rowEnd, e.addI(row, e.integer(near)));
+    passPanels();
   });
 }
 

@@ -18,6 +18,8 @@ static constexpr double recomputeLimit = 6;
 static constexpr int64_t stripColumns = 256;
 
 int64_t Buffer::elements() const {
+  if (paired && !panel)
+    return llvm::alignTo(shape[0], 2) * shape[1];
   if (panel)
     return llvm::divideCeil(shape[1], panel) * shape[0] * panel;
   int64_t count = shape.empty() ? 1 : rowStride;
@@ -220,6 +222,25 @@ bool Plan::isForTileUnit(MmaOp op) const {
   return m % 16 == 0 && m >= leastRows && k % 32 == 0 && n >= 32;
 }
 
+/// Two tiles of bf16 with whole steps of K, and enough rows to make up for the packing. The sums are rounded in
+/// another way than those of the vector unit.
+bool Plan::isForPairs(MmaOp op) const {
+  bool isWanted = !cpu.rowsAlone && cpu.fusesArithmetic && getHint(tile::KernelOp(kernel).getHintsAttr(), "unit") != 0;
+  ArrayRef<int64_t> left = shapeOf(op.getLhs()), right = shapeOf(op.getRhs());
+  return cpu.hasBf16Products && isWanted && elementOf(op.getResult()).isF32() && elementOf(op.getLhs()).isBF16() &&
+         elementOf(op.getRhs()).isBF16() && left[0] > 4 && left[1] % 4 == 0 && right[1] >= 4;
+}
+
+/// A packed form of a tile that another contraction reads.
+Buffer *Plan::sharedOperand(Value value, function_ref<bool(const Buffer &)> isWanted) const {
+  auto it = packed.find(value);
+  if (it != packed.end())
+    for (Buffer *buffer : it->second)
+      if (isWanted(*buffer))
+        return buffer;
+  return nullptr;
+}
+
 void Plan::chooseOperands(MmaOp op) {
   Type accumulator = elementOf(op.getResult());
   int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
@@ -233,17 +254,31 @@ void Plan::chooseOperands(MmaOp op) {
       packed[value].push_back(buffer);
   };
   Value lhs = op.getLhs(), rhs = op.getRhs();
+  if (isForPairs(op)) {
+    if (isTransposedLoad(lhs))
+      materialize(lhs);
+    Buffer *&left = lhsBuffers[op];
+    left = sharedOperand(lhs, [](const Buffer &buffer) { return buffer.paired; });
+    if (!left) {
+      left = newBuffer(elementOf(lhs), shapeOf(lhs));
+      left->paired = true;
+      addRoot(lhs, left);
+    }
+    // The contraction packs columns itself, from where they lie.
+    if (auto load = rhs.getDefiningOp<LoadOp>(); !load || load.getDims().size() != 2)
+      materialize(rhs);
+    rhsBuffers[op] = newBuffer(elementOf(rhs), shapeOf(rhs), pairPanel);
+    rhsBuffers[op]->paired = true;
+    return;
+  }
   bool onTileUnit = isForTileUnit(op);
   if (onTileUnit) {
     // Rows are split as they are made; those of a transposed tile are made by a copy.
     if (isTransposedLoad(lhs))
       materialize(lhs);
     // Several contractions may share what is split where it is made.
-    auto isSplit = [](Buffer *buffer) { return buffer->parts > 0; };
-    auto it = packed.find(lhs);
-    auto shared = it == packed.end() ? nullptr : llvm::find_if(it->second, isSplit);
-    if (shared && shared != it->second.end()) {
-      lhsBuffers[op] = *shared;
+    if (Buffer *shared = sharedOperand(lhs, [](const Buffer &buffer) { return buffer.parts > 0; })) {
+      lhsBuffers[op] = shared;
     } else {
       lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
       lhsBuffers[op]->parts = partsOf(lhs);

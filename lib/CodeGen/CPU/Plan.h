@@ -36,13 +36,14 @@ namespace tessera::cpu {
 /// A tile in scratch memory: rows with a padded stride, or (`panel` > 0) for a K×N operand ceil(N /
 /// panel) panels of K rows of `panel` elements each, or (`parts` > 0) an operand of the tile unit:
 /// blocks of bf16, once for each part, and a word that says whether there are numbers that have no
-/// parts.
+/// parts, or (`paired`) an operand of products of pairs (PairProducts.cpp).
 struct Buffer {
   mlir::Type element;
   llvm::SmallVector<int64_t> shape;
   int64_t rowStride = 1;
   int64_t panel = 0;
   int64_t parts = 0;
+  bool paired = false;
   mlir::Block *home = nullptr; // the block whose items bound its life
   int64_t offset = -1;
   int start = INT_MAX, end = -1; // numbers of the first and the last item that touch it
@@ -52,9 +53,12 @@ struct Buffer {
   int64_t bytes() const;
   bool sameForm(const Buffer &other) const {
     return element == other.element && shape == other.shape && rowStride == other.rowStride &&
-           panel == other.panel && parts == other.parts;
+           panel == other.panel && parts == other.parts && paired == other.paired;
   }
 };
+
+/// Rows and columns of the block that products of pairs keep in registers.
+inline constexpr int64_t pairRows = 8, pairPanel = 8;
 
 struct Root {
   enum Kind { Value, Store, Reduce } kind;
@@ -95,6 +99,8 @@ public:
   bool splitsStrips(tile::MmaOp op) const {
     return splitRhsOf(op) && packsPanels(op) && !isTransposedLoad(op.getRhs());
   }
+  /// Whether pairs of rows are multiplied by pairs of columns.
+  bool multipliesPairs(tile::MmaOp op) const { return rhsOf(op) && rhsOf(op)->paired; }
   /// Where the tile unit's configuration is put; null when it is not used.
   Buffer *tileConfiguration() const { return configuration; }
   int64_t scratchBytes() const { return scratch; }
@@ -127,6 +133,8 @@ private:
   void chooseForOperand(mlir::Operation *user, mlir::Value value);
   void chooseOperands(tile::MmaOp op);
   bool isForTileUnit(tile::MmaOp op) const;
+  bool isForPairs(tile::MmaOp op) const;
+  Buffer *sharedOperand(mlir::Value value, llvm::function_ref<bool(const Buffer &)> isWanted) const;
   bool isLeaf(mlir::Value value) const;
   double cost(mlir::Value value);
   void formGroups();

@@ -25,7 +25,7 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
     visitReads(op.getAcc(), true, {}, read);
     if (lhsOf(op) == bufferOf(op.getLhs()))
       read(op.getLhs(), false);
-    if (!rhsOf(op))
+    if (!rhsOf(op) || multipliesPairs(op))
       visitReads(op.getRhs(), false, {}, read);
   } else if (item.kind == Item::Scatter) {
     for (Value operand : item.op->getOperands())

@@ -1,0 +1,169 @@
+//===- PairProducts.cpp - Contractions by products of 2×4 by 4×2 bf16 -----===//
+//
+// One instruction of AArch64 (BFMMLA) multiplies two rows by two columns, over four steps of K, and
+// adds the four sums in f32: four times the products of a multiplication by lane. An accumulator is
+// a block of two rows and two columns; a kernel keeps eight rows by eight columns in registers.
+//
+// Layout: four neighbours along K stay together. Of the left-hand side those of two rows alternate,
+// pair of rows after pair of rows; of the right-hand side those of the eight columns of a panel
+// follow each other, step after step. So each operand of an instruction is one load.
+//
+// Differences to the vector unit: each sum of two products and each addition to the accumulator is
+// rounded to odd (an error below one unit in the last place, where a product at a time has half of
+// one), and factors, products and sums below 2^-126 count as zeros.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+using LLVM::ICmpPredicate;
+
+static constexpr int64_t step = 4, bytes = 2; // along K, and of an element
+
+/// Where the elements of a row of the left-hand side begin, from a whole step on.
+Value KernelEmitter::pairedRow(const Buffer &buffer, Ix row, Ix depth) {
+  Ix pair(row.constant / 2), inPair(row.constant % 2);
+  if (!row.isConstant()) {
+    Value number = e.materialize(row);
+    pair = Ix(LLVM::LShrOp::create(e.b, number, e.integer(1)));
+    inPair = Ix(e.andI(number, e.integer(1)));
+  }
+  Ix start = e.add(e.mul(pair, 2 * buffer.shape[1] * bytes), e.mul(inPair, step * bytes));
+  return e.address(scratch, e.add(e.add(start, e.mul(depth, 2 * bytes)), buffer.offset));
+}
+
+/// Packs the right-hand side. Most of it lies inside the view even where the tile does not.
+void KernelEmitter::packPairs(tile::MmaOp op) {
+  Value rhs = op.getRhs();
+  int64_t n = Plan::shapeOf(rhs)[1];
+  Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, pairPanel);
+  if (plan.bufferOf(rhs)) {
+    MemoScope scope(*this);
+    return packColumns(op, depth, columnEnd);
+  }
+  const Access &access = accesses.find(rhs.getDefiningOp())->second;
+  Value inside, ends[] = {depth, columnEnd};
+  for (auto [valid, end] : llvm::zip(access.valid, ends))
+    if (valid)
+      inside = e.andI(inside, e.cmp(ICmpPredicate::sge, valid, end));
+  versioned(inside, [&] { packColumns(op, depth, columnEnd); });
+}
+
+void KernelEmitter::packColumns(tile::MmaOp op, Value depth, Value columnEnd) {
+  const Buffer &to = *plan.rhsOf(op);
+  Value rhs = op.getRhs();
+  int64_t k = to.shape[0], n = to.shape[1], whole = n / pairPanel * pairPanel;
+  bool isAlongDepth = Plan::isTransposedLoad(rhs) && !plan.bufferOf(rhs);
+  auto vectorAt = [&](Ix row, Ix column, int dim, int64_t lanes) {
+    Position at;
+    at.index = {row, column};
+    at.vectorDim = dim;
+    at.lanes = lanes;
+    return evaluate(rhs, at);
+  };
+  auto store = [&](Value vector, Ix row, Ix panel, int64_t inPanel) {
+    Ix offset = e.add(e.mul(panel, k * bytes), e.mul(row, pairPanel * bytes));
+    e.store(vector, e.address(scratch, e.add(offset, to.offset + inPanel * step * bytes)), scratchScope);
+  };
+  // Four steps of some columns of a panel.
+  auto packStep = [&](Ix row, Ix panel, int64_t width) {
+    if (isAlongDepth) {
+      for (int64_t i = 0; i < width; ++i)
+        store(vectorAt(row, e.add(panel, i), 0, step), row, panel, i);
+      return;
+    }
+    SmallVector<Value, step> rows;
+    Value zeros = e.integer(0, Emitter::withLanes(e.i16, pairPanel));
+    for (int64_t i = 0; i < step; ++i)
+      rows.push_back(e.widen(vectorAt(e.add(row, i), panel, 1, width), zeros));
+    // Neighbours along K become neighbours: two rows by elements, then two of these by pairs.
+    constexpr int32_t halves[2][8] = {{0, 8, 1, 9, 2, 10, 3, 11}, {4, 12, 5, 13, 6, 14, 7, 15}};
+    constexpr int32_t pairs[2][8] = {{0, 1, 8, 9, 2, 3, 10, 11}, {4, 5, 12, 13, 6, 7, 14, 15}};
+    int64_t inPanel = 0;
+    for (auto &half : halves) {
+      Value first = e.shuffle(rows[0], rows[1], half), second = e.shuffle(rows[2], rows[3], half);
+      for (auto &both : pairs) {
+        store(e.shuffle(first, second, both), row, panel, inPanel);
+        inPanel += 2;
+      }
+    }
+  };
+  Value zero = e.integer(0);
+  auto forPanels = [&](function_ref<void(Ix panel, int64_t width)> body) {
+    if (whole)
+      e.loop(zero, e.minI(columnEnd, e.integer(whole)), pairPanel, [&](Value panel) { body(Ix(panel), pairPanel); });
+    if (n > whole)
+      e.branch(
+          e.cmp(ICmpPredicate::sgt, columnEnd, e.integer(whole)), [&] { body(Ix(whole), n - whole); }, nullptr);
+  };
+  auto scoped = [&](Value row, Ix panel, int64_t width) {
+    MemoScope scope(*this);
+    packStep(Ix(row), panel, width);
+  };
+  // Along what lies together in memory.
+  if (isAlongDepth)
+    return forPanels([&](Ix panel, int64_t width) {
+      e.loop(zero, depth, step, [&](Value row) { scoped(row, panel, width); });
+    });
+  e.loop(zero, depth, step, [&](Value row) {
+    forPanels([&](Ix panel, int64_t width) { scoped(row, panel, width); });
+  });
+}
+
+/// A block of rows (the first is even) by vectors of columns, over the whole depth.
+void KernelEmitter::emitPairKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart,
+                                   Value depth) {
+  auto [rows, vectors] = block;
+  const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
+  int64_t lanes = cpu.lanes(4), n = to.shape[1], k = rhs.shape[0];
+  int64_t pairs = llvm::divideCeil(rows, 2), blocks = 2 * vectors;
+  Type sums = Emitter::withLanes(e.f32, lanes), operand = Emitter::withLanes(e.b.getBF16Type(), 2 * step);
+  constexpr int32_t halves[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
+  auto positionOf = [&](int64_t i, int64_t v) {
+    Position at;
+    at.index = {e.add(row, i), e.add(column, v * lanes)};
+    at.vectorDim = 1;
+    at.lanes = lanes;
+    return at;
+  };
+  SmallVector<Value> accumulators;
+  for (int64_t i = 0; i < 2 * pairs; i += 2)
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value both[2];
+      for (int64_t r = 0; r < 2; ++r) {
+        both[r] = e.real(0, sums);
+        if (i + r == rows)
+          continue;
+        // Columns beyond the tile exist only in the padding of the buffers.
+        Position at = positionOf(i + r, v);
+        if (column.isConstant())
+          at.lanes = std::min(lanes, n - at.index[1].constant);
+        both[r] = e.widen(evaluate(op.getAcc(), at), both[r]);
+      }
+      for (auto &half : halves)
+        accumulators.push_back(e.shuffle(both[0], both[1], half));
+    }
+  Value lhsBase = e.address(scratch, e.add(e.mul(row, k * bytes), lhs.offset));
+  Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
+  accumulators = e.loop(e.integer(0), depth, step, accumulators, [&](Value at, ValueRange carried) {
+    Value lhsAt = e.address(lhsBase, e.mul(Ix(at), 2 * bytes));
+    Value rhsAt = e.address(rhsBase, e.mul(Ix(at), pairPanel * bytes));
+    auto load = [&](Value base, int64_t offset) { return e.load(operand, e.address(base, offset), scratchScope); };
+    SmallVector<Value> columns, next;
+    for (int64_t j = 0; j < blocks; ++j)
+      columns.push_back(load(rhsAt, j * 2 * step * bytes));
+    for (int64_t i = 0; i < pairs; ++i) {
+      Value factor = load(lhsAt, i * 2 * k * bytes);
+      for (int64_t j = 0; j < blocks; ++j)
+        next.push_back(e.intrinsic("llvm.aarch64.neon.bfmmla", sums, {carried[i * blocks + j], factor, columns[j]}));
+    }
+    return next;
+  });
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t v = 0; v < vectors; ++v) {
+      int64_t first = i / 2 * blocks + 2 * v;
+      storeBuffer(to, e.shuffle(accumulators[first], accumulators[first + 1], halves[i % 2]), positionOf(i, v));
+    }
+}
