@@ -174,6 +174,15 @@ def test_magnitudes(matmul, scale):
     check(matmul, x, y * np.float32(2.0**-20))
 
 
+def test_magnitudes_of_bf16(matmul):
+    """Factors, products or sums are subnormal: units for bf16 may take them for zeros, but nothing larger."""
+    skip_without_bf16("bf16")
+    dtype = random((1,), "bf16").dtype
+    for left, right in [(-70, -70), (-62, -62), (-60, -56), (-130, 20), (4, -128), (-55, -55), (60, 60)]:
+        x, y = random((64, 96), "fp64") * 2.0**left, random((96, 64), "fp64", seed=1) * 2.0**right
+        check(matmul, x.astype(dtype), y.astype(dtype))
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers(matmul, dtype):
     """Exact modulo the type's size."""

@@ -392,15 +392,22 @@ static std::vector<double> productOf(const std::vector<double> &a, const std::ve
   return result;
 }
 
+static constexpr double leastNormal = 0x1p-126; // of f32 and bf16
+
 namespace {
-/// One factor of a contraction: values, magnitudes, and magnitudes with their bounds.
+/// One factor of a contraction: values, magnitudes, and magnitudes with their bounds. Where units
+/// flush, a subnormal number may count as zero.
 struct Factor {
-  Factor(const Tensor &x, int64_t begin, int64_t count)
+  Factor(const Tensor &x, int64_t begin, int64_t count, bool flushes)
       : values(x.values.begin() + begin, x.values.begin() + begin + count),
         bounds(x.bounds.data() + begin), sizes(count), widths(count) {
     for (int64_t i = 0; i < count; ++i) {
       sizes[i] = std::fabs(values[i]);
       widths[i] = sizes[i] + bounds[i];
+      if (flushes && sizes[i] > 0 && sizes[i] < leastNormal) {
+        widths[i] += sizes[i];
+        isExact = false;
+      }
       isExact &= bounds[i] == 0;
       isIntegral &= values[i] == std::rint(values[i]);
     }
@@ -436,8 +443,11 @@ static Approximation contractSpecialRow(const Factor &x, int64_t xBegin, const F
 static void contractFloats(const Tensor &lhs, const Tensor &rhs, Tensor &result, int64_t batch,
                            int64_t m, int64_t n, int64_t k) {
   const Rounding &rounding = roundingOf(result.dtype);
+  // Units that multiply bf16 (AMX, BFMMLA) know no subnormal numbers: factors, products and sums.
+  bool flushes = lhs.dtype == DType::BF16 && rhs.dtype == DType::BF16;
+  double flushed = flushes ? 2 * double(k) * leastNormal : 0;
   for (int64_t b = 0; b < batch; ++b) {
-    Factor x(lhs, b * m * k, m * k), y(rhs, b * n * k, n * k);
+    Factor x(lhs, b * m * k, m * k, flushes), y(rhs, b * n * k, n * k, flushes);
     bool isExact = x.isExact && y.isExact, isIntegral = isExact && x.isIntegral && y.isIntegral;
     std::vector<double> values = productOf(x.values, y.values, m, n, k);
     std::vector<double> sizes = productOf(x.sizes, y.sizes, m, n, k);
@@ -445,7 +455,7 @@ static void contractFloats(const Tensor &lhs, const Tensor &rhs, Tensor &result,
     for (int64_t i = 0; i < m * n; ++i) {
       Approximation sum;
       if (std::isfinite(widths[i]))
-        sum = finishSum(values[i], sizes[i], std::max(0.0, widths[i] - sizes[i]),
+        sum = finishSum(values[i], sizes[i], std::max(0.0, widths[i] - sizes[i]) + (isIntegral ? 0 : flushed),
                         isIntegral && sizes[i] <= rounding.exactInteger, k, rounding);
       else
         sum = contractSpecialRow(x, i / n * k, y, i % n * k, k, values[i]);

@@ -182,6 +182,22 @@ TEST(Reference, MaskedElementsNeedNotPropagate) {
   EXPECT_EQ(r.values[2], inf);
 }
 
+TEST(Reference, SubnormalFactorsOfBf16MayBeZero) {
+  Program program("func.func @f(%x: !gir.tensor<2, 1, bf16>, %y: !gir.tensor<1, 1, bf16>) -> "
+                  "!gir.tensor<2, 1, bf16> {"
+                  "%0 = gir.contract %x, %y batch [] x [] over [1] x [0] : (!gir.tensor<2, 1, "
+                  "bf16>, !gir.tensor<1, 1, bf16>) "
+                  "-> !gir.tensor<2, 1, bf16> return %0 : !gir.tensor<2, 1, bf16> }");
+  uint16_t x[] = {0x0040, 0x0080}, y[] = {0x49C0}; // 2^-127, 2^-126; 1.5 * 2^20
+  Result r = program.run(
+      {HostTensor{DType::BF16, {2, 1}, {1, 1}, x}, HostTensor{DType::BF16, {1, 1}, {1, 1}, y}})[0];
+  EXPECT_EQ(r.values[0], std::ldexp(1.5, -107));
+  EXPECT_GE(r.bounds[0], r.values[0]);
+  EXPECT_LT(r.bounds[0], 1.1 * r.values[0]);
+  EXPECT_EQ(r.values[1], std::ldexp(1.5, -106));
+  EXPECT_LT(r.bounds[1], 0.01 * r.values[1]);
+}
+
 TEST(Reference, CastsRoundWhereTheUserSaysSo) {
   for (bool isExplicit : {false, true}) {
     Program program(
