@@ -449,10 +449,12 @@ void Keeper::run(uint64_t left, bool splits) {
                         [](auto pair) { return loopOf(std::get<0>(pair)) == loopOf(std::get<1>(pair)); });
   };
   while (!kept.empty()) {
-    auto *others = std::stable_partition(kept.begin() + 1, kept.end(),
-                                         [&](const Row &row) { return areTogether(kept.front(), row); });
-    rewrite(MutableArrayRef<Row>(kept.begin(), others));
-    kept.erase(kept.begin(), others);
+    SmallVector<Row> together, others;
+    together.push_back(std::move(kept.front()));
+    for (Row &row : llvm::drop_begin(kept))
+      (areTogether(together.front(), row) ? together : others).push_back(std::move(row));
+    rewrite(together);
+    kept = std::move(others);
   }
 }
 
