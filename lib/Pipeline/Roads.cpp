@@ -53,7 +53,10 @@ static std::string measuredRoad(const std::string &signature, const std::string 
 /// result, even of narrow ones, each the sum of much.
 static bool isShared(gir::ContractOp product, const GpuDescription &gpu) {
   constexpr int64_t height = 64, width = 32, fewestElements = 512;
-  SizeFacts facts(product->getParentOfType<func::FuncOp>());
+  auto function = product->getParentOfType<func::FuncOp>();
+  if (gir::numericsOption(function, "batch_invariant") == "true")
+    return false;
+  SizeFacts facts(function);
   auto lhs = cast<gir::TensorType>(product.getLhs().getType()), rhs = cast<gir::TensorType>(product.getRhs().getType());
   int64_t tiles = 1, over = 1;
   for (int64_t dim : product.getLhsBatch())

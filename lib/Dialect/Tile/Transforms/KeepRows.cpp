@@ -185,7 +185,7 @@ SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
       if (follows(load, row.first.back()))
         return row.first.push_back(load);
     }
-    rows.push_back({{load}});
+    rows.emplace_back().first.push_back(load);
   };
   llvm::for_each(loads, take);
   return rows;
