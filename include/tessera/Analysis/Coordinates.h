@@ -30,7 +30,7 @@ public:
   /// What is known to divide a stride of a view argument, in elements.
   int64_t strideDivisor(mlir::Value view, unsigned dim) const;
 
-  /// A stride of a view argument as an expression; none where it is not known.
+  /// A stride of a view argument as an expression of sizes; none where it is not known.
   std::optional<SymExpr> stride(mlir::Value view, unsigned dim) const;
   /// What is known to divide the address of a view argument, in bytes, at most 16.
   int64_t addressDivisor(mlir::Value view) const;

@@ -1,0 +1,6 @@
+import tessera as tsr
+
+
+@tsr.function
+def add(x, y):
+    return x + y
