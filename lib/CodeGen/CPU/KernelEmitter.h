@@ -139,6 +139,10 @@ private:
   // Mma.cpp
   void emitMma(tile::MmaOp op);
   void emitBlockedMma(tile::MmaOp op);
+  /// So many columns of a row from one on.
+  Position alongRow(Ix row, Ix column, int64_t lanes);
+  /// What a product is added to; columns beyond the tile, which exist only in the padding of buffers, are zeros.
+  Value evaluateSums(tile::MmaOp op, Position at);
   void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart,
                        Value depth);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);

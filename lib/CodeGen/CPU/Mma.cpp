@@ -212,31 +212,33 @@ void KernelEmitter::prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t 
   });
 }
 
+Position KernelEmitter::alongRow(Ix row, Ix column, int64_t lanes) {
+  Position at;
+  at.index = {row, column};
+  at.vectorDim = 1;
+  at.lanes = lanes;
+  return at;
+}
+
+Value KernelEmitter::evaluateSums(tile::MmaOp op, Position at) {
+  Value zeros = e.integerOrReal(0, Emitter::withLanes(Plan::elementOf(op.getResult()), at.lanes));
+  if (const Ix &column = at.index[1]; column.isConstant())
+    at.lanes = std::min(at.lanes, Plan::shapeOf(op.getResult())[1] - column.constant);
+  return e.widen(evaluate(op.getAcc(), at), zeros);
+}
+
 void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column,
                                     Ix panelStart, Value depth) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
-  int64_t k = rhs.shape[0], n = to.shape[1];
-  int64_t bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
+  int64_t k = rhs.shape[0], bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
   Type element = rhs.element, vectorType = Emitter::withLanes(element, lanes);
 
-  auto positionOf = [&](int64_t i, int64_t v) {
-    Position at;
-    at.index = {e.add(row, i), e.add(column, v * lanes)};
-    at.vectorDim = 1;
-    at.lanes = lanes;
-    return at;
-  };
+  auto positionOf = [&](int64_t i, int64_t v) { return alongRow(e.add(row, i), e.add(column, v * lanes), lanes); };
   SmallVector<Value> accumulators;
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t v = 0; v < vectors; ++v) {
-      Position at = positionOf(i, v);
-      // Columns beyond the tile exist only in the padding of the buffers.
-      if (column.isConstant())
-        at.lanes = std::min(lanes, n - at.index[1].constant);
-      Value value = evaluate(op.getAcc(), at);
-      accumulators.push_back(e.widen(value, e.integerOrReal(0, vectorType)));
-    }
+    for (int64_t v = 0; v < vectors; ++v)
+      accumulators.push_back(evaluateSums(op, positionOf(i, v)));
 
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
   Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
@@ -245,9 +247,8 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   auto loadSteps = [&](Value lhsAt) {
     if (!cpu.multipliesByLane)
       return;
-    for (auto [i, steps] : llvm::enumerate(rowsOfSteps)) {
+    for (auto [i, steps] : llvm::enumerate(rowsOfSteps))
       steps = e.load(Emitter::withLanes(element, unroll), e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
-    }
   };
   auto spread = [&](Value lhsAt, int64_t i, int64_t step) -> Value {
     if (rowsOfSteps[i])

@@ -117,31 +117,17 @@ void KernelEmitter::emitPairKernel(tile::MmaOp op, MicroTile block, Ix row, Ix c
                                    Value depth) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
-  int64_t lanes = cpu.lanes(4), n = to.shape[1], k = rhs.shape[0];
+  int64_t lanes = cpu.lanes(4), k = rhs.shape[0];
   int64_t pairs = llvm::divideCeil(rows, 2), blocks = 2 * vectors;
   Type sums = Emitter::withLanes(e.f32, lanes), operand = Emitter::withLanes(e.b.getBF16Type(), 2 * step);
   constexpr int32_t halves[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
-  auto positionOf = [&](int64_t i, int64_t v) {
-    Position at;
-    at.index = {e.add(row, i), e.add(column, v * lanes)};
-    at.vectorDim = 1;
-    at.lanes = lanes;
-    return at;
-  };
+  auto positionOf = [&](int64_t i, int64_t v) { return alongRow(e.add(row, i), e.add(column, v * lanes), lanes); };
   SmallVector<Value> accumulators;
   for (int64_t i = 0; i < 2 * pairs; i += 2)
     for (int64_t v = 0; v < vectors; ++v) {
       Value both[2];
-      for (int64_t r = 0; r < 2; ++r) {
-        both[r] = e.real(0, sums);
-        if (i + r == rows)
-          continue;
-        // Columns beyond the tile exist only in the padding of the buffers.
-        Position at = positionOf(i + r, v);
-        if (column.isConstant())
-          at.lanes = std::min(lanes, n - at.index[1].constant);
-        both[r] = e.widen(evaluate(op.getAcc(), at), both[r]);
-      }
+      for (int64_t r = 0; r < 2; ++r)
+        both[r] = i + r < rows ? evaluateSums(op, positionOf(i + r, v)) : e.real(0, sums);
       for (auto &half : halves)
         accumulators.push_back(e.shuffle(both[0], both[1], half));
     }
