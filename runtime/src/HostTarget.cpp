@@ -22,20 +22,18 @@
 
 namespace tessera::rt {
 
-#if defined(__x86_64__)
-
 namespace {
 enum Register : uint8_t { EAX, EBX, ECX, EDX };
 /// Which register state (bits of XCR0) a feature needs: none, YMM, ZMM and masks, AMX tiles.
 enum State : uint64_t { NoState = 0, Ymm = 0x6, Zmm = 0xe6, Tiles = 0x60000 };
-struct Feature {
+struct X86Feature {
   const char *name;
   uint32_t leaf, subleaf;
   Register reg;
   uint8_t bit;
   State state;
 };
-constexpr Feature features[] = {
+constexpr X86Feature x86Features[] = {
     {"sse3", 1, 0, ECX, 0, NoState},
     {"ssse3", 1, 0, ECX, 9, NoState},
     {"fma", 1, 0, ECX, 12, Ymm},
@@ -70,8 +68,27 @@ constexpr Feature features[] = {
     {"avxifma", 7, 1, EAX, 23, Ymm},
     {"lzcnt", 0x80000001, 0, ECX, 5, NoState},
 };
-constexpr const char *architecture = "x86_64";
+
+/// Which of Linux's two words of capabilities has a feature's bit.
+enum Word : uint8_t { Hwcap, Hwcap2 };
+struct Aarch64Feature {
+  const char *name;
+  Word word;
+  uint8_t bit;
+};
+constexpr Aarch64Feature aarch64Features[] = {
+    {"fp-armv8", Hwcap, 0}, {"neon", Hwcap, 1},       {"crc", Hwcap, 7},
+    {"lse", Hwcap, 8},      {"fullfp16", Hwcap, 10},  {"rdm", Hwcap, 12},
+    {"jsconv", Hwcap, 13},  {"complxnum", Hwcap, 14}, {"dotprod", Hwcap, 20},
+    {"sve", Hwcap, 22},     {"fp16fml", Hwcap, 23},   {"sve2", Hwcap2, 1},
+    {"i8mm", Hwcap2, 13},   {"bf16", Hwcap2, 14},
+};
 } // namespace
+
+#if defined(__x86_64__)
+
+static constexpr const char *architecture = "x86_64";
+static constexpr const auto &features = x86Features;
 
 static uint64_t enabledState() {
   unsigned regs[4];
@@ -85,7 +102,7 @@ static uint64_t enabledState() {
 static std::vector<std::string> detect() {
   std::vector<std::string> names;
   uint64_t state = enabledState();
-  for (const Feature &feature : features) {
+  for (const X86Feature &feature : features) {
     unsigned regs[4];
     if (__get_cpuid_count(feature.leaf, feature.subleaf, &regs[0], &regs[1], &regs[2], &regs[3]) &&
         (regs[feature.reg] >> feature.bit & 1) && (state & feature.state) == feature.state)
@@ -103,26 +120,13 @@ static bool requestTiles() {
 
 #elif defined(__aarch64__)
 
-namespace {
-struct Feature {
-  const char *name;
-  unsigned long type;
-  uint8_t bit;
-};
-constexpr Feature features[] = {
-    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},       {"crc", AT_HWCAP, 7},
-    {"lse", AT_HWCAP, 8},      {"fullfp16", AT_HWCAP, 10},  {"rdm", AT_HWCAP, 12},
-    {"jsconv", AT_HWCAP, 13},  {"complxnum", AT_HWCAP, 14}, {"dotprod", AT_HWCAP, 20},
-    {"sve", AT_HWCAP, 22},     {"fp16fml", AT_HWCAP, 23},   {"sve2", AT_HWCAP2, 1},
-    {"i8mm", AT_HWCAP2, 13},   {"bf16", AT_HWCAP2, 14},
-};
-constexpr const char *architecture = "aarch64";
-} // namespace
+static constexpr const char *architecture = "aarch64";
+static constexpr const auto &features = aarch64Features;
 
 static std::vector<std::string> detect() {
   std::vector<std::string> names;
-  for (const Feature &feature : features)
-    if (getauxval(feature.type) >> feature.bit & 1)
+  for (const Aarch64Feature &feature : features)
+    if (getauxval(feature.word == Hwcap ? AT_HWCAP : AT_HWCAP2) >> feature.bit & 1)
       names.emplace_back(feature.name);
   return names;
 }
@@ -131,7 +135,16 @@ static std::vector<std::string> detect() {
 #error "the runtime knows x86_64 and aarch64"
 #endif
 
-static const std::vector<std::string> &hostFeatures() {
+/// Whether the operating system gives a feature's registers to this process.
+static bool isGranted(std::string_view name) {
+#if defined(__x86_64__)
+  return !name.starts_with("amx-") || requestTiles();
+#else
+  return true;
+#endif
+}
+
+static const std::vector<std::string> &presentFeatures() {
   static const std::vector<std::string> sorted = [] {
     std::vector<std::string> names = detect();
     std::sort(names.begin(), names.end());
@@ -140,11 +153,28 @@ static const std::vector<std::string> &hostFeatures() {
   return sorted;
 }
 
+static bool isPresent(std::string_view name) {
+  return std::binary_search(presentFeatures().begin(), presentFeatures().end(), name);
+}
+
+std::vector<std::pair<std::string_view, bool>> hostFeatures() {
+  std::vector<std::pair<std::string_view, bool>> result;
+  for (const auto &feature : features)
+    result.emplace_back(feature.name, isPresent(feature.name) && isGranted(feature.name));
+  return result;
+}
+
+bool knowsFeature(std::string_view name) {
+  auto isIt = [&](const auto &feature) { return name == feature.name; };
+  return std::any_of(std::begin(x86Features), std::end(x86Features), isIt) ||
+         std::any_of(std::begin(aarch64Features), std::end(aarch64Features), isIt);
+}
+
 const std::string &hostTarget() {
   static const std::string target = [] {
     std::string text = std::string(architecture) + ":";
     const char *separator = "";
-    for (const std::string &name : hostFeatures()) {
+    for (const std::string &name : presentFeatures()) {
       text += separator + name;
       separator = ",";
     }
@@ -166,17 +196,15 @@ bool hostSupports(const std::string &target, std::string &why) {
     rest.remove_prefix(std::min(rest.size(), name.size() + 1));
     if (name.empty())
       continue;
-    if (!std::binary_search(hostFeatures().begin(), hostFeatures().end(), name)) {
+    if (!isPresent(name)) {
       why = "the code needs the processor feature '" + std::string(name) +
             "', which this machine does not have";
       return false;
     }
-#if defined(__x86_64__)
-    if (name.starts_with("amx-") && !requestTiles()) {
+    if (!isGranted(name)) {
       why = "the operating system does not grant the processor's tile registers";
       return false;
     }
-#endif
   }
   return true;
 }

@@ -5,7 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "llvm/ADT/StringSet.h"
+#include "tessera_rt/target.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -13,56 +13,25 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
-#if defined(__x86_64__) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#elif defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
-#endif
+#include <map>
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 
-/// Whether the operating system lets this process use a feature: Linux gives the tile registers
-/// only to processes that ask for them.
-static bool isGranted(StringRef feature) {
-#if defined(__x86_64__) && defined(__linux__)
-  constexpr long archReqXcompPerm = 0x1023, xfeatureTileData = 18;
-  if (feature.starts_with("amx-")) {
-    static const bool granted = syscall(SYS_arch_prctl, archReqXcompPerm, xfeatureTileData) == 0;
-    return granted;
-  }
-#endif
-  return true;
-}
-
-/// What LLVM does not tell of the host: it asks the processor's name for it, and a virtual machine may hide features.
-static std::vector<std::string> furtherFeatures() {
-  std::vector<std::string> result;
-#if defined(__aarch64__) && defined(__linux__)
-  struct Feature {
-    const char *name;
-    unsigned long type;
-    int bit;
-  };
-  for (auto [name, type, bit] : {Feature{"fullfp16", AT_HWCAP, 10}, Feature{"rdm", AT_HWCAP, 12},
-                                 Feature{"dotprod", AT_HWCAP, 20}, Feature{"i8mm", AT_HWCAP2, 13},
-                                 Feature{"bf16", AT_HWCAP2, 14}})
-    result.push_back((getauxval(type) >> bit & 1 ? "+" : "-") + std::string(name));
-#endif
-  return result;
-}
-
 CpuTarget CpuTarget::host() {
   CpuTarget target;
   target.triple = llvm::sys::getProcessTriple();
   target.cpu = llvm::sys::getHostCPUName().str();
-  std::vector<std::string> features = furtherFeatures();
+  std::map<std::string, bool> has;
   for (auto &feature : llvm::sys::getHostCPUFeatures())
-    features.push_back((feature.second && isGranted(feature.first()) ? "+" : "-") +
-                       feature.first().str());
-  llvm::sort(features);
+    has[feature.first().str()] = feature.second;
+  // LLVM takes some from the processor's name: a virtual machine may hide them, and an operating system keep them back.
+  for (auto [name, isThere] : rt::hostFeatures())
+    has[std::string(name)] = isThere;
+  std::vector<std::string> features;
+  for (const auto &[name, isThere] : has)
+    features.push_back((isThere ? "+" : "-") + name);
   target.features = llvm::join(features, ",");
   return target;
 }
@@ -101,26 +70,10 @@ CpuDescription CpuTarget::describe() const {
   return CpuDescription::from(llvm::Triple(triple).getArchName().str(), enabledFeatures(features));
 }
 
-/// The features that the runtime tells apart (HostTarget.cpp there): those that kernels can be
-/// better or worse for.
-static bool isComparedByRuntime(StringRef feature) {
-  static const llvm::StringSet<> names = {
-      "sse3",       "ssse3",       "fma",        "sse4.1",     "sse4.2",       "movbe",
-      "popcnt",     "avx",         "f16c",       "bmi",        "avx2",         "bmi2",
-      "avx512f",    "avx512dq",    "avx512ifma", "avx512cd",   "avx512bw",     "avx512vl",
-      "avx512vbmi", "avx512vbmi2", "gfni",       "avx512vnni", "avx512bitalg", "avx512vpopcntdq",
-      "avx512fp16", "avxvnni",     "avx512bf16", "avxifma",    "lzcnt",        "fp-armv8",
-      "amx-tile",   "amx-bf16",
-      "neon",       "crc",         "lse",        "fullfp16",   "rdm",          "jsconv",
-      "complxnum",  "dotprod",     "sve",        "fp16fml",    "sve2",         "i8mm",
-      "bf16"};
-  return names.contains(feature);
-}
-
 std::string CpuTarget::runtimeTarget() const {
   std::vector<std::string> compared;
   for (const std::string &feature : enabledFeatures(features))
-    if (isComparedByRuntime(feature))
+    if (rt::knowsFeature(feature))
       compared.push_back(feature);
   return llvm::Triple(triple).getArchName().str() + ":" + llvm::join(compared, ",");
 }

@@ -18,11 +18,19 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tessera::rt {
 
 /// The machine's target string: "x86_64:avx,avx2,…".
 const std::string &hostTarget();
+
+/// The features of this architecture that target strings tell machines apart by, and whether this process may use each.
+std::vector<std::pair<std::string_view, bool>> hostFeatures();
+
+/// Whether target strings of any architecture tell machines apart by this feature.
+bool knowsFeature(std::string_view name);
 
 /// Whether code for `target` runs on this machine's CPU; `why` names what is missing.
 bool hostSupports(const std::string &target, std::string &why);
