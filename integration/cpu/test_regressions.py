@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from harness import check, define, random
+from harness import check, define, has_bf16, numpy_dtype, random
 from tessera import Tensor, fp32
 
 
@@ -190,3 +190,19 @@ def test_products_of_repeated_elements():
 """)
     for rows, columns in ((4, 2), (5, 7), (3, 20)):
         check(f, random((rows, 1)), random((rows, columns), seed=1), np.arange(-2, rows - 2).reshape(rows, 1))
+
+
+@pytest.mark.parametrize("dtype, least, most", [
+    ("fp64", -1074, 1023), ("fp32", -149, 127), ("bf16", -133, 127), ("fp16", -24, 15)])
+def test_remainders_of_quotients_that_overflow(dtype, least, most):
+    """4 / 2^-126 is no number of fp32, and 2^60 / 3 has digits that it does not hold."""
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+    values = np.array([m * np.ldexp(1.0, e) for e in np.linspace(least + 2, most, 40, dtype=int) for m in (1.0, 1.25, 1.75)])
+    values = np.concatenate([values, -values, [0.0, 3.0, np.inf]]).astype(numpy_dtype(dtype))
+    x, y = (grid.ravel().copy() for grid in np.meshgrid(values, values))
+    f = define("def f(x, y):\n    return tsr.fmod(x, y)\n")
+    with np.errstate(invalid="ignore"):
+        exact = np.fmod(x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_array_equal(np.asarray(f(x, y)).astype(np.float64), exact)
+    check(define("def f(x, y):\n    return tsr.remainder(x, y)\n"), x, y)

@@ -191,6 +191,7 @@ double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {
   case ScalarOp::Square:
   case ScalarOp::Fma:
   case ScalarOp::ScaleB:
+  case ScalarOp::Remainder: // fmod, and the divisor where the signs differ
     return size;
   case ScalarOp::Sqrt:
   case ScalarOp::Reciprocal:
@@ -199,14 +200,12 @@ double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {
     return 3 * size;
   case ScalarOp::Rsqrt:
     return 4 * size;
-  case ScalarOp::Remainder: // also as x - floor(x / y) * y
-  case ScalarOp::FMod:
-    return 3 * (std::fabs(x[0]) + (std::isfinite(x[1]) ? std::fabs(x[1]) : 0));
   case ScalarOp::Maximum:
   case ScalarOp::Minimum:
   case ScalarOp::Neg:
   case ScalarOp::Abs:
   case ScalarOp::Sign:
+  case ScalarOp::FMod:
   case ScalarOp::FloorDiv:
   case ScalarOp::Floor:
   case ScalarOp::Ceil:

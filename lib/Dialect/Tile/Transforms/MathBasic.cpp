@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace tessera;
@@ -19,19 +20,34 @@ Term tile::expandSign(Term x) {
   return where(x > 0.0, x.number(1), where(x < 0.0, x.number(-1), x - x)); // nan, and one zero
 }
 
-/// x - trunc(x / y) y. A rounded quotient is right but for its last bit, and subtracting it with
-/// one rounding is exact, so every step removes a type's width of the quotient; two steps are exact
-/// for |x / y| < 2^44 (f32) and 2^100 (f64). What the last step took too much is given back.
+/// Exact for all arguments: multiples of |y| times a power of two are taken off, from the largest powers to 1, each
+/// for the quotient's next digits. A product with the reciprocal is off by a quarter at most, so the nearest integer
+/// leaves less than the divisor, which one rounding keeps exactly. Divisors that are too large are infinite and
+/// leave everything. For the last ones both numbers are scaled where the reciprocal would overflow.
 Term tile::expandFMod(Term x, Term y) {
-  Term a = abs(x), d = abs(y);
-  Term r = a;
-  for (int step = 0; step < 2; ++step)
-    r = fma(-trunc(r / d), d, r);
-  r = where(r < 0.0, r + d, r);
-  r = where(r >= d, r - d, r);
-  // A divisor that is infinite leaves x.
-  r = where(a < d, a, r);
-  return copySign(r, x);
+  const bool isDouble = x.element().isF64();
+  const int digits = isDouble ? 50 : 21, highest = isDouble ? 41 : 13, scale = isDouble ? 800 : 100;
+  const int firstScaled = scale / digits + 1;
+  const double power = std::ldexp(1.0, digits);
+  Term r = abs(x), d = abs(y);
+  Term isSmall = d < std::ldexp(1.0, -scale);
+  Term up = where(isSmall, d.number(std::ldexp(1.0, scale)), 1.0);
+  Term down = where(isSmall, d.number(std::ldexp(1.0, -scale)), 1.0);
+  Term scaled = d * up, reciprocal = d.number(1).map(ScalarOp::Div, {scaled});
+  /// Takes off multiples of divisor times powers of two with `count` exponents, the least of which is 0.
+  auto takeOff = [&](Term divisor, Term inverse, int count) {
+    llvm::SmallVector<std::pair<Term, Term>> steps{{divisor, inverse}};
+    while (int(steps.size()) < count)
+      steps.push_back({steps.back().first * power, steps.back().second * (1 / power)});
+    for (auto [multiple, itsInverse] : llvm::reverse(steps))
+      r = where(abs(r) >= multiple, fma(-round(r * itsInverse), multiple, r), r);
+  };
+  const double first = std::ldexp(1.0, digits * firstScaled);
+  takeOff(d * first, reciprocal * (1 / first) * up, highest - firstScaled + 1);
+  r = r * up;
+  takeOff(scaled, reciprocal, firstScaled);
+  r = where(r < 0.0, r + scaled, r) * down;
+  return copySign(where(d == d, r, d), x);
 }
 
 Term tile::expandRemainder(Term x, Term y) {

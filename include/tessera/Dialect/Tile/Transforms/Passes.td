@@ -62,7 +62,7 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     | atan, atan2 | 1.5, 1.7 | 1.8, 1.7 | 20, 30; 39, 49 | |
     | pow | 0.9 | 0.9 | 67; 123 | small constant exponents: products, at most 4 |
     | rsqrt, reciprocal | 1.5, 0.5 | 1.5, 0.5 | 2, 1 | |
-    | fmod, remainder | 0, 0.5 | 0, 0.5 | 20, 27 | for quotients up to 2^44 (f32), 2^100 (f64) |
+    | fmod, remainder | 0, 0.5 | 0, 0.5 | 141, 148; 393, 400 | every quotient |
     | floor_divide | 0.5 | 0.5 | 17 | |
   }];
   let options = [
