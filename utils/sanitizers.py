@@ -6,11 +6,13 @@ that a test expects, a fault that the compiler recovers from. utils/test.py coun
 """
 
 import fnmatch
+import resource
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 LLVM = Path("/usr/lib/llvm-22/bin")
+STACK = 64 << 20  # bytes: instrumented frames are several times as large, and limits of depth count plain ones
 
 # Code that is compiled at run time is not instrumented, so numbers are no business of these runs.
 CALLS = [
@@ -45,6 +47,11 @@ class Sanitizer:
             result["LD_PRELOAD"] = self.library()
         return result
 
+    def widen_stacks(self) -> None:
+        """Of processes that are started from now on."""
+        _, hard = resource.getrlimit(resource.RLIMIT_STACK)
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK if hard < 0 else min(STACK, hard), hard))
+
     def library(self) -> str:
         short = {"address": "asan", "thread": "tsan"}[self.name]
         machine = subprocess.run(["uname", "-m"], capture_output=True, text=True).stdout.strip()
@@ -63,7 +70,7 @@ SANITIZERS = {
         name="address",
         variable="ASAN_OPTIONS",
         # Allocators of LLVM mark memory in headers and use it in archives; what is interned stays.
-        options="allow_user_poisoning=0:alloc_dealloc_mismatch=0:detect_leaks=0",
+        options="allow_user_poisoning=0:alloc_dealloc_mismatch=0:detect_leaks=0:allocator_may_return_null=1",
         unit=["*"],
         lit=True,
         python=[*CALLS, "integration/python/test_cache.py", "integration/fake_gpu/test_gpu_interface.py"],

@@ -241,6 +241,7 @@ def main() -> int:
         environment = dict(os.environ, TESSERA_CACHE=str(reports / "cache"), NO_COLOR="1")
         if sanitizer:
             environment["PYTHONPATH"] = str(build / "python")
+            sanitizer.widen_stacks()
         totals: dict[str, Result] = {}
         start = time.monotonic()
         makers = {

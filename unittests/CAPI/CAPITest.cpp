@@ -146,7 +146,8 @@ TEST(CAPI, FieldsBeyondTheStructsSizeAreZero) {
 }
 
 TEST(CAPI, InvalidTextIsDiagnosed) {
-  std::string text("@tsr.function\ndef f(x):\n    return x \xff\0 1\n", 44);
+  using namespace std::string_literals;
+  std::string text = "@tsr.function\ndef f(x):\n    return x \xff\0 1\n"s;
   Compilation c("", {"x"});
   c.request.source = text.data();
   c.request.source_bytes = text.size();

@@ -303,7 +303,7 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
   }
 
   // A Python int must fit the integer type that the tensors give it.
-  static constexpr unsigned widths[] = {0, 0, 0, 0, 64, 32, 16, 8, 8, 1};
+  static constexpr unsigned widths[numDTypes] = {0, 0, 0, 0, 64, 32, 16, 8, 8, 1, 0, 0};
   unsigned width = widths[unsigned(dtype)];
   for (size_t i = isSelect; i < operands.size(); ++i) {
     bool narrow = width > 1 && width < 64;
