@@ -9,19 +9,20 @@ namespace {
 struct Factor {
   Expr expr = nullptr; ///< null for the weight
   DimSet free;
+  Expr origin = nullptr; ///< the factor of the outermost product that it is, or is a factor of
 };
 
 /// The factors of a product, and of its factors if products may be rearranged.
 void collectFactors(Expr e, const DimSet &over, bool strict, std::vector<Factor> &factors,
-                    bool isInside = false) {
-  if (e->isMap(ScalarOp::Mul) && !(strict && isInside)) {
+                    Expr origin = nullptr) {
+  if (e->isMap(ScalarOp::Mul) && !(strict && origin)) {
     for (Expr arg : e->args)
-      collectFactors(arg, over, strict, factors, true);
+      collectFactors(arg, over, strict, factors, origin ? origin : arg);
     return;
   }
   if (e->isConstant(1))
     return;
-  Factor factor{e, e->dims};
+  Factor factor{e, e->dims, origin};
   for (const std::string &dim : over)
     factor.free.erase(dim);
   factors.push_back(factor);
@@ -44,7 +45,7 @@ std::optional<Contraction> tessera::splitContraction(ExprPool &pool, Expr value,
   std::vector<Factor> factors;
   collectFactors(value, over, pool.strict, factors);
   if (weight) {
-    Factor factor{nullptr, difference(*weight, over)};
+    Factor factor{nullptr, difference(*weight, over), nullptr};
     factors.insert(factors.begin(), factor);
   }
   if (factors.size() < 2)
@@ -78,8 +79,11 @@ std::optional<Contraction> tessera::splitContraction(ExprPool &pool, Expr value,
   bool streamed[2] = {false, false};
   auto put = [&](Expr &side, Expr e) { side = side ? pool.mul(side, e) : e; };
   for (const Factor &f : factors) {
-    bool onLeft = &f == left || (&f != right && contains(left->free, f.free));
-    if (!onLeft && !contains(right->free, f.free))
+    // An operand may be rounded: what could be a factor of either one stays with the one it was a factor of.
+    bool fitsLeft = contains(left->free, f.free), fitsRight = contains(right->free, f.free);
+    bool isOfRight = f.origin && f.origin == right->origin && f.origin != left->origin;
+    bool onLeft = &f == left || (&f != right && fitsLeft && !(fitsRight && isOfRight));
+    if (!onLeft && !fitsRight)
       return std::nullopt;
     if (!f.expr)
       (onLeft ? result.weightOnLeft : result.weightOnRight) = true;

@@ -29,6 +29,14 @@
 // A long stream is cut into parts where there are few rows: they stay together, for what is streamed is packed once.
 // CHECK-LABEL: func.func @stream
 // CHECK: tile 64, stream v = V tile 256
+
+// A factor stays with the operand that has it: a product may round its operands.
+// CHECK-LABEL: func.func @factors
+// CHECK: %[[X:.*]] = sched.load %in[
+// CHECK: %[[Y:.*]] = sched.load %in_0[
+// CHECK: %[[SCALED:.*]] = sched.map mul(%[[Y]],
+// CHECK: sched.accumulate sum(%[[X]], %[[SCALED]])
+// CHECK: sched.yield
 func.func @batches(%x: !gir.tensor<B, 128, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 128, N, f32> attributes {gir.symbols = {B = {hint = 4 : i64}}} {
   %0 = gir.contract %x, %w batch [] x [] over [2] x [0] : (!gir.tensor<B, 128, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<B, 128, N, f32>
   return %0 : !gir.tensor<B, 128, N, f32>
@@ -60,4 +68,10 @@ func.func @stream(%x: !gir.tensor<64, D, f32> {gir.contiguous}, %w: !gir.tensor<
   %0 = gir.contract %x, %w batch [] x [] over [1] x [1] : (!gir.tensor<64, D, f32>, !gir.tensor<V, D, f32>) -> !gir.tensor<64, V, f32>
   %1 = gir.logsumexp %0 dims [1] : !gir.tensor<64, V, f32> -> !gir.tensor<64, f32>
   return %1 : !gir.tensor<64, f32>
+}
+func.func @factors(%x: !gir.tensor<M, K, f32> {gir.contiguous}, %y: !gir.tensor<K, N, f32> {gir.contiguous}) -> !gir.tensor<M, N, f32> {
+  %0 = gir.constant 3.000000e+00 : f32 : !gir.tensor<K, N, f32>
+  %1 = gir.map mul(%y, %0) : (!gir.tensor<K, N, f32>, !gir.tensor<K, N, f32>) -> !gir.tensor<K, N, f32>
+  %2 = gir.contract %x, %1 batch [] x [] over [1] x [0] : (!gir.tensor<M, K, f32>, !gir.tensor<K, N, f32>) -> !gir.tensor<M, N, f32>
+  return %2 : !gir.tensor<M, N, f32>
 }
