@@ -102,6 +102,48 @@ TEST_P(GpuTest, CudaTileIR) {
   tessera_rt_library_release(tiles);
 }
 
+/// A graph outlives the code of its kernels: one of this runtime, and one that somebody else captures.
+TEST_P(GpuTest, GraphsKeepTheirCode) {
+  tessera_rt_status status;
+  cuda::Device *opened = cuda::open(0, status);
+  ASSERT_NE(opened, nullptr);
+  auto *handle = static_cast<cuda::CUstream>(stream.handle);
+  cuda::Current current(*opened);
+  const cuda::Api &api = opened->api;
+  Buffer<int64_t> counter(stream, std::vector<int64_t>{0});
+  ASSERT_OK(tessera_rt_stream_synchronize(stream));
+  for (bool isOurs : {true, false}) {
+    tessera_rt_library *code = nullptr;
+    ASSERT_OK(tessera_rt_library_load(device, plainPtx, std::strlen(plainPtx), &code));
+    tessera_rt_graph *graph = nullptr;
+    cuda::CUgraph captured = nullptr;
+    cuda::CUgraphExec exec = nullptr;
+    if (isOurs)
+      ASSERT_OK(tessera_rt_capture_begin(stream));
+    else
+      ASSERT_EQ(api.cuStreamBeginCapture(handle, cuda::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), 0);
+    ASSERT_OK(launch("increment", shape(1), {pointer(counter.data())}, code));
+    if (isOurs) {
+      ASSERT_OK(tessera_rt_capture_end(stream, &graph));
+    } else {
+      ASSERT_EQ(api.cuStreamEndCapture(handle, &captured), 0);
+      ASSERT_EQ(api.cuGraphInstantiateWithFlags(&exec, captured, 0), 0);
+    }
+    tessera_rt_library_release(code);
+    if (isOurs)
+      ASSERT_OK(tessera_rt_graph_launch(graph, stream));
+    else
+      ASSERT_EQ(api.cuGraphLaunch(exec, handle), 0);
+    EXPECT_EQ(counter.read()[0], isOurs ? 1 : 2);
+    if (isOurs) {
+      tessera_rt_graph_release(graph);
+    } else {
+      ASSERT_EQ(api.cuGraphExecDestroy(exec), 0);
+      ASSERT_EQ(api.cuGraphDestroy(captured), 0);
+    }
+  }
+}
+
 TEST_P(GpuTest, ErrorsNameTheKernelItsGridAndItsArguments) {
   Buffer<int64_t> word(stream, std::vector<int64_t>{0});
   tessera_rt_launch_config config = shape(3, 5000); // no block has as many threads

@@ -46,6 +46,11 @@ CUresult cuLibraryUnload(CUlibrary library) {
   auto *mine = reinterpret_cast<FakeLibrary *>(library);
   if (!state().libraries.erase(mine))
     return misuse();
+  // The real one may crash when such a graph is launched or freed.
+  for (auto *handles : {&state().graphs, &state().graphExecs})
+    for (FakeGraphHandle *handle : *handles)
+      if (handle->graph->code.count(mine))
+        misuse();
   delete mine;
   return CUDA_SUCCESS;
 }
@@ -107,6 +112,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
   for (size_t i = 0; i < kernel->parameterBytes.size(); ++i)
     std::memcpy(&arguments.emplace_back(0), parameters[i], kernel->parameterBytes[i]);
   ++self.launches;
+  if (FakeStream *on; stream(config->hStream, on) && on && on->capture)
+    on->capture->code.insert(kernel->library);
   if (kernel->block)
     return threads == kernel->block ? submit(config->hStream, [] {}) : CUDA_ERROR_INVALID_VALUE;
   std::string name = kernel->name;

@@ -22,8 +22,11 @@ struct FakeContext {
   int device = 0;
 };
 
+struct FakeLibrary;
+
 struct FakeGraph {
   std::vector<std::function<void()>> nodes;
+  std::set<FakeLibrary *> code; // that its kernels are of
   std::vector<CUdeviceptr> blocks; // allocated while it was captured
   ~FakeGraph();
 };
@@ -40,8 +43,6 @@ struct FakeEvent {
   bool recorded = false;
   double milliseconds = 0;
 };
-
-struct FakeLibrary;
 
 struct FakeKernel {
   std::string name;

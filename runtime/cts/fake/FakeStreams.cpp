@@ -112,6 +112,9 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
   if (!state().graphExecs.count(mine))
     return misuse();
   auto graph = mine->graph;
+  for (FakeLibrary *code : graph->code)
+    if (!state().libraries.count(code))
+      return misuse();
   return submit(handle, [graph] {
     for (auto &node : graph->nodes)
       node();

@@ -16,14 +16,27 @@
 #include "Api.h"
 
 #include <mutex>
+#include <set>
 
 namespace tessera::rt::cuda {
 
 struct Device;
 
+/// Code on a device; it is unloaded when neither a library nor a graph has it any more.
+struct Code {
+  Device &device;
+  CUlibrary library = nullptr;
+  std::atomic<bool> isKept{false}; // for as long as the process
+  explicit Code(Device &device) : device(device) {}
+  Code(const Code &) = delete;
+  ~Code();
+};
+using CodeSet = std::set<std::shared_ptr<Code>>;
+
 /// A kernel on one device.
 struct CudaKernel : Kernel {
   CUfunction function = nullptr;
+  std::shared_ptr<Code> code;
   const char *recordName = ""; // lives as long as the process
   int32_t parameters = -1;     // negative: not known
   bool isExact = false;        // no hidden parameters: as many words as parameters
@@ -111,6 +124,13 @@ private:
   const Api &api;
   bool pushed = false;
 };
+
+/// From here on, code that the stream captures is collected for a graph of ours.
+void collectCode(CUstream stream);
+/// What was collected.
+CodeSet takeCode(CUstream stream);
+/// Keeps code for the graph that a stream captures.
+void keepForGraph(CUstream stream, const std::shared_ptr<Code> &code);
 
 /// The driver, started at the first call; null, with the reason as this thread's error, where there
 /// is none, or where this process was forked from one that had started it.

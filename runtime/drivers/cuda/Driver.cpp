@@ -31,6 +31,7 @@ struct CudaEvent : Event {
 struct CudaGraph : Graph {
   Device &device;
   CUgraphExec handle = nullptr;
+  CodeSet code;
   CudaGraph(Driver *driver, Device &device) : Graph(driver), device(device) {}
   ~CudaGraph() override {
     Status status;
@@ -165,6 +166,7 @@ public:
   void releaseStream(tessera_rt_stream stream) override {
     Status status;
     Device *device = opened(deviceOrdinal(stream.device));
+    takeCode(native(stream));
     if (device && start(status))
       device->api.cuStreamDestroy(native(stream));
   }
@@ -296,9 +298,11 @@ public:
     if (!stream.handle)
       return fail(TESSERA_RT_ARGUMENT, "the default stream cannot capture a graph; create one");
     return with(stream, [&](Device &device) {
-      return device.check(device.api.cuStreamBeginCapture(native(stream),
-                                                          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                          "the stream cannot begin to capture a graph");
+      CUresult result = device.api.cuStreamBeginCapture(native(stream),
+                                                        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      if (result == CUDA_SUCCESS)
+        collectCode(native(stream));
+      return device.check(result, "the stream cannot begin to capture a graph");
     });
   }
   Status endCapture(tessera_rt_stream stream, Graph *&graph) override {
@@ -306,6 +310,7 @@ public:
       CUgraph captured = nullptr;
       CUresult result = device.api.cuStreamEndCapture(native(stream), &captured);
       auto made = std::make_unique<CudaGraph>(this, device);
+      made->code = takeCode(native(stream));
       if (result == CUDA_SUCCESS)
         result = device.api.cuGraphInstantiateWithFlags(&made->handle, captured, 0);
       if (captured)

@@ -27,16 +27,8 @@ namespace {
 
 class CudaLibrary : public Library {
 public:
-  CudaLibrary(Device &device, bool isExact) : device(device), isExact(isExact) {}
-
-  ~CudaLibrary() override {
-    tessera_rt_status status;
-    // In a forked child, and when the process ends, the driver is no longer ours to call.
-    if (!library || !start(status))
-      return;
-    Current current(device);
-    device.api.cuLibraryUnload(library);
-  }
+  CudaLibrary(Device &device, bool isExact)
+      : device(device), isExact(isExact), loaded(std::make_shared<Code>(device)) {}
 
   tessera_rt_status load(std::span<const uint8_t> code) {
     Current current(device);
@@ -46,6 +38,7 @@ public:
     std::vector<char> log(4096);
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
+    CUlibrary &library = loaded->library;
     CUresult result = device.api.cuLibraryLoadData(&library, image.data(), options, values, 2,
                                                    nullptr, nullptr, 0);
     // The driver may put off the work, and with it the complaints, until the code is used.
@@ -75,7 +68,7 @@ public:
     Current current(device);
     auto made = std::make_unique<CudaKernel>();
     CUkernel handle = nullptr;
-    CUresult result = device.api.cuLibraryGetKernel(&handle, library, name.c_str());
+    CUresult result = device.api.cuLibraryGetKernel(&handle, loaded->library, name.c_str());
     if (result == CUDA_ERROR_NOT_FOUND)
       return fail(TESSERA_RT_NOT_FOUND, "the code has no kernel '" + name + "'");
     if (result == CUDA_SUCCESS)
@@ -85,6 +78,7 @@ public:
     made->name = name;
     made->device = {TESSERA_RT_DEVICE_CUDA(device.ordinal), 0, nullptr};
     made->recordName = intern(name);
+    made->code = loaded;
     made->isExact = isExact;
     made->parameters = countParameters(made->function);
     kernel = kernels.emplace_back(std::move(made)).get();
@@ -106,7 +100,7 @@ private:
 
   Device &device;
   bool isExact;
-  CUlibrary library = nullptr;
+  std::shared_ptr<Code> loaded;
   std::mutex mutex;
   std::vector<std::unique_ptr<CudaKernel>> kernels;
 };
@@ -255,6 +249,12 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
 
   Current current(device);
   device.launches.add(launch);
+  // The default stream captures nothing.
+  if (stream && !kernel.code->isKept.load(std::memory_order_relaxed)) {
+    int isCapturing = 0;
+    if (device.api.cuStreamIsCapturing(stream, &isCapturing) == CUDA_SUCCESS && isCapturing)
+      keepForGraph(stream, kernel.code);
+  }
   CUresult result = allow(device, kernel, shape);
   if (result == CUDA_SUCCESS)
     result = device.api.cuLaunchKernelEx(&config, kernel.function, pointers, nullptr);
