@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -37,6 +38,7 @@ from rows import EXTRA, FIXED, MEASURED, ROWS, Row
 from small import SMALL_ROWS
 
 BENCH_FILES = ("rows", "memory", "small", "peers", "timing", "exact", "bench", "counters")
+STRIP = shutil.which("llvm-strip-22") or "strip"  # for all machines
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
 
 
@@ -206,10 +208,12 @@ def build_random(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
-    source = TOP / "build/bin/runtime_cts"
+    folder = "build" if options.host == platform.machine() else f"build-dist-{options.host}"
+    source = TOP / folder / "bin/runtime_cts"
     if not source.exists():
-        return ["cts: build/bin/runtime_cts is not built: `utils/ninja.sh runtime_cts`"]
-    subprocess.run(["strip", "-o", out / source.name, source], check=True)
+        command = f"NINJA_DIR={folder} utils/ninja.sh runtime_cts"
+        return [f"cts: {folder}/bin/runtime_cts is not built: `{command}`"]
+    subprocess.run([STRIP, "-o", out / source.name, source], check=True)
     return []
 
 

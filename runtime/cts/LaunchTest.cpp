@@ -102,7 +102,8 @@ TEST_P(GpuTest, CudaTileIR) {
   tessera_rt_library_release(tiles);
 }
 
-/// A graph outlives the code of its kernels: one of this runtime, and one that somebody else captures.
+/// A graph outlives the library of its kernels: one of this runtime, and one that somebody else
+/// captures.
 TEST_P(GpuTest, GraphsKeepTheirCode) {
   tessera_rt_status status;
   cuda::Device *opened = cuda::open(0, status);

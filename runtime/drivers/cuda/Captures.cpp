@@ -1,8 +1,9 @@
 //===- Captures.cpp - Code that graphs need -------------------------------===//
 //
-// A graph has the kernels that were captured, but not their code: what is unloaded before the graph is gone takes the
-// process with it. Graphs of this runtime hold their code. Of graphs that others capture on their streams, such as
-// PyTorch's, nobody tells when they end: their code stays for as long as the process.
+// A graph has the kernels that were captured, but not their code: what is unloaded before the graph
+// is gone takes the process with it. Graphs of this runtime hold their code. Of graphs that others
+// capture on their streams, such as PyTorch's, nobody tells when they end: their code stays for as
+// long as the process.
 //
 //===----------------------------------------------------------------------===//
 
