@@ -372,9 +372,10 @@ private:
       if (shortStream())
         spread(&last, 32);
     } else {
-      // One wide access for each operand, behind which all can be computed; two where memory says first which.
-      each = std::clamp<int64_t>((shape.waits > shape.walks ? 32 : 16) / shape.storageBytes, 8, 16);
-      wanted = 256 * each;
+      // One wide access for each operand, behind which all can be computed; two where memory says first which; more where
+      // that takes so long that what a thread does once is to be shared by more elements.
+      each = shape.draws ? 32 : std::clamp<int64_t>((shape.waits > shape.walks ? 32 : 16) / shape.storageBytes, 8, 16);
+      wanted = (shape.draws ? 128 : 256) * each;
       last.tile = bounded(last, wanted);
     }
     int64_t filled = last.tile;

@@ -3,6 +3,7 @@
 #include "tessera/Dialect/Common/Monoids.h"
 #include "tessera/Layout/Reduction.h"
 #include "tessera/Support/GpuDescription.h"
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -35,28 +36,54 @@ Value KernelEmitter::quick(ScalarOp op, ValueRange x) {
 }
 
 /// Philox4x32-10 in 32 bits: a round is two wide products and two exclusive ors of three. LLVM would make products and
-/// comparisons of 64 bits of them, and of the last round an exclusive or for every few bits that are wanted.
+/// comparisons of 64 bits of them, and of the last round an exclusive or for every few bits that are wanted. Of what is
+/// constant, as streams and keys mostly are, the first rounds' products are known.
 Value KernelEmitter::philox(ValueRange x, bool isUpper) {
-  auto low = [&](Value wide) -> Value { return LLVM::TruncOp::create(e.b, e.i32, wide); };
-  auto high = [&](Value wide) { return low(LLVM::LShrOp::create(e.b, wide, e.integer(32))); };
+  auto low = [&](Value wide) -> Value {
+    APInt known;
+    if (matchPattern(wide, m_ConstantInt(&known)))
+      return e.integer(int32_t(known.getZExtValue()), e.i32);
+    return LLVM::TruncOp::create(e.b, e.i32, wide);
+  };
+  auto high = [&](Value wide) -> Value {
+    APInt known;
+    if (matchPattern(wide, m_ConstantInt(&known)))
+      return e.integer(int32_t(known.getZExtValue() >> 32), e.i32);
+    return low(LLVM::LShrOp::create(e.b, wide, e.integer(32)));
+  };
   auto wide = [&](Value narrow) -> Value { return LLVM::ZExtOp::create(e.b, e.i64, narrow); };
   Type both = LLVM::LLVMStructType::getLiteral(kernel.getContext(), {e.i32, e.i32});
   auto product = [&](Value a, int64_t b) -> std::pair<Value, Value> { // low and high
+    if (APInt known; matchPattern(a, m_ConstantInt(&known))) {
+      uint64_t all = known.getZExtValue() * uint64_t(b);
+      return {e.integer(int32_t(all), e.i32), e.integer(int32_t(all >> 32), e.i32)};
+    }
     Value halves = assembly("{ .reg .b64 p; mul.wide.u32 p, $2, $3; mov.b64 {$0, $1}, p; }", "=r,=r,r,r", both,
                             {a, e.integer(int32_t(b), e.i32)});
     return {LLVM::ExtractValueOp::create(e.b, halves, 0), LLVM::ExtractValueOp::create(e.b, halves, 1)};
   };
-  auto xorAll = [&](Value a, Value b, Value key) {
-    return assembly("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", e.i32, {a, b, key});
+  auto xorAll = [&](Value a, Value b, Value key, bool isLast) -> Value {
+    if (isLast)
+      return assembly("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", e.i32, {a, b, key});
+    APInt p, q, r;
+    if (matchPattern(a, m_ConstantInt(&p)) && matchPattern(b, m_ConstantInt(&q)) && matchPattern(key, m_ConstantInt(&r)))
+      return e.integer(int32_t((p ^ q ^ r).getZExtValue()), e.i32);
+    return LLVM::XOrOp::create(e.b, LLVM::XOrOp::create(e.b, a, b), key);
   };
-  auto keyOf = [&](Value key, int64_t step) { return e.addI(key, e.integer(int32_t(step), e.i32)); };
+  auto keyOf = [&](Value key, int64_t step) -> Value {
+    if (APInt known; matchPattern(key, m_ConstantInt(&known)))
+      return e.integer(int32_t(known.getZExtValue() + step), e.i32);
+    return e.addI(key, e.integer(int32_t(step), e.i32));
+  };
+  constexpr int64_t kRounds = 10;
   Value c0 = low(x[0]), c1 = high(x[0]), c2 = low(x[1]), c3 = high(x[1]), key0 = low(x[2]), key1 = high(x[2]);
-  for (int64_t round = 0; round < 10; ++round) {
+  for (int64_t round = 0; round < kRounds; ++round) {
+    bool isLast = round + 1 == kRounds;
     auto [low0, high0] = product(c0, 0xD2511F53);
     auto [low1, high1] = product(c2, 0xCD9E8D57);
-    c0 = xorAll(high1, c1, keyOf(key0, round * 0x9E3779B9));
+    c0 = xorAll(high1, c1, keyOf(key0, round * 0x9E3779B9), isLast);
     c1 = low1;
-    c2 = xorAll(high0, c3, keyOf(key1, round * 0xBB67AE85));
+    c2 = xorAll(high0, c3, keyOf(key1, round * 0xBB67AE85), isLast);
     c3 = low0;
   }
   auto pair = [&](Value first, Value second) {

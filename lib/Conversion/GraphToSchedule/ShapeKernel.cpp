@@ -260,6 +260,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Scan)
       shape.scanBytes = std::max(shape.scanBytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
+    shape.draws |= e->isMap(ScalarOp::Philox) || e->isMap(ScalarOp::PhiloxUpper);
   });
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
   unsigned rowTensors = 0;
