@@ -125,6 +125,8 @@ private:
 
   // Memory (Memory.cpp)
   LogicalResult emitLoad(mlir::Operation *op);
+  bool leavesOut(tile::StoreOp store, const Access &load) const;
+  bool isPadUnseen(const Access &load) const;
   Registers loadWords(const Access &access, unsigned reg, unsigned width, Value mask, mlir::TypedAttr pad);
   LogicalResult emitStore(tile::StoreOp store);
   void storeWords(const Access &access, unsigned reg, unsigned width, Value mask);

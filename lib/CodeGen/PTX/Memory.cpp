@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
@@ -227,7 +229,35 @@ static std::string registerList(unsigned first, unsigned count) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// The words of `width` elements from register `reg` on; where the mask says no, those of the pad.
+/// Whether a store leaves out all elements that lie outside of what is loaded, by the same bounds.
+bool KernelEmitter::leavesOut(tile::StoreOp store, const Access &load) const {
+  Access stored = Access::of(store);
+  auto isBound = [&](int64_t dim) {
+    for (int64_t other = 0; other < int64_t(stored.coords.size()); ++other)
+      if (stored.coords[other] == load.coords[dim] && stored.placeOf(other) == load.placeOf(dim) &&
+          coordinates.size(stored.view, other) == coordinates.size(load.view, dim))
+        return true;
+    return false;
+  };
+  return store.getBounded() && llvm::all_of(llvm::seq<int64_t>(0, load.coords.size()), isBound);
+}
+
+/// Whether what stands for elements outside of a tensor goes, element by element, to stores that leave those out as well:
+/// then it can be anything.
+bool KernelEmitter::isPadUnseen(const Access &load) const {
+  llvm::SetVector<Value> made;
+  made.insert(load.tile);
+  for (unsigned i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i].getUsers()) {
+      if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(user))
+        made.insert(user->getResult(0));
+      else if (auto store = dyn_cast<tile::StoreOp>(user); !store || !leavesOut(store, load))
+        return false;
+    }
+  return true;
+}
+
+/// The words of `width` elements from register `reg` on; where the mask says no, those of the pad, or any without one.
 KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg, unsigned width, Value mask,
                                                   TypedAttr pad) {
   Type element = access.type().getElementType();
@@ -246,8 +276,8 @@ KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned
     operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
     constraints += ",r";
     text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; ";
-    Value padding = pad ? e.number(pad, element, 0) : e.number(e.b.getZeroAttr(element), element, 0);
-    for (auto [i, part] : llvm::enumerate(pack(SmallVector<Value>(width, padding), element))) {
+    Registers pads = pad ? pack(SmallVector<Value>(width, e.number(pad, element, 0)), element) : Registers();
+    for (auto [i, part] : llvm::enumerate(pads)) {
       text += "mov.b" + std::to_string(word.getIntOrFloatBitWidth()) + " $" + std::to_string(i) + ", $" +
               std::to_string(count + 2 + i) + "; ";
       operands.push_back(part);
@@ -268,6 +298,9 @@ LogicalResult KernelEmitter::emitLoad(Operation *op) {
   Type element = access.type().getElementType();
   unsigned width = vectorWidth(access), registers = countRegisters(access.tile);
   auto pad = op->getAttrOfType<TypedAttr>("pad");
+  // In a loop the registers would be kept for what a load may leave in them.
+  if (isa<tile::LoadOp>(op) && op->getParentOp() == kernel && isPadUnseen(access))
+    pad = nullptr;
   SmallVector<Registers> vectors;
   for (unsigned reg = 0; reg < registers; reg += width)
     vectors.push_back(loadWords(access, reg, width, maskOf(access, reg), pad));
