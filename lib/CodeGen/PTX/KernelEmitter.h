@@ -91,6 +91,7 @@ private:
   };
   void storeShared(const SharedAccess &access, Value buffer, llvm::ArrayRef<Value> parts, Type element, Value owner);
   Registers loadAll(const Lazy &read, Type element);
+  Registers loadVector(Value from, unsigned count);
   Registers loadPiece(const Lazy &read, Type element, unsigned at);
   /// A register of a tile that may have to be read first.
   Value part(Value tile, unsigned reg);

@@ -145,6 +145,25 @@ void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayR
   }
 }
 
+/// Words of 32 bits, which LLVM does not see as a vector: it would take each of them apart into halves, and an instruction
+/// more for every other one.
+KernelEmitter::Registers KernelEmitter::loadVector(Value from, unsigned count) {
+  std::string list, constraints;
+  for (unsigned i = 0; i < count; ++i) {
+    list += (i ? ", $" : "$") + std::to_string(i);
+    constraints += "=r,";
+  }
+  Type type = LLVM::LLVMStructType::getLiteral(kernel.getContext(), SmallVector<Type>(count, e.i32));
+  Value place = LLVM::PtrToIntOp::create(e.b, e.i32, from);
+  std::string number = std::to_string(count);
+  Value loaded = assembly("ld.shared.v" + number + ".b32 {" + list + "}, [$" + number + "];", constraints + "r,~{memory}",
+                          type, place, /*hasEffects=*/true);
+  Registers words;
+  for (unsigned i = 0; i < count; ++i)
+    words.push_back(LLVM::ExtractValueOp::create(e.b, loaded, i));
+  return words;
+}
+
 /// The elements that one instruction loads, from number `at` on.
 KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element, unsigned at) {
   const SharedAccess &access = read.load;
@@ -156,10 +175,14 @@ KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element
     unsigned total = width * bytes;
     Type word = total == 1 ? e.i8 : total == 2 ? e.i16 : bytes == 8 ? e.i64 : e.i32;
     unsigned count = std::max(1u, total * 8 / word.getIntOrFloatBitWidth());
-    Type type = count > 1 ? Type(VectorType::get({int64_t(count)}, word)) : word;
-    Value value = LLVM::LoadOp::create(e.b, type, from, /*alignment=*/total);
-    for (unsigned i = 0; i < count; ++i)
-      words.push_back(count > 1 ? e.extract(value, i) : value);
+    if (count > 1 && bytes < 4) {
+      words = loadVector(from, count);
+    } else {
+      Type type = count > 1 ? Type(VectorType::get({int64_t(count)}, word)) : word;
+      Value value = LLVM::LoadOp::create(e.b, type, from, /*alignment=*/total);
+      for (unsigned i = 0; i < count; ++i)
+        words.push_back(count > 1 ? e.extract(value, i) : value);
+    }
   } else {
     // ldmatrix: lane l gives the address of row l % 8 of matrix l / 8.
     unsigned matrices = 1u << access.matrices;

@@ -322,7 +322,18 @@ Value KernelEmitter::leastPosition(tile::MapOp positions, ArrayRef<Value> parts)
   return e.select(e.cmp(LLVM::ICmpPredicate::eq, best, none), most, found);
 }
 
-/// What each of a thread's registers would be after all steps within the warp: registers in order, then lanes by
+/// Four joins are under way, since each waits for the one before it.
+static Value joinAll(ArrayRef<Value> parts, llvm::function_ref<Value(Value, Value)> join) {
+  constexpr size_t kWays = 4;
+  SmallVector<Value> sums(parts.take_front(kWays));
+  for (size_t i = kWays; i < parts.size(); ++i)
+    sums[i % kWays] = join(sums[i % kWays], parts[i]);
+  if (sums.size() < kWays)
+    return std::accumulate(sums.begin() + 1, sums.end(), sums.front(), join);
+  return join(join(sums[0], sums[1]), join(sums[2], sums[3]));
+}
+
+/// What each of a thread's registers would be after all steps within the warp: registers, then lanes by
 /// shuffles. Registers that end up with the same are joined once.
 KernelEmitter::Registers KernelEmitter::joinInWarp(Value input, const ReductionPlan &plan,
                                                    llvm::function_ref<Value(Value, Value)> join,
@@ -349,7 +360,7 @@ KernelEmitter::Registers KernelEmitter::joinInWarp(Value input, const ReductionP
     if (positions && joined.size() > 2)
       sums[reg] = leastPosition(positions, joined);
     if (!sums[reg])
-      sums[reg] = std::accumulate(joined.begin() + 1, joined.end(), joined.front(), join);
+      sums[reg] = joinAll(joined, join);
   }
   for (uint64_t step : plan.lanes) {
     Point other = layout.in().unpack(step);
