@@ -230,13 +230,21 @@ Value KernelEmitter::castElement(Value value, Type from, Type to) {
   return isa<FloatTF32Type>(from) ? e.cast(value, e.f32, to) : e.cast(value, from, to);
 }
 
-/// Two at a time where one instruction rounds both, which is as fast as an addition; rounding one is not.
+/// Whether elements are written one by one, to where a row begins anywhere.
+static bool isWrittenAlone(tile::CastOp cast) {
+  return llvm::all_of(cast->getUsers(), [](Operation *user) {
+    auto write = dyn_cast<tile::WriteOp>(user);
+    return write && write.getBehind();
+  });
+}
+
+/// Two at a time where one instruction rounds both, unless they would only be taken apart.
 LogicalResult KernelEmitter::emitCast(tile::CastOp cast) {
   Type from = elementOf(cast.getInput()), to = elementOf(cast);
   const Registers parts = tiles.lookup(cast.getInput());
   Registers &result = tiles[cast.getResult()];
   std::optional<GpuDescription> gpu = GpuDescription::from(options.chip);
-  if (!from.isF32() || !to.isBF16() || !gpu || !gpu->hasBf16 || parts.size() % 2) {
+  if (!from.isF32() || !to.isBF16() || !gpu || !gpu->hasBf16 || parts.size() % 2 || isWrittenAlone(cast)) {
     for (Value part : parts)
       result.push_back(castElement(part, from, to));
     return success();

@@ -14,7 +14,8 @@
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64 p
 // CHECK-COUNT-8: ld.shared.b16
 // CHECK-NOT: ld.global
-// The result goes back, is fenced, and is sent: whole pieces by the machine, the ends by lanes.
+// The result, rounded one by one, goes back, is fenced, and is sent: whole pieces by the machine, the ends by lanes.
+// CHECK-COUNT-8: cvt.rn.bf16.f32
 // CHECK-COUNT-8: st.shared.b16
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK: bar.sync 0;
