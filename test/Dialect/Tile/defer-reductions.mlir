@@ -48,3 +48,27 @@ tile.kernel @kept(%x: !tile.view<?x256xf32, strides = [256, 1]>, %out: !tile.vie
   tile.store %s#1, %all[%c0] dims [0] bounded : tensor<64xf32>, <64xf32, strides = [1]>
   tile.return
 }
+
+// What is zero but at one place is added there, by a later pass: the loop carries no tile for it.
+// CHECK-LABEL: tile.kernel @selected
+// CHECK: scf.for {{.*}} -> (tensor<256xf32>) {
+// CHECK: tile.map where
+// CHECK: tile.reduce sum
+// CHECK: scf.yield
+tile.kernel @selected(%x: !tile.view<?x256xf32, strides = [256, 1]>, %out: !tile.view<256xf32, strides = [1]>, %n: index) grid 1 {
+  %zero = tile.constant 0.0 : f32 : tensor<256xf32>
+  %zeros = tile.constant 0.0 : f32 : tensor<16x256xf32>
+  %three = tile.constant 3.0 : f32 : tensor<16x256xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zero) -> (tensor<256xf32>) {
+    %t = tile.load %x[%i, %c0] dims [0, 1] pad 0.0 : f32 : <?x256xf32, strides = [256, 1]> -> tensor<16x256xf32>
+    %is = tile.map eq(%t, %three) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xi1>
+    %w = tile.map where(%is, %t, %zeros) : (tensor<16x256xi1>, tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
+    %r = tile.reduce sum %w dims [0] : tensor<16x256xf32> -> tensor<256xf32>
+    %b = tile.map add(%a, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    scf.yield %b : tensor<256xf32>
+  }
+  tile.store %s, %out[%c0] dims [0] bounded : tensor<256xf32>, <256xf32, strides = [1]>
+  tile.return
+}

@@ -207,6 +207,50 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2} {
   %a0, %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%a = %lowest, %m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %l = tile.map abs(%e) : (tensor<1024xf32>) -> tensor<1024xf32>
+    %h = tile.reduce max %l dims [0] : tensor<1024xf32> -> tensor<f32>
+    %j = tile.map maximum(%a, %h) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
+    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %z0 = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.map add(%q, %z0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %j, %n, %b : tensor<f32>, tensor<f32>, tensor<f32>
+  }
+  %o = tile.map add(%a0, %m0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tile.store %o, %y[%row] dims [] : tensor<f32>, !y
+  tile.store %s0, %z[%row] dims [] : tensor<f32>, !y
+  tile.return
+}
+
+// A maximum of the same elements that may leave out nan is the one that does not.
+// CHECK-LABEL: tile.kernel @alike
+// CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>) {
+// CHECK-NOT: skip_nan
+// CHECK: %[[H:.*]] = tile.reduce max %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
+// CHECK: tile.map maximum(%{{.*}}, %[[H]])
+// CHECK-NOT: tile.reduce max
+// CHECK: scf.yield
+// CHECK: %[[M:.*]] = tile.reduce max %{{.*}} dims [0] : tensor<64xf32> -> tensor<f32>
+// CHECK: tile.map add(%[[M]], %[[M]])
+tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %k = tile.constant 2.0 : f32 : tensor<f32>
+  %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
+  %a0, %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%a = %lowest, %m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %h = tile.reduce max %e dims [0] : tensor<1024xf32> -> tensor<f32>
     %j = tile.map maximum(%a, %h) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>

@@ -45,6 +45,39 @@ tile.kernel @pick(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {warps = 4} {
   tile.return
 }
 
+// So is a tile that the row does not fill: what it has no more are zeros.
+// CHECK-LABEL: tile.kernel @cut
+// CHECK: scf.if
+// CHECK-NEXT: %[[IS:.*]] = tile.map eq(
+// CHECK-NEXT: %[[ONE:.*]] = tile.map where(%[[IS]], %{{.*}}, %{{.*}})
+// CHECK-NEXT: %[[CUT:.*]] = tile.map where(%{{.*}}, %[[ONE]], %{{.*}})
+// CHECK-NEXT: tile.map add(%{{.*}}, %[[CUT]])
+// CHECK: tile.return
+tile.kernel @cut(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {warps = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %row = tile.program_id 0
+  %p = tile.load %t[%row] dims [] : !t -> tensor<i64>
+  %wanted = tile.broadcast %p dims [] : tensor<i64> -> tensor<1024xi64>
+  %zero = tile.constant 0.0 : f32 : tensor<1024xf32>
+  %end = tile.splat %n : index -> tensor<1024xi64>
+  %all = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<1024xf32>) {
+    %a = tile.load %x[%row, %k] dims [1] pad 0.0 : f32 : !v -> tensor<1024xf32>
+    %first = arith.muli %k, %c1024 : index
+    %i = tile.iota %first : tensor<1024xi64>
+    %has = tile.map lt(%i, %end) : (tensor<1024xi64>, tensor<1024xi64>) -> tensor<1024xi1>
+    %is = tile.map eq(%i, %wanted) : (tensor<1024xi64>, tensor<1024xi64>) -> tensor<1024xi1>
+    %one = tile.map where(%is, %a, %zero) : (tensor<1024xi1>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %cut = tile.map where(%has, %one, %zero) : (tensor<1024xi1>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %next = tile.map add(%sum, %cut) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    scf.yield %next : tensor<1024xf32>
+  }
+  %r = tile.reduce sum %all dims [0] : tensor<1024xf32> -> tensor<f32>
+  tile.store %r, %y[%row] dims [] : tensor<f32>, !s
+  tile.return
+}
+
 // Not where something else than zero takes the place of the others, nor where the choice is needed besides, nor what a
 // position of few bits may be beyond.
 // CHECK-LABEL: tile.kernel @others

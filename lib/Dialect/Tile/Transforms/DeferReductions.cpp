@@ -1,4 +1,6 @@
 //===- DeferReductions.cpp - Loops add tiles, and what follows joins them -===//
+#include "Zero.h"
+
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -23,6 +25,18 @@ struct Candidate {
 };
 } // namespace
 
+/// Whether a tile is zero but where something is equal: such tiles are few, and added where they are.
+static bool isSelection(Value tile) {
+  while (auto reshape = tile.getDefiningOp<ReshapeOp>())
+    tile = reshape.getInput();
+  auto map = tile.getDefiningOp<MapOp>();
+  auto other = map && map.getScalarOp() == ScalarOp::Where ? map.getInputs()[2].getDefiningOp<ConstantOp>() : ConstantOp();
+  if (!other || !isZero(cast<TypedAttr>(other.getValue())))
+    return false;
+  auto condition = map.getInputs()[0].getDefiningOp<MapOp>();
+  return (condition && condition.getScalarOp() == ScalarOp::Eq) || isSelection(map.getInputs()[1]);
+}
+
 static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   Value argument = loop.getRegionIterArg(number);
   auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
@@ -32,7 +46,7 @@ static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   Value other = join.getInputs()[join.getInputs()[0] == argument];
   auto reduce = other.getDefiningOp<tile::ReduceOp>();
   if (!reduce || reduce->getBlock() != loop.getBody() || !reduce->hasOneUse() || reduce.getSkipNan() ||
-      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
+      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()) || isSelection(reduce.getInput()))
     return std::nullopt;
   return Candidate{number, reduce, join};
 }

@@ -13,6 +13,8 @@
 // threads; the blocks of a cluster have a part of the tile each.
 //
 //===----------------------------------------------------------------------===//
+#include "MergeStatistics.h"
+
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Analysis/Coordinates.h"
@@ -461,6 +463,7 @@ struct TileDeferStatistics : tile::impl::TileDeferStatisticsBase<TileDeferStatis
       kernel.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
       Renaming tiles;
       for (scf::ForOp loop : loops) {
+        mergeStatistics(loop);
         Deferral deferral(loop, coordinates, threads, blocks);
         if (deferral.find())
           deferral.rewrite(tiles);

@@ -43,22 +43,35 @@ static bool isWithinWarps(tile::ReduceOp reduce) {
   return plan.warps.empty() && plan.blocks.empty();
 }
 
-static bool keepsZeros(Operation *op) {
+static bool isZeroTile(Value tile) {
+  auto constant = tile.getDefiningOp<ConstantOp>();
+  return constant && isZero(cast<TypedAttr>(constant.getValue()));
+}
+
+/// The operand that an operation makes zeros of where that has zeros; none: it need not.
+static Value zerosOf(Operation *op) {
   auto reduce = dyn_cast<tile::ReduceOp>(op);
-  return isa<ReshapeOp, tile::CastOp>(op) || (reduce && reduce.getReduceOp() == tessera::ReduceOp::Sum && isWithinWarps(reduce));
+  if (isa<ReshapeOp, tile::CastOp>(op) ||
+      (reduce && reduce.getReduceOp() == tessera::ReduceOp::Sum && isWithinWarps(reduce)))
+    return op->getOperand(0);
+  // Elements that a row does not have any more are zeros.
+  bool isCut = isMap(op, ScalarOp::Where) && isZeroTile(op->getOperand(2)) &&
+               isMap(op->getOperand(1).getDefiningOp(), ScalarOp::Where);
+  return isCut ? op->getOperand(1) : Value();
 }
 
 static std::optional<Selection> selectionOf(Value tile, Block *block) {
   Selection selection;
   Operation *op = tile.getDefiningOp();
-  for (; op && op->hasOneUse() && op->getBlock() == block && keepsZeros(op); op = op->getOperand(0).getDefiningOp())
+  while (op && op->hasOneUse() && op->getBlock() == block && zerosOf(op)) {
     selection.ops.push_back(op);
+    op = zerosOf(op).getDefiningOp();
+  }
   if (!isMap(op, ScalarOp::Where) || !op->hasOneUse() || op->getBlock() != block)
     return std::nullopt;
   selection.ops.push_back(op);
-  auto other = op->getOperand(2).getDefiningOp<ConstantOp>();
   Operation *isHere = op->getOperand(0).getDefiningOp();
-  if (!other || !isZero(cast<TypedAttr>(other.getValue())) || !isMap(isHere, ScalarOp::Eq))
+  if (!isZeroTile(op->getOperand(2)) || !isMap(isHere, ScalarOp::Eq))
     return std::nullopt;
   if (isHere->hasOneUse() && isHere->getBlock() == block)
     selection.ops.push_back(isHere);

@@ -369,7 +369,8 @@ def TileDeferStatistics : Pass<"tile-defer-statistics", "::mlir::ModuleOp"> {
     exponent so far and sums of powers relative to it: a thread's sums are relative to its own maximum, and behind the loop
     they are brought to the common one by the factor that the loop has for that. And so do loops that carry the largest
     element so far and what belongs to elements equal to it, such as their least position. A second loop that goes on with the
-    numbers of the first takes the tiles.
+    numbers of the first takes the tiles. Numbers that begin and go on alike are one before that; a maximum that may leave
+    out nan is one that does not, where the loop has both of a tile.
 
     Before:
     ```mlir
