@@ -145,10 +145,12 @@ static std::optional<Rotation> rotationOf(scf::ForOp loop, unsigned number) {
     return std::nullopt;
   auto sum = next.getFalseValue().getDefiningOp<arith::AddIOp>();
   auto isLast = next.getCondition().getDefiningOp<arith::CmpIOp>();
-  if (!sum || sum.getLhs() != loop.getRegionIterArg(number) || getConstantIntValue(sum.getRhs()) != 1 || !isLast ||
-      isLast.getPredicate() != arith::CmpIPredicate::eq || isLast.getLhs() != sum)
+  Value slot = loop.getRegionIterArg(number);
+  if (!sum || sum.getLhs() != slot || getConstantIntValue(sum.getRhs()) != 1 || !isLast ||
+      isLast.getPredicate() != arith::CmpIPredicate::eq || (isLast.getLhs() != slot && isLast.getLhs() != sum))
     return std::nullopt;
-  int64_t slots = getConstantIntValue(isLast.getRhs()).value_or(0);
+  // The slot itself is the last one, or the next one is beyond it.
+  int64_t slots = getConstantIntValue(isLast.getRhs()).value_or(-1) + (isLast.getLhs() == slot);
   return *first >= 0 && *first < slots ? std::optional(Rotation{loop, *first, slots}) : std::nullopt;
 }
 

@@ -233,14 +233,23 @@ LogicalResult KernelEmitter::emit(Block &block) {
 /// The scalars that carry a value through control flow.
 static void append(SmallVectorImpl<Value> &list, ArrayRef<Value> values) { list.append(values.begin(), values.end()); }
 
+/// Steps, and numbers that loops carry, are counted in 32 bits where no tensor reaches further than those.
 LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
+  auto isNarrow = [&](Value value) { return value.getType().isIndex() && !options.wideIndices; };
+  auto narrow = [&](Value value) -> Value {
+    return isNarrow(value) ? LLVM::TruncOp::create(e.b, e.i32, get(value)) : get(value);
+  };
+  auto widen = [&](Value value, Value part) -> Value {
+    return isNarrow(value) ? LLVM::SExtOp::create(e.b, e.i64, part) : part;
+  };
   auto partsOf = [&](Value value) {
-    return tiles.contains(value) ? tiles.lookup(value) : Registers{get(value)};
+    return tiles.contains(value) ? tiles.lookup(value) : Registers{narrow(value)};
   };
   SmallVector<Value> initial;
   for (Value value : loop.getInitArgs())
     append(initial, partsOf(value));
-  auto made = scf::ForOp::create(e.b, get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()), initial);
+  auto made =
+      scf::ForOp::create(e.b, narrow(loop.getLowerBound()), narrow(loop.getUpperBound()), narrow(loop.getStep()), initial);
   auto bind = [&](ValueRange to, ValueRange from) {
     for (Value value : to) {
       unsigned count = isa<RankedTensorType>(value.getType()) ? countRegisters(value) : 1;
@@ -249,7 +258,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
       if (isa<RankedTensorType>(value.getType()))
         tiles[value] = parts;
       else
-        scalars[value] = parts[0];
+        scalars[value] = widen(value, parts[0]);
     }
   };
   {
@@ -257,7 +266,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
     if (!made.getBody()->empty())
       made.getBody()->getTerminator()->erase();
     e.b.setInsertionPointToEnd(made.getBody());
-    scalars[loop.getInductionVar()] = made.getInductionVar();
+    scalars[loop.getInductionVar()] = widen(loop.getInductionVar(), made.getInductionVar());
     bind(loop.getRegionIterArgs(), made.getRegionIterArgs());
     if (failed(emit(*loop.getBody())))
       return failure();
@@ -332,7 +341,12 @@ LogicalResult KernelEmitter::emitIndex(Operation *op) {
             return e.subI(e.integer(0), floorDiv(e.subI(e.integer(0), x(0)), x(1)));
           })
           .Case([&](arith::CmpIOp compare) {
-            return e.cmp(ICmpPredicate(int64_t(compare.getPredicate())), x(0), x(1));
+            auto isSmall = [&](Value value) {
+              return value.getType().isIndex() && coordinates.isNonNegative(value) && coordinates.most(value) <= INT32_MAX;
+            };
+            bool areSmall = llvm::all_of(compare->getOperands(), isSmall);
+            auto part = [&](unsigned i) -> Value { return areSmall ? LLVM::TruncOp::create(e.b, e.i32, x(i)) : x(i); };
+            return e.cmp(ICmpPredicate(int64_t(compare.getPredicate())), part(0), part(1));
           })
           .Case([&](arith::SelectOp) { return e.select(x(0), x(1), x(2)); })
           .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](Operation *) {

@@ -29,3 +29,25 @@ tile.kernel @move(%x: !v, %y: !v) grid 2 hints {warps = 4} {
   tile.store %a, %y[%m, %n] dims [1] bounded : tensor<512xf32>, !v
   tile.return
 }
+
+// So are the steps of a loop.
+// CHECK-LABEL: .entry count(
+// CHECK: setp.lt.s32
+// CHECK: add.s32 %[[NEXT:.*]], %{{.*}}, 1;
+// CHECK: setp.lt.s32 %{{.*}}, %[[NEXT]],
+// CHECK: ret;
+// WIDE-LABEL: .entry count(
+// WIDE: setp.lt.s64
+// WIDE: add.s64 %[[NEXT:.*]], %{{.*}}, 1;
+// WIDE: setp.lt.s64 %{{.*}}, %[[NEXT]],
+// WIDE: ret;
+tile.kernel @count(%x: !v, %y: !v, %all: index) grid 2 hints {warps = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tile.program_id 0
+  scf.for %i = %c0 to %all step %c1 {
+    %a = tile.load %x[%i, %n] dims [1] : !v -> tensor<512xf32>
+    tile.store %a, %y[%i, %n] dims [1] : tensor<512xf32>, !v
+  }
+  tile.return
+}

@@ -136,9 +136,9 @@ void Fetcher::fetchAhead(scf::ForOp loop, SmallVector<LoadOp> loads) {
       /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
         Value next = slotBehind(inside, loc, carried[0], slots), free = slotBehind(inside, loc, carried[1], slots);
-        Value isFirst = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::eq, next, number(inside, 0));
+        Value isLast = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::eq, carried[0], number(inside, slots - 1));
         Value more = arith::AddIOp::create(inside, loc, carried[2], number(inside, 1));
-        return {next, free, arith::SelectOp::create(inside, loc, isFirst, more, carried[2])};
+        return {next, free, arith::SelectOp::create(inside, loc, isLast, more, carried[2])};
       }));
   auto carried = loop.getRegionIterArgs().take_back(3);
   builder.setInsertionPointToStart(loop.getBody());

@@ -123,7 +123,7 @@ void Pipeline::copyStep(Value step, Value slot) {
 
 Value Pipeline::nextSlot(Value slot) {
   Value next = arith::AddIOp::create(builder, loc, slot, index(1));
-  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, index(slots));
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, index(slots - 1));
   return arith::SelectOp::create(builder, loc, isLast, index(0), next);
 }
 

@@ -71,10 +71,10 @@ bool tile::comesBefore(const Coordinates &coordinates, scf::ForOp loop, scf::For
 }
 
 Value tile::slotBehind(OpBuilder &builder, Location loc, Value slot, int64_t slots) {
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1), next = arith::AddIOp::create(builder, loc, slot, one);
-  Value end = arith::ConstantIndexOp::create(builder, loc, slots), first = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, end);
-  return arith::SelectOp::create(builder, loc, isLast, first, next);
+  auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
+  Value next = arith::AddIOp::create(builder, loc, slot, index(1));
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, index(slots - 1));
+  return arith::SelectOp::create(builder, loc, isLast, index(0), next);
 }
 
 /// What the buffers of a kernel take.
