@@ -305,6 +305,14 @@ private:
     return each * cluster;
   }
 
+  /// Which part of the last blocks' time all multiprocessors work, if each block of so many threads takes so many programs: its
+  /// threads have the registers of four.
+  double filled(int64_t walk, int64_t threadsOfBlock) {
+    int64_t places = machine.cores * std::max<int64_t>(1, threads / 2 / threadsOfBlock);
+    int64_t blocks = llvm::divideCeil(programs(), walk);
+    return double(blocks) / double(llvm::alignTo(blocks, places));
+  }
+
   /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread as make wide accesses.
   void memoryInRegisters() {
     constexpr int64_t manyThreads = 512;
@@ -349,8 +357,8 @@ private:
       bool takesLong = shape.rowOperands && (shape.waits >= 5 || last.tile >= machine.wholeRow);
       if (isNarrow && isAligned && takesLong && !shape.batchInvariant && last.tile >= 2048 &&
           programs() > 32 * machine.cores) {
-        hint("walk", 4);
         each = last.tile >= machine.wholeRow ? 64 : each;
+        hint("walk", filled(3, last.tile / each) > filled(4, last.tile / each) ? 3 : 4);
       }
     } else if (int64_t part = isRow ? keepRows(last, isAligned) : 0) {
       each = part;
@@ -360,10 +368,10 @@ private:
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
       // Narrow elements of rows that begin anywhere are read one by one, which leaves no time for short steps.
       bool isLoose = !isFew && !isAligned && shape.storageBytes < 4;
-      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 1024 : 512);
-      each = isFew || isLoose ? 32 : 16;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 2048 : 512);
+      each = isFew ? 32 : 16;
       if (isLoose)
-        hint("residents", 16);
+        hint("residents", 8);
       fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 1024);

@@ -19,3 +19,8 @@ def normalised(x, w, b):
 @tsr.function
 def shares(x):
     return tsr.log_softmax(x, dim=-1)
+
+
+@tsr.function
+def level(x):
+    return tsr.logsumexp(x, dim=-1)
