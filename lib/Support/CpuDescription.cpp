@@ -1,6 +1,9 @@
 //===- CpuDescription.cpp - What code generation asks of a CPU ------------===//
 #include "tessera/Support/CpuDescription.h"
 
+#include <algorithm>
+#include <cassert>
+
 using namespace tessera;
 
 CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::string> &features) {
@@ -50,4 +53,11 @@ MicroTile tessera::chooseMicroTile(const CpuDescription &cpu, int64_t tileRows, 
     if (tileRows % rows == 0)
       return {rows, vectors};
   return {best, vectors};
+}
+
+MicroTile tessera::interleavedMicroTile(const CpuDescription &cpu, int64_t lanes) {
+  // With 32 registers 24 sums, two of rows and three of columns.
+  MicroTile block{2 * lanes, 3};
+  assert(cpu.multipliesByLane && (block.rows + 1) * block.vectors + 2 <= cpu.vectorRegisters && "too few registers");
+  return block;
 }

@@ -18,21 +18,22 @@ std::string replaceAll(std::string text,
   return text;
 }
 
-/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`. The operands are of
-/// `type`, the sums of f32.
-std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed, std::string type = "f32") {
+/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`, and A where
+/// `leftTransposed`. The operands are of `type`, the sums of f32.
+std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed, std::string type = "f32",
+                       bool leftTransposed = false) {
   return replaceAll(R"(
-tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
+tile.kernel @matmul(%a: !AVIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %bk = arith.constant BK : index
   %i = tile.program_id 0
   %j = tile.program_id 1
-  %size = tile.dim %a, 1 : !VIEW
+  %size = tile.dim %a, 1 : !AVIEW
   %n = arith.ceildivsi %size, %bk : index
   %zero = tile.constant 0.0 : f32 : tensor<BMxBNxf32>
   %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<BMxBNxf32>) {
-    %x = tile.load %a[%i, %k] dims [0, 1] pad 0.0 : TYPE : !VIEW -> tensor<BMxBKxTYPE>
+    %x = tile.load %a[%i, %k] dims [0, 1] pad 0.0 : TYPE : !AVIEW -> tensor<BMxBKxTYPE>
     %y = tile.load %b[%k, %j] dims [0, 1] pad 0.0 : TYPE : !BVIEW -> tensor<BKxBNxTYPE>
     %m = tile.mma %x, %y, %acc : (tensor<BMxBKxTYPE>, tensor<BKxBNxTYPE>, tensor<BMxBNxf32>) -> tensor<BMxBNxf32>
     scf.yield %m : tensor<BMxBNxf32>
@@ -42,6 +43,7 @@ tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
 }
 )",
                     {{"!BVIEW", transposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
+                     {"!AVIEW", leftTransposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
                      {"!CVIEW", "!tile.view<?x?xf32, strides = [?, 1]>"},
                      {"!VIEW", "!tile.view<?x?xTYPE, strides = [?, 1]>"},
                      {"TYPE", type},
@@ -51,7 +53,7 @@ tile.kernel @matmul(%a: !VIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
 }
 
 void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t n, int64_t k,
-           bool transposed, bool isNarrow = false) {
+           bool transposed, bool isNarrow = false, bool leftTransposed = false) {
   std::mt19937 random(m * 31 + n * 7 + k);
   std::normal_distribution<float> normal;
   std::vector<float> a(m * k), b(k * n), c(m * n, NAN);
@@ -75,13 +77,14 @@ void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t 
     left = narrowA.data(), columns = narrowB.data();
   }
   Array right = transposed ? Array{columns, {k, n}, {1, k}} : Array::dense(columns, {k, n});
-  kernels.run("matmul", {Array::dense(left, {m, k}), right, Array::dense(c.data(), {m, n})}, {},
+  Array rows = leftTransposed ? Array{left, {m, k}, {1, m}} : Array::dense(left, {m, k});
+  kernels.run("matmul", {rows, right, Array::dense(c.data(), {m, n})}, {},
               {(m + bm - 1) / bm, (n + bn - 1) / bn});
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0, magnitude = 0;
       for (int64_t q = 0; q < k; ++q) {
-        double product = double(a[i * k + q]) * (transposed ? b[j * k + q] : b[q * n + j]);
+        double product = double(leftTransposed ? a[q * m + i] : a[i * k + q]) * (transposed ? b[j * k + q] : b[q * n + j]);
         sum += product;
         magnitude += std::fabs(product);
       }
@@ -105,6 +108,22 @@ TEST(Matmul, AllShapesOfTilesAndMatrices) {
            {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}})
         check(kernels, tile.m, tile.n, m, n, k, transposed);
     }
+}
+
+// Enough columns that rows are put side by side where the machine multiplies by lanes: whole groups of rows, parts of
+// one, steps of K that are no whole vectors, and panels whose last two share what is left.
+TEST(Matmul, RowsSideBySide) {
+  struct Tile {
+    int64_t m, n, k;
+  };
+  for (bool leftTransposed : {false, true})
+    for (bool transposed : {false, true})
+      for (Tile tile : {Tile{64, 64, 64}, {24, 72, 20}, {13, 100, 19}, {5, 65, 7}, {6, 70, 8}, {20, 256, 40}}) {
+        CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed, "f32", leftTransposed));
+        ASSERT_EQ(kernels.error(), "");
+        for (auto [m, n, k] : {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}, {21, 67, 46}})
+          check(kernels, tile.m, tile.n, m, n, k, transposed, false, leftTransposed);
+      }
 }
 
 TEST(Matmul, NarrowOperands) {

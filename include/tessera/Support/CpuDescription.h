@@ -53,6 +53,10 @@ struct MicroTile {
 /// divides the tile is preferred to a slightly larger one that leaves a remainder.
 MicroTile chooseMicroTile(const CpuDescription &cpu, int64_t tileRows, bool endsAnywhere = false);
 
+/// The block where a vector holds one step of as many rows as it has lanes: of the left-hand side few registers are
+/// wanted, so there is room for more sums, and an addition does not wait for the one before it.
+MicroTile interleavedMicroTile(const CpuDescription &cpu, int64_t lanes);
+
 } // namespace tessera
 
 #endif

@@ -81,6 +81,8 @@ static OwningOpRef<mlir::ModuleOp> makeFunctions(target::ModuleOp module) {
                                           {pointer, integer, integer, pointer});
   for (auto kernel : module.getBody().getOps<target::KernelOp>()) {
     auto function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
+    if (kernel->hasAttr(kOrdered))
+      function.setTuneCpu("neoverse-n1");
     IRMapping mapping;
     kernel.getBody().cloneInto(&function.getBody(), mapping);
     function.walk([](target::ReturnOp op) {

@@ -16,6 +16,10 @@ namespace tessera::cpu {
 
 using namespace codegen;
 
+/// Of a kernel: the order of its instructions is one to keep. LLVM's description of recent cores moves multiplications
+/// so near to those whose sums they add to that they wait for them.
+inline constexpr llvm::StringLiteral kOrdered = "tessera_target.ordered";
+
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(target::ModuleOp module);
 
 /// One LLVM function per kernel, not optimised.

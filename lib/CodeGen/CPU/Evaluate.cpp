@@ -243,6 +243,8 @@ Value KernelEmitter::bufferAddress(const Buffer &buffer, ArrayRef<Ix> index) {
   Ix offset = 0;
   if (buffer.paired)
     return pairedRow(buffer, index[0], index[1]);
+  if (buffer.interleaved)
+    return interleavedRow(buffer, index[0], index[1]);
   if (buffer.panel) {
     Ix column = index[1];
     Ix panel, inside;

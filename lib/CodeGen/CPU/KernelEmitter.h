@@ -2,7 +2,7 @@
 //
 // Walks a plan and emits its items: loop nests for groups (Groups.cpp, Edges.cpp), which evaluate
 // tiles one vector at a time (Evaluate.cpp), transposing copies (Transpose.cpp), scans (Scan.cpp), sums
-// at computed places (Scatter.cpp), contractions (Mma.cpp, PairProducts.cpp, TileUnit.cpp), and the control
+// at computed places (Scatter.cpp), contractions (Mma.cpp, Interleave.cpp, PairProducts.cpp, TileUnit.cpp), and the control
 // flow around them (KernelEmitter.cpp).
 //
 //===----------------------------------------------------------------------===//
@@ -147,8 +147,14 @@ private:
                        Value depth);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows);
+  void prefetchSums(tile::MmaOp op, MicroTile block, Ix row, Ix column);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
+
+  // Interleave.cpp
+  void emitInterleave(const Item &item);
+  void interleaveRows(Value tile, const Buffer &to);
+  Value interleavedRow(const Buffer &buffer, Ix row, Ix depth);
 
   // PairProducts.cpp
   Value pairedRow(const Buffer &buffer, Ix row, Ix depth);

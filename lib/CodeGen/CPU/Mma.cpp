@@ -10,6 +10,7 @@
 // N where N is contiguous in memory, dot products along K where K is.
 //
 //===----------------------------------------------------------------------===//
+#include "Backend.h"
 #include "KernelEmitter.h"
 
 using namespace mlir;
@@ -17,6 +18,7 @@ using namespace tessera;
 using namespace tessera::cpu;
 
 static constexpr int64_t unroll = 4; // of loops over K
+static constexpr int64_t line = 64;  // bytes that a cache holds together
 static constexpr int64_t mostShortRows = 128, mostShortColumns = 256;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
@@ -49,7 +51,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   int64_t lanes = cpu.lanes(Emitter::byteWidth(Plan::elementOf(op.getResult())));
   // Of few rows that may end anywhere, a last block would be mostly rows that nobody wants: halves of it come last.
   bool halves = !extents->of(op, 0).all && m <= mostShortRows && !plan.splitRhsOf(op);
-  int64_t rows = rhs.paired ? std::min(m, pairRows) : chooseMicroTile(cpu, m, halves).rows;
+  int64_t rows = rhs.paired ? std::min(m, pairRows) : plan.microTile(op, halves).rows;
   int64_t wholeRows = m / rows * rows;
   halves &= rows % (rhs.paired ? 4 : 2) == 0;
   int64_t covered = halves ? m / (rows / 2) * (rows / 2) : wholeRows;
@@ -67,17 +69,25 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       return scoped();
     e.branch(e.cmp(LLVM::ICmpPredicate::sgt, wanted, e.integer(covered)), scoped, nullptr);
   };
-  // `size` columns from `first` on, piece by piece; the last one may be narrower.
+  // `size` columns from `first` on, piece by piece; the last one may be narrower, and so the one before it: two of about
+  // the same width keep more sums in registers than a whole one and a short one.
+  bool isPlain = !rhs.paired && !plan.splitRhsOf(op);
   using ColumnsFn = function_ref<void(Ix at, int64_t width)>;
   auto inPieces = [&](Ix first, int64_t size, int64_t piece, ColumnsFn body) {
     Value wanted = e.subI(columnEnd, e.materialize(first));
-    int64_t whole = size / piece * piece;
+    int64_t whole = size / piece * piece, middle = whole;
+    if (int64_t left = size - whole; left && whole && left + lanes < piece && isPlain) {
+      whole -= piece;
+      middle = whole + llvm::alignTo((piece + left) / 2, lanes);
+    }
     if (whole)
       e.loop(e.integer(0), e.minI(wanted, e.integer(whole)), piece, [&](Value at) {
         MemoScope scope(*this);
         body(Ix(at), piece);
       });
-    rest(wanted, size, whole, [&] { body(Ix(whole), size - whole); });
+    if (middle > whole)
+      rest(wanted, size, whole, [&] { body(Ix(whole), middle - whole); });
+    rest(wanted, size, middle, [&] { body(Ix(middle), size - middle); });
   };
   auto vectorsOf = [&](int64_t width) { return llvm::divideCeil(width, lanes); };
   bool packs = plan.packsPanels(op);
@@ -92,6 +102,8 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   auto passPanel = [&](Ix column, int64_t width) {
     int64_t vectors = vectorsOf(width);
     Ix panelStart = packs ? Ix(0) : e.mul(column, k * bytes);
+    if (!packs && column.isConstant())
+      panelStart = (column.constant / rhs.panel * k * rhs.panel + column.constant % rhs.panel) * bytes;
     if (packs)
       packPanel(op, column, width, depth);
     if (plan.splitRhsOf(op)) {
@@ -112,6 +124,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         e.loop(rowStart, end, rows, [&](Value row) {
           MemoScope scope(*this);
           prefetchPanel(op, e.add(column, rhs.panel), row, rows);
+          prefetchSums(op, {rows, vectors}, Ix(row, rows), column);
           emitRows(rows, vectors, Ix(row));
         });
       if (halves)
@@ -122,7 +135,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       rest(rowEnd, m, covered, [&] { emitRows(m - covered, vectors, Ix(covered)); });
     };
     // Of few columns that may end anywhere, a last panel may be half of one.
-    if (vectors < 4 || n > mostShortColumns || extents->of(op, 1).all)
+    if (vectors < 3 || n > mostShortColumns || extents->of(op, 1).all)
       return passRows(vectors);
     auto scoped = [&](int64_t vectors) {
       MemoScope scope(*this);
@@ -198,18 +211,32 @@ void KernelEmitter::prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t 
   tile::LoadOp load = Plan::onlyLoad(op.getRhs());
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult());
-  constexpr int64_t line = 64;
   int64_t m = Plan::shapeOf(op.getLhs())[0], k = Plan::shapeOf(op.getRhs())[0];
   int64_t share = llvm::divideCeil(k * rows, m);
-  int64_t lines = llvm::divideCeil(plan.rhsOf(op)->panel * Emitter::byteWidth(element), line);
+  // A panel that is no number of lines begins in the last one of the panel before.
+  int64_t bytes = plan.rhsOf(op)->panel * Emitter::byteWidth(element), lines = llvm::divideCeil(bytes, line);
+  int64_t start = bytes % line ? bytes - Emitter::byteWidth(element) - (lines - 1) * line : 0;
   Value first = LLVM::UDivOp::create(e.b, e.mulI(row, e.integer(share)), e.integer(rows));
   e.loop(e.integer(0), e.integer(share), 1, [&](Value i) {
     Position at;
     at.index = {Ix(e.addI(first, i)), column};
     Value address = accessAddress(access, at, element);
     for (int64_t l = 0; l < lines; ++l)
-      LLVM::Prefetch::create(e.b, e.address(address, l * line), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+      LLVM::Prefetch::create(e.b, e.address(address, start + l * line), /*rw=*/0, /*hint=*/2, /*cache=*/1);
   });
+}
+
+/// Brings the sums of a block near.
+void KernelEmitter::prefetchSums(tile::MmaOp op, MicroTile block, Ix row, Ix column) {
+  const Buffer *sums = plan.bufferOf(op.getAcc());
+  if (!plan.lhsOf(op)->interleaved || !sums)
+    return;
+  int64_t bytes = Emitter::byteWidth(sums->element), width = block.vectors * cpu.vectorBytes;
+  for (int64_t i = 0; i < block.rows; ++i) {
+    Value address = bufferAddress(*sums, {e.add(row, i), column});
+    for (int64_t at : {int64_t(0), width - bytes})
+      LLVM::Prefetch::create(e.b, e.address(address, at), /*rw=*/1, /*hint=*/3, /*cache=*/1);
+  }
 }
 
 Position KernelEmitter::alongRow(Ix row, Ix column, int64_t lanes) {
@@ -242,15 +269,26 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
 
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
   Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
+  // Where pieces of panels are multiplied, vectors of two may follow each other.
+  auto inPanels = [&](int64_t v) {
+    int64_t first = plan.packsPanels(op) || !column.isConstant() ? 0 : column.constant, at = first + v * lanes;
+    return (at / rhs.panel - first / rhs.panel) * k * rhs.panel + at % rhs.panel - first % rhs.panel;
+  };
   // Of each row the elements of several steps, where an instruction takes one of a register's lanes.
   SmallVector<Value> rowsOfSteps(rows);
+  Value someRows;
   auto loadSteps = [&](Value lhsAt) {
-    if (!cpu.multipliesByLane)
+    if (!cpu.multipliesByLane || lhs.interleaved)
       return;
     for (auto [i, steps] : llvm::enumerate(rowsOfSteps))
       steps = e.load(Emitter::withLanes(element, unroll), e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
   };
   auto spread = [&](Value lhsAt, int64_t i, int64_t step) -> Value {
+    if (int64_t side = lhs.interleaved) {
+      if (i % lanes == 0)
+        someRows = e.load(vectorType, e.address(lhsAt, (step * side + i) * bytes), scratchScope);
+      return e.shuffle(someRows, someRows, SmallVector<int32_t>(lanes, i % lanes));
+    }
     if (rowsOfSteps[i])
       return e.shuffle(rowsOfSteps[i], rowsOfSteps[i], SmallVector<int32_t>(lanes, step));
     return e.splat(e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope), lanes);
@@ -258,7 +296,7 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   auto products = [&](Value lhsAt, Value rhsAt, int64_t step, MutableArrayRef<Value> sums) {
     SmallVector<Value> columns;
     for (int64_t v = 0; v < vectors; ++v)
-      columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + v * lanes) * bytes),
+      columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + inPanels(v)) * bytes),
                                scratchScope));
     for (int64_t i = 0; i < rows; ++i) {
       Value factor = spread(lhsAt, i, step);
@@ -267,17 +305,29 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     }
   };
   int64_t whole = k / unroll * unroll;
-  if (whole)
-    accumulators = e.loop(e.integer(0), whole == k ? depth : e.integer(whole), unroll, accumulators,
-                          [&](Value at, ValueRange carried) {
-                            SmallVector<Value> sums(carried.begin(), carried.end());
-                            Value lhsAt = e.address(lhsBase, e.mul(Ix(at), bytes));
-                            Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
-                            loadSteps(lhsAt);
-                            for (int64_t step = 0; step < unroll; ++step)
-                              products(lhsAt, rhsAt, step, sums);
-                            return sums;
-                          });
+  auto inSteps = [&](Value from, Value end, int64_t steps) {
+    accumulators = e.loop(from, end, steps, accumulators, [&](Value at, ValueRange carried) {
+      SmallVector<Value> sums(carried.begin(), carried.end());
+      Value lhsAt = e.address(lhsBase, e.mul(Ix(at), std::max<int64_t>(lhs.interleaved, 1) * bytes));
+      Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
+      loadSteps(lhsAt);
+      for (int64_t step = 0; step < steps; ++step)
+        products(lhsAt, rhsAt, step, sums);
+      return sums;
+    });
+  };
+  if (lhs.interleaved)
+    result->setAttr(kOrdered, builder.getUnitAttr());
+  if (whole) {
+    Value from = e.integer(0), end = whole == k ? depth : e.integer(whole);
+    // Jumps back are fewer where the block is one of many.
+    if (lhs.interleaved && rows == lhs.interleaved && vectors * lanes == rhs.panel && whole >= 4 * unroll) {
+      Value most = e.andI(end, e.integer(-2 * unroll));
+      inSteps(from, most, 2 * unroll);
+      from = most;
+    }
+    inSteps(from, end, unroll);
+  }
   rowsOfSteps.assign(rows, Value());
   for (int64_t step = whole; step < k; ++step)
     products(lhsBase, rhsBase, step, accumulators);

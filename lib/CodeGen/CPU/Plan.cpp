@@ -20,6 +20,8 @@ static constexpr int64_t stripColumns = 256;
 int64_t Buffer::elements() const {
   if (paired && !panel)
     return llvm::alignTo(shape[0], 2) * shape[1];
+  if (interleaved)
+    return llvm::alignTo(shape[0], interleaved) * shape[1];
   if (panel)
     return llvm::divideCeil(shape[1], panel) * shape[0] * panel;
   int64_t count = shape.empty() ? 1 : rowStride;
@@ -231,6 +233,21 @@ bool Plan::isForPairs(MmaOp op) const {
          elementOf(op.getRhs()).isBF16() && left[0] > 4 && left[1] % 4 == 0 && right[1] >= 4;
 }
 
+/// Rows are put side by side where an instruction multiplies by one lane, and enough columns make up for it.
+bool Plan::interleavesRows(MmaOp op) const {
+  constexpr int64_t leastColumns = 64;
+  return cpu.multipliesByLane && elementOf(op.getResult()).isF32() && shapeOf(op.getLhs())[0] > 4 &&
+         shapeOf(op.getRhs())[1] >= leastColumns;
+}
+
+MicroTile Plan::microTile(MmaOp op, bool endsAnywhere) const {
+  int64_t rows = shapeOf(op.getLhs())[0];
+  if (!lhsOf(op)->interleaved)
+    return chooseMicroTile(cpu, rows, endsAnywhere);
+  MicroTile block = interleavedMicroTile(cpu, cpu.lanes(4));
+  return {std::min(block.rows, rows), block.vectors};
+}
+
 /// A packed form of a tile that another contraction reads.
 Buffer *Plan::sharedOperand(Value value, function_ref<bool(const Buffer &)> isWanted) const {
   auto it = packed.find(value);
@@ -286,6 +303,14 @@ void Plan::chooseOperands(MmaOp op) {
     }
     if (!configuration)
       configuration = newBuffer(IntegerType::get(op.getContext(), 64), {8});
+  } else if (interleavesRows(op)) {
+    Buffer *&left = lhsBuffers[op];
+    left = sharedOperand(lhs, [](const Buffer &buffer) { return buffer.interleaved > 0; });
+    if (!left) {
+      left = newBuffer(accumulator, shapeOf(lhs));
+      left->interleaved = interleavedMicroTile(cpu, lanes).rows;
+      addRoot(lhs, left);
+    }
   } else if (elementOf(lhs) == accumulator) {
     lhsBuffers[op] = materialize(lhs);
   } else {
@@ -301,8 +326,7 @@ void Plan::chooseOperands(MmaOp op) {
     return;
   }
   int64_t columns = shapeOf(rhs)[1];
-  MicroTile micro = chooseMicroTile(cpu, shapeOf(lhs)[0]);
-  int64_t panel = std::min(micro.vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
+  int64_t panel = std::min(microTile(op).vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
   // A tile that only this contraction reads is packed panel by panel, right before the panel is
   // used: the panel stays in the first cache.
   LoadOp load = onlyLoad(rhs);
@@ -522,7 +546,7 @@ void Plan::formBlock(Block *block) {
   auto pack = [&](Value value, bool transpose = false) {
     if (auto it = packed.find(value); it != packed.end())
       for (Buffer *buffer : it->second)
-        addRoot({Root::Value, nullptr, value, buffer, false}, shapeOf(value), transpose);
+        addRoot({Root::Value, nullptr, value, buffer, false}, shapeOf(value), transpose || buffer->interleaved);
   };
   auto makeValue = [&](Value value) {
     bool transposed = isTransposedLoad(value);
@@ -560,7 +584,7 @@ void Plan::formBlock(Block *block) {
     } else if (auto mma = dyn_cast<MmaOp>(op)) {
       if (auto it = beforeOp.find(&op); it != beforeOp.end())
         for (const Root &root : it->second)
-          addRoot(root, shapeOf(root.value));
+          addRoot(root, shapeOf(root.value), root.dest->interleaved);
       flush();
       simple(Item::Mma, &op);
       pack(mma.getResult());

@@ -36,7 +36,8 @@ namespace tessera::cpu {
 /// A tile in scratch memory: rows with a padded stride, or (`panel` > 0) for a K×N operand ceil(N /
 /// panel) panels of K rows of `panel` elements each, or (`parts` > 0) an operand of the tile unit:
 /// blocks of bf16, once for each part, and a word that says whether there are numbers that have no
-/// parts, or (`paired`) an operand of products of pairs (PairProducts.cpp).
+/// parts, or (`paired`) an operand of products of pairs (PairProducts.cpp), or (`interleaved` > 0) so many rows side by
+/// side, step after step of K (Interleave.cpp).
 struct Buffer {
   mlir::Type element;
   llvm::SmallVector<int64_t> shape;
@@ -44,6 +45,7 @@ struct Buffer {
   int64_t panel = 0;
   int64_t parts = 0;
   bool paired = false;
+  int64_t interleaved = 0;
   mlir::Block *home = nullptr; // the block whose items bound its life
   int64_t offset = -1;
   int start = INT_MAX, end = -1; // numbers of the first and the last item that touch it
@@ -53,7 +55,8 @@ struct Buffer {
   int64_t bytes() const;
   bool sameForm(const Buffer &other) const {
     return element == other.element && shape == other.shape && rowStride == other.rowStride &&
-           panel == other.panel && parts == other.parts && paired == other.paired;
+           panel == other.panel && parts == other.parts && paired == other.paired &&
+           interleaved == other.interleaved;
   }
 };
 
@@ -101,6 +104,8 @@ public:
   }
   /// Whether pairs of rows are multiplied by pairs of columns.
   bool multipliesPairs(tile::MmaOp op) const { return rhsOf(op) && rhsOf(op)->paired; }
+  /// The block of sums that a contraction by vectors keeps in registers.
+  MicroTile microTile(tile::MmaOp op, bool endsAnywhere = false) const;
   /// Where the tile unit's configuration is put; null when it is not used.
   Buffer *tileConfiguration() const { return configuration; }
   int64_t scratchBytes() const { return scratch; }
@@ -134,6 +139,7 @@ private:
   void chooseOperands(tile::MmaOp op);
   bool isForTileUnit(tile::MmaOp op) const;
   bool isForPairs(tile::MmaOp op) const;
+  bool interleavesRows(tile::MmaOp op) const;
   Buffer *sharedOperand(mlir::Value value, llvm::function_ref<bool(const Buffer &)> isWanted) const;
   bool isLeaf(mlir::Value value) const;
   double cost(mlir::Value value);

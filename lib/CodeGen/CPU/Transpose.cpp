@@ -14,6 +14,8 @@ using namespace tessera;
 using namespace tessera::cpu;
 
 void KernelEmitter::emitTranspose(const Item &item) {
+  if (item.roots.front().dest->interleaved)
+    return emitInterleave(item);
   auto load = item.roots.front().value.getDefiningOp<tile::LoadOp>();
   const Buffer &dest = *item.roots.front().dest;
   versioned(isFull({load.getOperation()}),

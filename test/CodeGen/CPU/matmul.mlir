@@ -1,6 +1,7 @@
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 | FileCheck %s
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=AVX512
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v3 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=AVX2
+// RUN: %tessera_opt %s -convert-tile-to-cpu=target=aarch64 | FileCheck %s --check-prefix=LANES
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=aarch64 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=NEON
 
 // The accumulator is updated in place over the loop: its buffer, the packed left side and one panel of the right side
@@ -11,6 +12,11 @@
 // AVX512-NOT: call
 // AVX2: vfmadd231ps {{.*}}ymm
 // AVX2-NOT: zmm
+
+// Where one lane is multiplied by a vector, eight rows are put side by side, and a block is three vectors wide: the
+// buffer of sums, the rows, and one panel of 64 steps.
+// LANES: tessera_target.kernel @matmul {{.*}}scratch_bytes = 35840{{.*}}tessera_target.ordered
+// NEON: zip1 v{{.*}}.4s
 // NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A:[0-9]+]].s[0]
 // NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A]].s[3]
 // NEON-NOT: bl

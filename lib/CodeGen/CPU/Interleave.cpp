@@ -1,0 +1,82 @@
+//===- Interleave.cpp - Rows of a left-hand side, side by side ------------===//
+//
+// Where one instruction multiplies a vector by one lane of another (AArch64), the left-hand side of a contraction is
+// best read as vectors that hold one step of K of several rows: a block of eight rows by three vectors of columns then
+// takes five loads for 24 multiplications, and all of them go straight through memory. Rows that lie behind each other
+// in memory come to lie so by transpositions of small blocks on their way into scratch memory.
+//
+// Layout: the rows of a block are a group; groups follow each other, each with all of K.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::cpu;
+
+/// Where an element of a row lies.
+Value KernelEmitter::interleavedRow(const Buffer &buffer, Ix row, Ix depth) {
+  int64_t side = buffer.interleaved, bytes = Emitter::byteWidth(buffer.element);
+  Ix group(row.constant / side), inGroup(row.constant % side);
+  if (!row.isConstant()) {
+    Value number = e.materialize(row);
+    group = Ix(LLVM::UDivOp::create(e.b, number, e.integer(side)));
+    inGroup = Ix(LLVM::URemOp::create(e.b, number, e.integer(side)));
+  }
+  Ix element = e.add(e.add(e.mul(group, buffer.shape[1] * side), e.mul(depth, side)), inGroup);
+  return e.address(scratch, e.add(e.mul(element, bytes), buffer.offset));
+}
+
+void KernelEmitter::emitInterleave(const Item &item) {
+  const Root &root = item.roots.front();
+  versioned(isFull(accessesOf(item)), [&] { interleaveRows(root.value, *root.dest); });
+}
+
+void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
+  int64_t rows = to.shape[0], depth = to.shape[1], side = to.interleaved;
+  int64_t bytes = Emitter::byteWidth(to.element), lanes = cpu.lanes(bytes);
+  Type element = Plan::elementOf(tile), vectorType = Emitter::withLanes(to.element, lanes);
+  bool isAcross = Plan::isTransposedLoad(tile) && !plan.bufferOf(tile);
+  Value zeros = e.integerOrReal(0, vectorType);
+  auto vectorAt = [&](Ix row, Ix step, int dim, int64_t width) {
+    Position at;
+    at.index = {row, step};
+    at.vectorDim = dim;
+    at.lanes = width;
+    return e.widen(e.cast(evaluate(tile, at), element, to.element), zeros);
+  };
+  // `width` steps of the rows of a group, of which there are `height`.
+  auto block = [&](Ix first, int64_t height, Ix step, int64_t width) {
+    Ix start = e.add(e.mul(first, depth * bytes), e.mul(step, side * bytes));
+    for (int64_t inGroup = 0; inGroup < height; inGroup += lanes) {
+      Ix row = e.add(first, inGroup);
+      int64_t left = std::min(lanes, height - inGroup);
+      SmallVector<Value> vectors(lanes, zeros);
+      for (int64_t i = 0; i < (isAcross ? width : left); ++i)
+        vectors[i] = isAcross ? vectorAt(row, e.add(step, i), 0, left) : vectorAt(e.add(row, i), step, 1, width);
+      if (!isAcross)
+        vectors = transposeLanes(vectors);
+      for (int64_t i = 0; i < width; ++i)
+        e.store(vectors[i], e.address(scratch, e.add(start, to.offset + (i * side + inGroup) * bytes)), scratchScope);
+    }
+  };
+  auto group = [&](Ix row, int64_t height) {
+    int64_t whole = depth / lanes * lanes;
+    Value end = limit(extents->of(tile, 1), depth, std::max(lanes, extents->contractionStep()));
+    if (whole)
+      e.loop(e.integer(0), e.minI(end, e.integer(whole)), lanes, [&](Value step) {
+        MemoScope scope(*this);
+        block(row, height, Ix(step), lanes);
+      });
+    if (depth > whole) {
+      MemoScope scope(*this);
+      block(row, height, Ix(whole), depth - whole);
+    }
+  };
+  int64_t whole = rows / side * side;
+  Value end = limit(extents->of(tile, 0), rows, side);
+  if (whole)
+    e.loop(e.integer(0), e.minI(end, e.integer(whole)), side, [&](Value row) { group(Ix(row), side); });
+  if (rows > whole)
+    group(Ix(whole), rows - whole);
+}
