@@ -76,9 +76,12 @@ private:
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Every program packs the right-hand side for itself: as many rows share that work as the second level holds, with
-    // the rows' part of the left-hand side and their accumulators.
-    const int64_t depth = 256, width = 512;
-    int64_t height = machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
+    // the rows' part of the left-hand side and their accumulators. Rows that are read in the order in which they lie
+    // are fetched ahead: they fill that level, and accumulators, which each block of K passes over once, lie beyond.
+    bool isAhead = machine.interleavesRows && shape.elementBytes <= 4;
+    const int64_t depth = isAhead ? 512 : 256, width = 512;
+    int64_t height = isAhead ? machine.l2Bytes / (depth * shape.elementBytes)
+                             : machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
     over->tile = bounded(*over, depth);
     rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 32);
     columns->tile = balanced(*columns, width, 2 * lanes);

@@ -54,6 +54,7 @@ public:
     machine.vectorBytes = description.vectorBytes;
     machine.l1Bytes = description.l1Bytes;
     machine.l2Bytes = description.l2Bytes;
+    machine.interleavesRows = description.multipliesByLane;
     machine.detectsStreams = description.arch == CpuDescription::Arch::AArch64;
     return machine;
   }

@@ -23,6 +23,8 @@ struct MachineModel {
   int64_t l2Bytes = 2 << 20;
   /// Of a CPU: lines that are written as a whole are not read first, whatever the stores.
   bool detectsStreams = false;
+  /// Of a CPU: the left-hand sides of products are put into the order in which they are read.
+  bool interleavesRows = false;
   /// The longest row that a program keeps while it passes over it again and again; 0: none.
   int64_t wholeRow = 0;
   /// Rows at multiples of so many bytes are copied in bulk; 0: any are.
