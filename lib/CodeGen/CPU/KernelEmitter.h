@@ -143,10 +143,9 @@ private:
   Position alongRow(Ix row, Ix column, int64_t lanes);
   /// What a product is added to; columns beyond the tile, which exist only in the padding of buffers, are zeros.
   Value evaluateSums(tile::MmaOp op, Position at);
-  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart,
-                       Value depth);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows);
+  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed, Value depth);
   void prefetchSums(tile::MmaOp op, MicroTile block, Ix row, Ix column);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);

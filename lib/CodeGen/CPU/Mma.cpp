@@ -19,6 +19,7 @@ using namespace tessera::cpu;
 
 static constexpr int64_t unroll = 4; // of loops over K
 static constexpr int64_t line = 64;  // bytes that a cache holds together
+static constexpr int64_t rowsAhead = 16; // of those that are packed, a row that memory is asked for
 static constexpr int64_t mostShortRows = 128, mostShortColumns = 256;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
@@ -73,21 +74,26 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   // the same width keep more sums in registers than a whole one and a short one.
   bool isPlain = !rhs.paired && !plan.splitRhsOf(op);
   using ColumnsFn = function_ref<void(Ix at, int64_t width)>;
+  auto ends = [&](int64_t size, int64_t piece) {
+    int64_t whole = size / piece * piece, left = size - whole;
+    if (!left || !whole || left + lanes >= piece || !isPlain)
+      return std::pair(whole, whole);
+    return std::pair(whole - piece, int64_t(whole - piece + llvm::alignTo((piece + left) / 2, lanes)));
+  };
+  auto inEnds = [&](Value wanted, int64_t whole, int64_t middle, int64_t size, ColumnsFn body) {
+    if (middle > whole)
+      rest(wanted, size, whole, [&] { body(Ix(whole), middle - whole); });
+    rest(wanted, size, middle, [&] { body(Ix(middle), size - middle); });
+  };
   auto inPieces = [&](Ix first, int64_t size, int64_t piece, ColumnsFn body) {
     Value wanted = e.subI(columnEnd, e.materialize(first));
-    int64_t whole = size / piece * piece, middle = whole;
-    if (int64_t left = size - whole; left && whole && left + lanes < piece && isPlain) {
-      whole -= piece;
-      middle = whole + llvm::alignTo((piece + left) / 2, lanes);
-    }
+    auto [whole, middle] = ends(size, piece);
     if (whole)
       e.loop(e.integer(0), e.minI(wanted, e.integer(whole)), piece, [&](Value at) {
         MemoScope scope(*this);
         body(Ix(at), piece);
       });
-    if (middle > whole)
-      rest(wanted, size, whole, [&] { body(Ix(whole), middle - whole); });
-    rest(wanted, size, middle, [&] { body(Ix(middle), size - middle); });
+    inEnds(wanted, whole, middle, size, body);
   };
   auto vectorsOf = [&](int64_t width) { return llvm::divideCeil(width, lanes); };
   bool packs = plan.packsPanels(op);
@@ -99,22 +105,18 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       });
     });
   Value rowStart = e.integer(0), rowStop = rowEnd;
-  auto passPanel = [&](Ix column, int64_t width) {
+  // A panel that is packed as column `packed` of what is.
+  auto passPacked = [&](Ix column, Ix packed, int64_t width) {
     int64_t vectors = vectorsOf(width);
-    Ix panelStart = packs ? Ix(0) : e.mul(column, k * bytes);
-    if (!packs && column.isConstant())
-      panelStart = (column.constant / rhs.panel * k * rhs.panel + column.constant % rhs.panel) * bytes;
-    if (packs)
-      packPanel(op, column, width, depth);
     if (plan.splitRhsOf(op)) {
-      splitPanel(op, panelStart, vectors, depth);
+      splitPanel(op, e.mul(packed, k * bytes), vectors, depth);
       return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth);
     }
     auto emitRows = [&](int64_t rows, int64_t vectors, Ix row) {
       if (rhs.paired)
-        emitPairKernel(op, {rows, vectors}, row, column, panelStart, depth);
+        emitPairKernel(op, {rows, vectors}, row, column, e.mul(packed, k * bytes), depth);
       else
-        emitMicroKernel(op, {rows, vectors}, row, column, panelStart, depth);
+        emitMicroKernel(op, {rows, vectors}, row, column, packed, depth);
     };
     auto passRows = [&](int64_t vectors) {
       Value end = e.minI(rowStop, e.integer(wholeRows));
@@ -146,7 +148,39 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)), [&] { scoped(vectors / 2); },
         [&] { scoped(vectors); });
   };
-  auto passPanels = [&] { inPieces(Ix(0), n, rhs.panel, passPanel); };
+  auto passPanel = [&](Ix column, int64_t width) {
+    if (packs)
+      packPanel(op, column, width, depth);
+    passPacked(column, packs ? Ix(0) : column, width);
+  };
+  // Several panels are packed at once where that takes whole lines of memory.
+  int64_t strip = rhs.shape[1];
+  auto passStrips = [&] {
+    auto [whole, middle] = ends(n, rhs.panel);
+    int64_t inStrips = whole / strip * strip, left = whole - inStrips;
+    e.loop(e.integer(0), e.minI(columnEnd, e.integer(whole)), strip, [&](Value start) {
+      auto pack = [&](int64_t width) {
+        MemoScope scope(*this);
+        packPanel(op, Ix(start), width, depth);
+      };
+      if (!left || !inStrips)
+        pack(left ? left : strip);
+      else
+        e.branch(
+            e.cmp(LLVM::ICmpPredicate::slt, start, e.integer(inStrips)), [&] { pack(strip); }, [&] { pack(left); });
+      Value end = e.minI(columnEnd, e.minI(e.addI(start, e.integer(strip)), e.integer(whole)));
+      e.loop(start, end, rhs.panel, [&](Value column) {
+        MemoScope scope(*this);
+        passPacked(Ix(column), Ix(e.subI(column, start)), rhs.panel);
+      });
+    });
+    inEnds(columnEnd, whole, middle, n, passPanel);
+  };
+  auto passPanels = [&] {
+    if (packs && strip > rhs.panel)
+      return passStrips();
+    inPieces(Ix(0), n, rhs.panel, passPanel);
+  };
   // Pairs are multiplied faster than the second cache gives them: all panels pass over rows that stay in the first.
   int64_t near = rhs.paired && !halves ? cpu.l1Bytes / 2 / (k * bytes) / rows * rows : 0;
   if (!near || m <= near || m % near)
@@ -189,11 +223,21 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
         storeBuffer(panel, e.cast(evaluate(op.getRhs(), at), from, panel.element), to);
       }
     };
+    auto lookAhead = [&](Ix row) {
+      Position at;
+      at.index = {row, column};
+      Value address = accessAddress(access, at, from);
+      for (int64_t bytes = 0; bytes < width * Emitter::byteWidth(Plan::elementOf(load.getResult())); bytes += line)
+        LLVM::Prefetch::create(e.b, e.address(address, bytes), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    };
     if (k % unroll == 0)
       e.loop(e.integer(0), depth, unroll, [&](Value row) {
         MemoScope scope(*this);
-        for (int64_t i = 0; i < unroll; ++i)
+        for (int64_t i = 0; i < unroll; ++i) {
           copyRow(Ix(row, i));
+          if (width > panel.panel)
+            lookAhead(Ix(row, i + rowsAhead));
+        }
       });
     else
       e.loop(e.integer(0), e.integer(k), 1, [&](Value row) {
@@ -204,25 +248,25 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   atEdge = wasAtEdge;
 }
 
-/// While `rows` rows pass over a panel, their share of the next one is brought near.
+/// While `rows` rows pass over a panel, their share of the next one is brought near. Where several are packed at once,
+/// packing looks ahead by itself.
 void KernelEmitter::prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows) {
-  if (!plan.packsPanels(op) || Plan::isTransposedLoad(op.getRhs()))
+  const Buffer &rhs = *plan.rhsOf(op);
+  if (!plan.packsPanels(op) || Plan::isTransposedLoad(op.getRhs()) || rhs.shape[1] > rhs.panel)
     return;
   tile::LoadOp load = Plan::onlyLoad(op.getRhs());
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult());
   int64_t m = Plan::shapeOf(op.getLhs())[0], k = Plan::shapeOf(op.getRhs())[0];
   int64_t share = llvm::divideCeil(k * rows, m);
-  // A panel that is no number of lines begins in the last one of the panel before.
-  int64_t bytes = plan.rhsOf(op)->panel * Emitter::byteWidth(element), lines = llvm::divideCeil(bytes, line);
-  int64_t start = bytes % line ? bytes - Emitter::byteWidth(element) - (lines - 1) * line : 0;
+  int64_t lines = llvm::divideCeil(rhs.panel * Emitter::byteWidth(element), line);
   Value first = LLVM::UDivOp::create(e.b, e.mulI(row, e.integer(share)), e.integer(rows));
   e.loop(e.integer(0), e.integer(share), 1, [&](Value i) {
     Position at;
     at.index = {Ix(e.addI(first, i)), column};
     Value address = accessAddress(access, at, element);
     for (int64_t l = 0; l < lines; ++l)
-      LLVM::Prefetch::create(e.b, e.address(address, start + l * line), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+      LLVM::Prefetch::create(e.b, e.address(address, l * line), /*rw=*/0, /*hint=*/2, /*cache=*/1);
   });
 }
 
@@ -255,7 +299,7 @@ Value KernelEmitter::evaluateSums(tile::MmaOp op, Position at) {
 }
 
 void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column,
-                                    Ix panelStart, Value depth) {
+                                    Ix packed, Value depth) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
   int64_t k = rhs.shape[0], bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
@@ -268,11 +312,12 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
       accumulators.push_back(evaluateSums(op, positionOf(i, v)));
 
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
-  Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
   // Where pieces of panels are multiplied, vectors of two may follow each other.
+  bool isKnown = packed.isConstant();
+  Value rhsBase = e.address(scratch, e.add(isKnown ? Ix(0) : e.mul(packed, k * bytes), rhs.offset));
   auto inPanels = [&](int64_t v) {
-    int64_t first = plan.packsPanels(op) || !column.isConstant() ? 0 : column.constant, at = first + v * lanes;
-    return (at / rhs.panel - first / rhs.panel) * k * rhs.panel + at % rhs.panel - first % rhs.panel;
+    int64_t at = (isKnown ? packed.constant : 0) + v * lanes;
+    return at / rhs.panel * k * rhs.panel + at % rhs.panel;
   };
   // Of each row the elements of several steps, where an instruction takes one of a register's lanes.
   SmallVector<Value> rowsOfSteps(rows);

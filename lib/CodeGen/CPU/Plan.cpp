@@ -17,6 +17,9 @@ static constexpr double recomputeLimit = 6;
 /// memory, and what becomes of them stays in the second cache.
 static constexpr int64_t stripColumns = 256;
 
+/// How many panels are packed at once, where that is more than one.
+static constexpr int64_t stripPanels = 4;
+
 int64_t Buffer::elements() const {
   if (paired && !panel)
     return llvm::alignTo(shape[0], 2) * shape[1];
@@ -342,7 +345,11 @@ void Plan::chooseOperands(MmaOp op) {
     splitRhs[op] = newBuffer(accumulator, {shapeOf(rhs)[0], width});
     splitRhs[op]->parts = partsOf(rhs);
   }
-  rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], isPanelwise ? panel : columns}, panel);
+  // Panels that are no whole lines are packed several at once, straight along the rows.
+  int64_t strip = panel;
+  if (isPanelwise && lhsBuffers[op]->interleaved && !isTransposedLoad(rhs))
+    strip = std::min(stripPanels * panel, columns / panel * panel);
+  rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], isPanelwise ? strip : columns}, panel);
   if (!isPanelwise)
     addRoot(rhs, rhsBuffers[op]);
 }

@@ -14,9 +14,10 @@
 // AVX2-NOT: zmm
 
 // Where one lane is multiplied by a vector, eight rows are put side by side, and a block is three vectors wide: the
-// buffer of sums, the rows, and one panel of 64 steps.
-// LANES: tessera_target.kernel @matmul {{.*}}scratch_bytes = 35840{{.*}}tessera_target.ordered
+// buffer of sums, the rows, and four panels of 64 steps, which are packed together with a look ahead.
+// LANES: tessera_target.kernel @matmul {{.*}}scratch_bytes = 45056{{.*}}tessera_target.ordered
 // NEON: zip1 v{{.*}}.4s
+// NEON: prfm pldl1keep
 // NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A:[0-9]+]].s[0]
 // NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A]].s[3]
 // NEON-NOT: bl
