@@ -20,6 +20,7 @@ using namespace tessera::cpu;
 static constexpr int64_t unroll = 4; // of loops over K
 static constexpr int64_t line = 64;  // bytes that a cache holds together
 static constexpr int64_t rowsAhead = 16; // of those that are packed, a row that memory is asked for
+static constexpr int64_t leastDepth = 128; // of K, from which on fewer jumps back make up for their code
 static constexpr int64_t mostShortRows = 128, mostShortColumns = 256;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
@@ -80,7 +81,14 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       return std::pair(whole, whole);
     return std::pair(whole - piece, int64_t(whole - piece + llvm::alignTo((piece + left) / 2, lanes)));
   };
+  bool packs = plan.packsPanels(op);
   auto inEnds = [&](Value wanted, int64_t whole, int64_t middle, int64_t size, ColumnsFn body) {
+    int64_t width = middle - whole;
+    if (packs && width && width == size - middle && width % lanes == 0)
+      return e.loop(e.integer(whole), e.minI(wanted, e.integer(size)), width, [&](Value at) {
+        MemoScope scope(*this);
+        body(Ix(at), width);
+      });
     if (middle > whole)
       rest(wanted, size, whole, [&] { body(Ix(whole), middle - whole); });
     rest(wanted, size, middle, [&] { body(Ix(middle), size - middle); });
@@ -96,7 +104,6 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     inEnds(wanted, whole, middle, size, body);
   };
   auto vectorsOf = [&](int64_t width) { return llvm::divideCeil(width, lanes); };
-  bool packs = plan.packsPanels(op);
   if (plan.splitsStrips(op))
     return inPieces(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
       packPanel(op, start, width, depth);
@@ -230,12 +237,18 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
       for (int64_t bytes = 0; bytes < width * Emitter::byteWidth(Plan::elementOf(load.getResult())); bytes += line)
         LLVM::Prefetch::create(e.b, e.address(address, bytes), /*rw=*/0, /*hint=*/3, /*cache=*/1);
     };
-    if (k % unroll == 0)
+    // Masks take many instructions: of several panels, one row at a time.
+    if (bool isStrip = width > panel.panel; k % unroll == 0 && isStrip && atEdge)
+      e.loop(e.integer(0), depth, 1, [&](Value row) {
+        MemoScope scope(*this);
+        copyRow(Ix(row));
+      });
+    else if (k % unroll == 0)
       e.loop(e.integer(0), depth, unroll, [&](Value row) {
         MemoScope scope(*this);
         for (int64_t i = 0; i < unroll; ++i) {
           copyRow(Ix(row, i));
-          if (width > panel.panel)
+          if (isStrip)
             lookAhead(Ix(row, i + rowsAhead));
         }
       });
@@ -366,7 +379,7 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   if (whole) {
     Value from = e.integer(0), end = whole == k ? depth : e.integer(whole);
     // Jumps back are fewer where the block is one of many.
-    if (lhs.interleaved && rows == lhs.interleaved && vectors * lanes == rhs.panel && whole >= 4 * unroll) {
+    if (lhs.interleaved && rows == lhs.interleaved && vectors * lanes == rhs.panel && whole >= leastDepth) {
       Value most = e.andI(end, e.integer(-2 * unroll));
       inSteps(from, most, 2 * unroll);
       from = most;
