@@ -1,8 +1,9 @@
 //===- Mma.cpp - Contractions ---------------------------------------------===//
 //
 // The blocked form is an outer product in registers: `rows` × `vectors` accumulators stay in
-// registers over the whole K loop; the left-hand side is broadcast from rows of constant stride,
-// the right-hand side comes in vectors from packed panels. One panel (K × panel) stays in the first
+// registers over the whole K loop; the left-hand side is broadcast from rows of constant stride, or
+// comes in vectors of several rows whose lanes are multiplied one by one (Interleave.cpp), the
+// right-hand side comes in vectors from packed panels. One panel (K × panel) stays in the first
 // cache while all rows pass over it. Accumulators are evaluated, not just loaded, so that a
 // rescaling of the carried sum costs no pass of its own.
 //
