@@ -67,6 +67,41 @@ inline uint64_t bitsOfBf16(double value) {
 
 )cpp";
 
+constexpr StringRef kTensorMaps = R"cpp(/// What tensor copies have to know of the tensor whose address, sizes and strides are these words.
+inline CUresult encodeMap(CUtensorMap &map, const uint64_t *words, unsigned bytes, unsigned span, unsigned spans,
+                          unsigned rank, const unsigned *dims, const unsigned *sizesOfBox) {
+  cuuint64_t sizes[5], strides[5];
+  cuuint32_t boxes[5];
+  const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+  bool isEmpty = false;
+  for (unsigned i = 0; i < rank; ++i)
+    isEmpty |= words[1 + dims[i]] == 0;
+  for (unsigned i = 0; i < rank; ++i) {
+    sizes[i] = isEmpty ? 1 : words[1 + dims[i]];
+    strides[i] = sizes[i] > 1 ? words[1 + rank + dims[i]] * bytes : span;
+    boxes[i] = sizesOfBox[i];
+  }
+  if (spans > 1) { // they follow each other along a dimension of their own
+    sizes[rank] = std::max<cuuint64_t>(1, sizes[0] * bytes / span);
+    sizes[0] = span / bytes;
+    strides[rank] = span;
+    boxes[rank++] = spans;
+  }
+  CUtensorMapDataType type = bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                             : bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                             : bytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_UINT32
+                                          : CU_TENSOR_MAP_DATA_TYPE_UINT64;
+  CUtensorMapSwizzle swizzle = span == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                               : span == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                               : span == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                            : CU_TENSOR_MAP_SWIZZLE_NONE;
+  return cuTensorMapEncodeTiled(&map, type, rank, reinterpret_cast<void *>(isEmpty ? span : words[0]), sizes, strides + 1,
+                                boxes, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+)cpp";
+
 class LauncherWriter {
 public:
   LauncherWriter(const rt::Program &program, target::ProgramOp op) : program(program), os(text) {
@@ -81,6 +116,8 @@ public:
   std::string write() {
     for (const rt::Slot &slot : program.slots)
       slotNames.push_back(slotName(slot));
+    if (llvm::any_of(program.steps, [](const rt::Step &step) { return !step.maps.empty(); }))
+      os << kTensorMaps;
     writeCode();
     os << "/// One call: `bind`, then `launch` with memory for the results.\nstruct Call {\n";
     for (auto [slot, member] : llvm::zip(program.slots, slotNames)) {
@@ -107,7 +144,7 @@ private:
         "code", "status",   "grid",    "words",  "parameters", "config",     "temporaries",
         "fail", "floordiv", "ceildiv", "bitsOf", "mod",        "bitsOfBf16", "i",
         "Code", "Call",     "Tensor",  "value",  "bind",       "launch",     "temporary_bytes",
-        "cluster"};
+        "cluster", "maps",  "encodeMap"};
     std::string name = identifier(argument.name);
     StringRef digits = name;
     bool isNumbered = digits.consume_front("result") || digits.consume_front("temporary");
@@ -375,15 +412,30 @@ private:
         step.words, [&](const rt::Word &word) { os << "\n          " << wordOf(word); },
         [&] { os << ","; });
     os << (step.words.empty() ? "0" : "") << "};\n      void *parameters["
-       << std::max<size_t>(1, step.words.size()) << "] = {};\n      for (int i = 0; i < "
-       << step.words.size() << "; ++i)\n        parameters[i] = &words[i];\n"
-       << "      CUlaunchConfig config = {};\n"
+       << std::max<size_t>(1, step.words.size() + step.maps.size()) << "] = {};\n      for (int i = 0; i < "
+       << step.words.size() << "; ++i)\n        parameters[i] = &words[i];\n";
+    writeMaps(step);
+    os << "      CUlaunchConfig config = {};\n"
        << "      config.gridDimX = unsigned(grid[0]);\n      config.gridDimY = unsigned(grid[1]);\n"
        << "      config.gridDimZ = unsigned(grid[2]);\n"
        << blockOf(step.kernel) << "      config.hStream = stream;\n"
        << "      if (status == CUDA_SUCCESS && grid[0] > 0 && grid[1] > 0 && grid[2] > 0)\n"
        << "        status = cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(code.kernels["
        << step.kernel << "]), parameters, nullptr);\n    }\n";
+  }
+
+  void writeMaps(const rt::Step &step) {
+    if (step.maps.empty())
+      return;
+    os << "      CUtensorMap maps[" << step.maps.size() << "];\n";
+    for (auto [i, map] : llvm::enumerate(step.maps)) {
+      os << "      const unsigned dims" << i << "[] = {" << llvm::join(llvm::map_range(map.dims, [](uint32_t dim) { return std::to_string(dim); }), ", ")
+         << "};\n      const unsigned boxes" << i << "[] = {"
+         << llvm::join(llvm::map_range(map.sizes, [](uint32_t size) { return std::to_string(size); }), ", ")
+         << "};\n      if (status == CUDA_SUCCESS)\n        status = encodeMap(maps[" << i << "], words + " << map.word << ", "
+         << map.elementBytes << ", " << map.span << ", " << map.spans << ", " << map.dims.size() << ", dims" << i << ", boxes" << i
+         << ");\n      parameters[" << step.words.size() + i << "] = &maps[" << i << "];\n";
+    }
   }
 
   const rt::Program &program;

@@ -233,6 +233,11 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
     }
     step.words.push_back(std::move(word));
   }
+  if (ArrayAttr maps = launch.getMapsAttr())
+    for (auto map : maps.getAsRange<target::TensorMapAttr>())
+      step.maps.push_back({uint32_t(map.getWord()), uint32_t(map.getBytes()), uint32_t(map.getSpan()), uint32_t(map.getSpans()),
+                           {map.getDims().begin(), map.getDims().end()},
+                           {map.getBoxes().begin(), map.getBoxes().end()}});
   if (ArrayAttr checks = launch.getChecksAttr())
     for (auto told : checks.getAsRange<gir::FailureAttr>()) {
       rt::Check check;

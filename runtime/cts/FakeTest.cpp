@@ -9,6 +9,7 @@
 #include "Devices.h"
 #include "fake/FakeCuda.h"
 
+#include <array>
 #include <cstring>
 #include <dlfcn.h>
 
@@ -176,6 +177,96 @@ TEST(FakeCuda, TheDriverIsAskedForWhatALaunchNeeds) {
   EXPECT_EQ(dependent, 1);
   EXPECT_EQ(shared, 100u << 10);
   tessera_rt_library_release(library);
+}
+
+/// x, of rank 2 and two bytes an element, whose boxes are copied.
+Program boxes(uint32_t spans) {
+  Program program;
+  program.arguments = {{Argument::Tensor, "x", DType::BF16, 2}};
+  program.slots = {{Slot::ArgSize, 0, 0, {}}, {Slot::ArgSize, 0, 1, {}}, {Slot::ArgStride, 0, 0, {}}, {Slot::ArgStride, 0, 1, {}}};
+  program.kernels = {"boxes"};
+  Step &step = program.steps.emplace_back();
+  step.grid = {Expr::constant(1)};
+  step.words.resize(5);
+  step.words[0].kind = Word::ArgAddress;
+  for (int64_t i = 0; i < 4; ++i)
+    step.words[1 + i].expr = Expr::slot(i);
+  step.maps = {{0, 2, 128, spans, {1, 0}, {64, 16}}};
+  return program;
+}
+
+TEST(FakeCuda, TensorMapsAreMadeWhenTheyChange) {
+  const char *code = ".version 8.0\n.target sm_90a\n.entry boxes(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, "
+                     ".param .u64 e, .param .align 64 .b8 f[128])\n.reqntid 32\n{ ret; }\n";
+  Bundle bundle;
+  CodeImage &image = bundle.images.emplace_back();
+  image.target = "sm_90a:ptx";
+  image.code.assign(code, code + std::strlen(code));
+  KernelEntry &entry = image.kernels.emplace_back();
+  entry.name = "boxes";
+  entry.shape.block[0] = 32;
+  bundle.functions = {{"f", 0, encode(boxes(1))}, {"g", 0, encode(boxes(2))}};
+  std::vector<uint8_t> bytes = encode(bundle);
+  tessera_rt_module *module = nullptr;
+  const tessera_rt_function *function = nullptr, *wide = nullptr;
+  ASSERT_OK(tessera_rt_load(bytes.data(), bytes.size(), &module));
+  ASSERT_OK(tessera_rt_get_function(module, gpu, nullptr, "f", 0, &function));
+  ASSERT_OK(tessera_rt_get_function(module, gpu, nullptr, "g", 0, &wide));
+  tessera_rt_stream stream = {gpu, 0, nullptr};
+  Buffer<uint16_t> memory(stream, 1 << 16);
+  auto call = [&](size_t first, std::array<int64_t, 2> sizes, std::array<int64_t, 2> strides) {
+    tessera_rt_value arg = {};
+    arg.kind = TESSERA_RT_TENSOR;
+    arg.as.tensor = {memory.data() + first, TESSERA_RT_BF16, 2, sizes.data(), strides.data(), gpu, 0};
+    tessera_rt_frame *frame = nullptr;
+    EXPECT_OK(tessera_rt_prepare(function, &arg, 1, &frame));
+    tessera_rt_status status = tessera_rt_execute_on(frame, nullptr, stream);
+    tessera_rt_frame_release(frame);
+    return status;
+  };
+  auto map = [] {
+    std::array<uint64_t, 21> words = {};
+    void *where;
+    EXPECT_EQ(fake().lastArguments(&where, words.data(), words.size()), 21);
+    std::array<uint64_t, 16> map;
+    std::copy(words.begin() + 5, words.end(), map.begin());
+    return map;
+  };
+  ASSERT_OK(call(0, {32, 96}, {96, 1}));
+  auto first = map();
+  EXPECT_EQ(first[0], static_cast<uint64_t>(pointer(memory.data())));
+  EXPECT_EQ(first[1], 96u); // neighbours first
+  EXPECT_EQ(first[2], 32u);
+  EXPECT_EQ(first[7], 192u);
+  EXPECT_EQ(first[11], 64u | 16u << 12);
+  EXPECT_EQ(first[12], 2u | cuda::CU_TENSOR_MAP_DATA_TYPE_UINT16 << 8 | cuda::CU_TENSOR_MAP_SWIZZLE_128B << 16);
+  ASSERT_OK(call(0, {32, 96}, {96, 1}));
+  EXPECT_EQ(map(), first); // as it was made
+  ASSERT_OK(call(64, {32, 96}, {96, 1}));
+  EXPECT_EQ(map()[0], first[0] + 128);
+  EXPECT_EQ(map()[13], first[13] + 1);
+  ASSERT_OK(call(0, {32, 96}, {104, 1}));
+  EXPECT_EQ(map()[7], 208u);
+  // The stride of one row says nothing, and nothing is copied of an empty tensor.
+  ASSERT_OK(call(0, {1, 96}, {7, 1}));
+  EXPECT_EQ(map()[7], 128u);
+  ASSERT_OK(call(0, {32, 0}, {0, 1}));
+  EXPECT_EQ(map()[1], 1u);
+  EXPECT_EQ(map()[0], 128u);
+  EXPECT_EQ(call(0, {32, 96}, {97, 1}), TESSERA_RT_DEVICE);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("the driver makes no tensor map of address"), std::string::npos);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("sizes (96, 32), strides in bytes (194)"), std::string::npos);
+  ASSERT_OK(call(0, {32, 96}, {96, 1}));
+  EXPECT_EQ(map()[7], 192u);
+  // Spans that follow each other are a dimension of their own.
+  function = wide;
+  ASSERT_OK(call(0, {32, 256}, {256, 1}));
+  EXPECT_EQ(map()[1], 64u);
+  EXPECT_EQ(map()[2], 32u);
+  EXPECT_EQ(map()[3], 4u);
+  EXPECT_EQ(map()[8], 128u);
+  EXPECT_EQ(map()[11], 64u | 16u << 12 | 2u << 24);
+  tessera_rt_module_release(module);
 }
 
 TEST(FakeCuda, ACallerKeepsItsContext) {

@@ -208,6 +208,40 @@ TEST(Program, PrintsAreKept) {
   EXPECT_NE(error.find("what is printed as 'out'"), std::string::npos) << error;
 }
 
+TEST(Program, TensorMapsAreKept) {
+  Program program = test::launchOnly(0, {Expr::constant(1)});
+  program.arguments.push_back({Argument::Tensor, "x", DType::FP16, 2});
+  Step &step = program.steps[0];
+  step.words.resize(5);
+  for (Word &word : step.words)
+    word.expr = Expr::constant(64);
+  step.words[0].kind = Word::ArgAddress;
+  step.maps = {{0, 2, 64, 2, {1, 0}, {32, 8}}};
+  std::vector<uint8_t> bytes = encode(program);
+  Program read;
+  std::string error;
+  ASSERT_TRUE(decode(bytes, read, error)) << error;
+  EXPECT_EQ(encode(read), bytes);
+  EXPECT_NE(toString(read).find("tensor map of word 0, elements of 2 bytes, 2 spans of 64, boxes (dim 1: 32, dim 0: 8)"),
+            std::string::npos);
+  auto refuses = [&](auto change) {
+    Program other = program;
+    change(other.steps[0].maps[0]);
+    return !validate(other, error);
+  };
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.word = 1; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.word = 4000000000u; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.elementBytes = 3; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.span = 48; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.spans = 0; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.dims = {1, 1}; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.dims = {2, 0}; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.sizes = {32, 257}; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.sizes = {16, 8}; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.dims = {}, map.sizes = {}; }));
+  EXPECT_FALSE(refuses([](TensorMap &) {}));
+}
+
 // As many digits as tell every value of a small type from its neighbours.
 TEST(Print, SmallFloatsComeBack) {
   for (DType dtype : {DType::FP16, DType::BF16, DType::FP8E4M3, DType::FP8E5M2})

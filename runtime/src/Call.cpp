@@ -44,6 +44,7 @@ public:
     }
     tessera_rt_failure failure = {INT64_MAX, 0, 0};
     launch.failure = &failure;
+    launch.maps = plan.source.steps[index].maps;
     tessera_rt_status status = profiling.load(std::memory_order_relaxed)
                                    ? launchTimed(function.name, *function.driver, stream, launch)
                                    : function.driver->launch(stream, launch);

@@ -15,6 +15,7 @@
 #include "Status.h"
 #include "tessera_rt/bundle.h"
 #include "tessera_rt/device.h"
+#include "tessera_rt/program.h"
 
 #include <atomic>
 #include <memory>
@@ -59,6 +60,8 @@ struct Launch {
   std::atomic<float> *cost = nullptr; // measured there, unless null
   // Where the CPU tells of a check that failed, if the launch runs at once.
   tessera_rt_failure *failure = nullptr;
+  // Parameters behind the words, of GPUs.
+  std::span<const TensorMap> maps = {};
 };
 
 class Driver {

@@ -171,12 +171,32 @@ private:
     return false;
   }
 
+  bool tensorMap(const TensorMap &map, const Step &s) const {
+    constexpr uint32_t mostDims = 5, mostElements = 256;
+    size_t rank = map.dims.size();
+    if (rank < 1 || rank > mostDims || map.spans < 1 || map.spans > mostElements || (map.spans > 1 && rank == mostDims) || map.sizes.size() != rank || s.words.size() < 1 + 2 * rank ||
+        map.word > s.words.size() - 1 - 2 * rank)
+      return false;
+    const Word &address = s.words[map.word];
+    bool isAddress = address.kind == Word::ArgAddress || address.kind == Word::ResultAddress ||
+                     address.kind == Word::TempAddress;
+    uint32_t seen = 0;
+    for (uint32_t dim : map.dims)
+      seen |= dim < rank ? 1u << dim : 0;
+    bool isSpan = map.span == 16 || map.span == 32 || map.span == 64 || map.span == 128;
+    bool isElement = map.elementBytes == 1 || map.elementBytes == 2 || map.elementBytes == 4 || map.elementBytes == 8;
+    return isAddress && isSpan && isElement && seen == (1u << rank) - 1 &&
+           all(map.sizes, [&](uint32_t size) { return size > 0 && size <= mostElements; }) &&
+           uint64_t(map.sizes[0]) * map.elementBytes == map.span;
+  }
+
   bool step(const Step &s, size_t index) const {
     size_t slots = program.slots.size();
     return s.kernel < program.kernels.size() && !s.grid.empty() && s.grid.size() <= 3 &&
            s.grain > 0 && s.words.size() <= maxWords && (s.work.empty() || expr(s.work, slots)) &&
            all(s.grid, [&](const Expr &e) { return expr(e, slots); }) &&
            all(s.words, [&](const Word &w) { return word(w, index); }) &&
+           all(s.maps, [&](const TensorMap &map) { return tensorMap(map, s); }) &&
            all(s.checks, [&](const Check &check) {
              return check.kind <= Check::Assertion &&
                     all(check.operands, [&](const Expr &e) { return expr(e, slots); });
@@ -298,6 +318,13 @@ std::string toString(const Program &program) {
     if (!step.work.empty())
       text += " work " + infix(step.work);
     text += "\n";
+    for (const TensorMap &map : step.maps) {
+      text += "  tensor map of word " + std::to_string(map.word) + ", elements of " + std::to_string(map.elementBytes) +
+              " bytes, " + std::to_string(map.spans) + " spans of " + std::to_string(map.span) + ", boxes (";
+      for (size_t i = 0; i < map.dims.size(); ++i)
+        text += (i ? ", dim " : "dim ") + std::to_string(map.dims[i]) + ": " + std::to_string(map.sizes[i]);
+      text += ")\n";
+    }
     for (const Check &check : step.checks)
       text += std::string(check.kind == Check::Index ? "  index" : "  assertion") + " \"" +
               check.message + "\" (" + infix(check.operands) + ")\n";

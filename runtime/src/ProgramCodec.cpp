@@ -2,7 +2,8 @@
 //
 // Fields in the order of the structs; vectors and strings with a u32 count; an expression is a
 // count and, per instruction, a byte and (for Const and Slot) an i64. Version 2 has a list of checks
-// for each step, version 3 also what is printed; programs without either are written as version 1.
+// for each step, version 3 also what is printed, version 4 tensor maps of steps; each is written as the first
+// version that has all that it needs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +14,7 @@
 
 namespace tessera::rt {
 
-static constexpr uint32_t programVersion = 3;
+static constexpr uint32_t programVersion = 4;
 
 static bool hasOperand(ExprOp op) { return op == ExprOp::Const || op == ExprOp::Slot; }
 
@@ -100,9 +101,21 @@ struct ProgramWriter : Writer {
     put(step.work);
     if (hasChecks)
       list(step.checks);
+    if (hasMaps)
+      list(step.maps);
   }
 
-  bool hasChecks = false;
+  void put(uint32_t number) { u32(number); }
+  void put(const TensorMap &map) {
+    u32(map.word);
+    u32(map.elementBytes);
+    u32(map.span);
+    u32(map.spans);
+    list(map.dims);
+    list(map.sizes);
+  }
+
+  bool hasChecks = false, hasMaps = false;
 };
 
 struct ProgramReader : Reader {
@@ -193,9 +206,21 @@ struct ProgramReader : Reader {
     get(step.work);
     if (hasChecks)
       list(step.checks);
+    if (hasMaps)
+      list(step.maps);
   }
 
-  bool hasChecks = false;
+  void get(uint32_t &number) { number = u32(); }
+  void get(TensorMap &map) {
+    map.word = u32();
+    map.elementBytes = u32();
+    map.span = u32();
+    map.spans = u32();
+    list(map.dims);
+    list(map.sizes);
+  }
+
+  bool hasChecks = false, hasMaps = false;
 };
 
 } // namespace
@@ -204,8 +229,10 @@ std::vector<uint8_t> encode(const Program &program) {
   ProgramWriter writer;
   writer.hasChecks = std::any_of(program.steps.begin(), program.steps.end(),
                                  [](const Step &step) { return !step.checks.empty(); });
-  bool hasPrints = !program.prints.empty();
-  writer.u32(hasPrints ? 3 : writer.hasChecks ? 2 : 1);
+  writer.hasMaps = std::any_of(program.steps.begin(), program.steps.end(),
+                               [](const Step &step) { return !step.maps.empty(); });
+  bool hasPrints = !program.prints.empty() || writer.hasMaps;
+  writer.u32(writer.hasMaps ? 4 : hasPrints ? 3 : writer.hasChecks ? 2 : 1);
   writer.hasChecks |= hasPrints;
   writer.list(program.arguments);
   writer.list(program.slots);
@@ -229,6 +256,7 @@ bool decode(std::span<const uint8_t> bytes, Program &program, std::string &error
     return false;
   }
   reader.hasChecks = version > 1;
+  reader.hasMaps = version > 3;
   reader.list(program.arguments);
   reader.list(program.slots);
   reader.list(program.guards);

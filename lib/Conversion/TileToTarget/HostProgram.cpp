@@ -257,7 +257,7 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
   SmallVector<Attribute> checks(failures.begin(), failures.end());
   target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), builder.getArrayAttr(grid), operands,
-                           builder.getArrayAttr(words), op->getAttrOfType<IntegerAttr>("grain"),
+                           builder.getArrayAttr(words), /*maps=*/ArrayAttr(), op->getAttrOfType<IntegerAttr>("grain"),
                            op->getAttrOfType<StringAttr>("work"),
                            checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
   return success();

@@ -109,8 +109,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   std::vector<uint64_t> &arguments = self.lastArguments;
   arguments.clear();
-  for (size_t i = 0; i < kernel->parameterBytes.size(); ++i)
-    std::memcpy(&arguments.emplace_back(0), parameters[i], kernel->parameterBytes[i]);
+  for (size_t i = 0; i < kernel->parameterBytes.size(); ++i) {
+    size_t bytes = kernel->parameterBytes[i], first = arguments.size();
+    arguments.resize(first + (bytes + 7) / 8);
+    std::memcpy(&arguments[first], parameters[i], bytes);
+  }
   ++self.launches;
   if (FakeStream *on; stream(config->hStream, on) && on && on->capture)
     on->capture->code.insert(kernel->library);
@@ -125,6 +128,28 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     if (result != CUDA_SUCCESS)
       state().sticky = result; // told by what follows, as a real driver does
   });
+}
+
+/// What a map is made of, and how many were made before: address, sizes, strides, boxes, settings.
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *address,
+                                const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+                                const uint32_t *, int, int swizzle, int, int) {
+  ENTER(cuTensorMapEncodeTiled);
+  auto place = reinterpret_cast<uintptr_t>(address);
+  if (reinterpret_cast<uintptr_t>(map) % 64 || !place || place % 16 || rank < 1 || rank > 5)
+    return CUDA_ERROR_INVALID_VALUE;
+  *map = {};
+  map->opaque[0] = place;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (!sizes[i] || !box[i] || box[i] > 256 || (i && (strides[i - 1] % 16 || strides[i - 1] >> 40)))
+      return CUDA_ERROR_INVALID_VALUE;
+    map->opaque[1 + i] = sizes[i];
+    map->opaque[6 + i] = i ? strides[i - 1] : 0;
+    map->opaque[11] |= uint64_t(box[i]) << 12 * i;
+  }
+  map->opaque[12] = rank | type << 8 | swizzle << 16;
+  map->opaque[13] = static_cast<uint64_t>(state().maps++);
+  return CUDA_SUCCESS;
 }
 
 } // namespace fake_cuda

@@ -66,8 +66,13 @@ bool parsePtx(const std::string &text, FakeLibrary &library) {
     kernel->name = text.substr(begin, open - begin);
     kernel->library = &library;
     const std::string param = ".param .";
-    for (size_t p = text.find(param, open); p < close; p = text.find(param, p + 1))
-      kernel->parameterBytes.push_back(text.compare(p + param.size() + 1, 2, "64") == 0 ? 8 : 4);
+    for (size_t p = text.find(param, open); p < close; p = text.find(param, p + 1)) {
+      size_t type = p + param.size(), array = text.find('[', p), next = text.find(',', p);
+      bool isArray = text.compare(type, 5, "align") == 0 && array < std::min(next, close);
+      kernel->parameterBytes.push_back(isArray ? std::strtoul(text.c_str() + array + 1, nullptr, 10)
+                                       : text.compare(type + 1, 2, "64") == 0 ? 8
+                                                                              : 4);
+    }
     const std::string block = ".reqntid ";
     size_t body = text.find('{', close), required = text.find(block, close);
     if (required < body) { // "128" or "16, 4, 2"

@@ -83,7 +83,7 @@ struct State {
   std::map<CUdeviceptr, Allocation> allocations;
   std::set<std::pair<int, int>> peers;
   uint64_t usedPerDevice[8] = {}; // reserved by pools, or allocated
-  int64_t launches = 0, misuses = 0;
+  int64_t launches = 0, misuses = 0, maps = 0;
   CUlaunchConfig lastConfig = {};
   std::vector<CUlaunchAttribute> lastAttributes;
   std::vector<uint64_t> lastArguments;

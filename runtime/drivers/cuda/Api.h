@@ -155,6 +155,24 @@ struct CUmemPoolProps {
   unsigned char reserved[54];
 };
 
+struct alignas(64) CUtensorMap {
+  uint64_t opaque[16];
+};
+
+enum TensorMapSetting {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+  CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
+  CU_TENSOR_MAP_DATA_TYPE_UINT64 = 4,
+  CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_32B = 1,
+  CU_TENSOR_MAP_SWIZZLE_64B = 2,
+  CU_TENSOR_MAP_SWIZZLE_128B = 3,
+  CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
+  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
+};
+
 // X(name, parameters): needed. O(name, parameters): null where the driver is too old for it.
 #define TESSERA_CUDA_ENTRY_POINTS(X, O)                                                            \
   X(cuInit, (unsigned))                                                                            \
@@ -214,7 +232,10 @@ struct CUmemPoolProps {
   X(cuGraphLaunch, (CUgraphExec, CUstream))                                                        \
   X(cuGraphExecDestroy, (CUgraphExec))                                                             \
   X(cuGraphDestroy, (CUgraph))                                                                     \
-  O(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))
+  O(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))                                  \
+  O(cuTensorMapEncodeTiled,                                                                        \
+    (CUtensorMap *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,   \
+     const uint32_t *, int, int, int, int))
 
 struct Api {
 #define TESSERA_CUDA_POINTER(name, parameters) CUresult(*name) parameters = nullptr;

@@ -146,6 +146,9 @@ tessera_rt_status loadLibrary(Device &device, const CodeImage &image,
                               std::unique_ptr<Library> &library);
 tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &launch);
 
+/// The tensor maps of a launch, which are this thread's until its next one.
+tessera_rt_status encodeMaps(Device &device, const Launch &launch, void **parameters);
+
 /// The pool.
 tessera_rt_status allocate(Device &device, CUstream stream, uint64_t bytes, void *&memory);
 tessera_rt_status deallocate(Device &device, CUstream stream, void *memory, uint64_t bytes);

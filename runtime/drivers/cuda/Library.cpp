@@ -203,7 +203,7 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
   constexpr int64_t mostBlocks = 0x7fffffff;
   if (grid[0] > mostBlocks || grid[1] > mostBlocks || grid[2] > mostBlocks)
     return fail(TESSERA_RT_ARGUMENT, "the grid is too large for CUDA: " + describe(launch));
-  auto count = static_cast<int32_t>(launch.wordCount);
+  auto count = static_cast<int32_t>(launch.wordCount + launch.maps.size());
   if (kernel.parameters >= 0 &&
       (kernel.isExact ? count != kernel.parameters : count > kernel.parameters))
     return fail(TESSERA_RT_ARGUMENT, "expected " + std::to_string(kernel.parameters) +
@@ -214,12 +214,15 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
   void *fewPointers[usual];
   std::vector<void *> manyPointers;
   void **pointers = fewPointers;
-  if (launch.wordCount > usual) {
-    manyPointers.resize(launch.wordCount);
+  if (launch.wordCount + launch.maps.size() > usual) {
+    manyPointers.resize(launch.wordCount + launch.maps.size());
     pointers = manyPointers.data();
   }
   for (uint32_t i = 0; i < launch.wordCount; ++i)
     pointers[i] = const_cast<int64_t *>(launch.words + i);
+  if (!launch.maps.empty())
+    if (auto status = encodeMaps(device, launch, pointers + launch.wordCount))
+      return status;
 
   CUlaunchAttribute attributes[3];
   CUlaunchConfig config = {static_cast<unsigned>(grid[0]),

@@ -119,3 +119,56 @@ tessera_target.module @m triple "t" cpu "c" features "" {
     "tessera_target.launch"() <{grain = 1 : i64, grid = ["1"], kernel = @k, words = [#tessera_target.word<"address", -1, "0">]}> : () -> ()
   }
 }
+
+// -----
+
+// expected-error @below {{expected a non-negative word number, got -1}}
+#map = #tessera_target.tensor_map<word -1, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 32]>
+
+// -----
+
+// expected-error @below {{expected elements of 1, 2, 4 or 8 bytes, got 3}}
+#map = #tessera_target.tensor_map<word 0, bytes 3, span 128 by 1, dims [1, 0], boxes [64, 32]>
+
+// -----
+
+// expected-error @below {{expected spans of 16, 32, 64 or 128 bytes, got 256}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 256 by 1, dims [1, 0], boxes [128, 32]>
+
+// -----
+
+// expected-error @below {{expected 1 to 5 dims and as many boxes, got 2 and 1}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64]>
+
+// -----
+
+// expected-error @below {{expected each dim of the view once}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 1], boxes [64, 32]>
+
+// -----
+
+// expected-error @below {{expected boxes of 1 to 256 elements in each dim, got 512}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 512]>
+
+// -----
+
+// expected-error @below {{expected 1 to 256 spans, of a view of less than 5 dims if several, got 2}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 2, dims [4, 3, 2, 1, 0], boxes [64, 32, 1, 1, 1]>
+
+// -----
+
+// expected-error @below {{expected boxes of one span, 128 bytes, along the first dim, got 64}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [32, 32]>
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @f {
+    %x = tessera_target.argument "x" : !gir.tensor<S, 64, bf16>
+    // expected-error @below {{expected a view's words from word 1 on, which a tensor map names}}
+    tessera_target.launch @k grid ["S"] (%x)
+      words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"integer", 0, "S">, #tessera_target.word<"integer", 0, "64">,
+             #tessera_target.word<"integer", 0, "64">, #tessera_target.word<"integer", 0, "1">]
+      maps [#tessera_target.tensor_map<word 1, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 32]>] : !gir.tensor<S, 64, bf16>
+  }
+}

@@ -33,6 +33,20 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
   }
 }
 
+// What tensor copies have to know of a view comes behind the words.
+// CHECK-LABEL: tessera_target.program @boxes
+tessera_target.module @n triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
+  tessera_target.program @boxes {
+    %x = tessera_target.argument "x" : !gir.tensor<S, 64, bf16>
+    // CHECK: tessera_target.launch @k grid ["S"]
+    // CHECK-SAME: maps [#tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims[1, 0], boxes[64, 32]>] : !gir.tensor<S, 64, bf16>
+    tessera_target.launch @k grid ["S"] (%x)
+      words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"integer", 0, "S">, #tessera_target.word<"integer", 0, "64">,
+             #tessera_target.word<"integer", 0, "64">, #tessera_target.word<"integer", 0, "1">]
+      maps [#tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 32]>] : !gir.tensor<S, 64, bf16>
+  }
+}
+
 // How a GPU's kernels are launched; what is as usual is not written.
 // CHECK-LABEL: tessera_target.module @gpu
 tessera_target.module @gpu triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {

@@ -77,6 +77,33 @@ LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, Str
   return success();
 }
 
+LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t word, int64_t bytes, int64_t span, int64_t spans,
+                                    ArrayRef<int64_t> dims, ArrayRef<int64_t> boxes) {
+  constexpr int64_t kMostDims = 5, kMostElements = 256;
+  if (word < 0)
+    return emitError() << "expected a non-negative word number, got " << word;
+  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+    return emitError() << "expected elements of 1, 2, 4 or 8 bytes, got " << bytes;
+  if (span != 16 && span != 32 && span != 64 && span != 128)
+    return emitError() << "expected spans of 16, 32, 64 or 128 bytes, got " << span;
+  if (spans < 1 || spans > kMostElements || (spans > 1 && int64_t(dims.size()) == kMostDims))
+    return emitError() << "expected 1 to " << kMostElements << " spans, of a view of less than " << kMostDims << " dims if several, got "
+                       << spans;
+  if (dims.empty() || int64_t(dims.size()) > kMostDims || dims.size() != boxes.size())
+    return emitError() << "expected 1 to " << kMostDims << " dims and as many boxes, got " << dims.size() << " and "
+                       << boxes.size();
+  SmallVector<int64_t> sorted(dims);
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, dims.size())))
+    return emitError() << "expected each dim of the view once";
+  for (int64_t size : boxes)
+    if (size < 1 || size > kMostElements)
+      return emitError() << "expected boxes of 1 to " << kMostElements << " elements in each dim, got " << size;
+  if (boxes[0] * bytes != span)
+    return emitError() << "expected boxes of one span, " << span << " bytes, along the first dim, got " << boxes[0] * bytes;
+  return success();
+}
+
 LogicalResult ImageOp::verify() {
   std::optional<ArrayAttr> configs = getConfigs();
   if (!configs)
@@ -179,6 +206,13 @@ LogicalResult LaunchOp::verify() {
       return emitOpError("has ") << getOperands().size() << " operands, but a word names operand "
                                  << word.getOperand();
   }
+  if (ArrayAttr maps = getMapsAttr())
+    for (auto map : maps.getAsRange<TensorMapAttr>()) {
+      size_t first = map.getWord(), end = first + 1 + 2 * map.getDims().size();
+      auto address = first < getWords().size() ? cast<WordAttr>(getWords()[first]) : WordAttr();
+      if (end > getWords().size() || address.getKind() != "address")
+        return emitOpError("expected a view's words from word ") << map.getWord() << " on, which a tensor map names";
+    }
   auto module = (*this)->getParentOfType<target::ModuleOp>();
   auto kernel = module ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(
                              module.getBody().getParentOp(), getKernelAttr())

@@ -77,6 +77,24 @@ def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
   let genVerifyDecl = 1;
 }
 
+def Target_TensorMapAttr : AttrDef<Target_Dialect, "TensorMap"> {
+  let mnemonic = "tensor_map";
+  let summary = "what a GPU's tensor copies have to know of a view";
+  let description = [{
+    `#tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 128]>` is of the view whose address, sizes and strides are the
+    launch's words 0, 1, …, with elements of 2 bytes. Boxes of 128 elements along dimension 0 and 64 along dimension 1, along which
+    elements are neighbours, are copied at once, swizzled within spans of 128 bytes (of 16: not at all). With `by 2`, two such boxes
+    that follow each other along dimension 1 are: spans are a last dimension then, of a view whose size there they divide. The launch makes it, and
+    passes it behind the words.
+  }];
+  let parameters = (ins "int64_t":$word, "int64_t":$bytes, "int64_t":$span, "int64_t":$spans,
+                        ArrayRefParameter<"int64_t">:$dims, ArrayRefParameter<"int64_t">:$boxes);
+  let assemblyFormat = [{
+    `<` `word` $word `,` `bytes` $bytes `,` `span` $span `by` $spans `,` `dims` `[` $dims `]` `,` `boxes` `[` $boxes `]` `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 class Target_Op<string mnemonic, list<Trait> traits = []> : Op<Target_Dialect, mnemonic, traits>;
 
 def Target_ModuleOp : Target_Op<"module", [IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments,
@@ -248,13 +266,13 @@ def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects
   let description = [{
     The grid's sizes are expressions, the first varies fastest. `work` estimates the time of the launch on one core in
     nanoseconds; `grain` is the least number of consecutive grid indices worth giving to a thread. `checks` are the failures
-    that the kernel may tell, which names them by their number.
+    that the kernel may tell, which names them by their number. `maps` are tensor maps, which come behind the words.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$operands,
-                       ArrayAttr:$words, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work,
+                       ArrayAttr:$words, OptionalAttr<TypedArrayAttrBase<Target_TensorMapAttr, "tensor maps">>:$maps, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work,
                        OptionalAttr<TypedArrayAttrBase<Graph_FailureAttr, "failures">>:$checks);
   let assemblyFormat = [{
-    $kernel `grid` $grid `(` $operands `)` `words` $words (`grain` $grain^)? (`work` $work^)? (`checks` $checks^)? attr-dict `:` type($operands)
+    $kernel `grid` $grid `(` $operands `)` `words` $words (`maps` $maps^)? (`grain` $grain^)? (`work` $work^)? (`checks` $checks^)? attr-dict `:` type($operands)
   }];
   let hasVerifier = 1;
 }
