@@ -125,6 +125,20 @@ Layout tessera::swizzledShared(unsigned rows, unsigned columns, unsigned bits, u
   return Layout(box.in(), box.in(), std::move(unswizzle)).then(box);
 }
 
+Layout tessera::boxedShared(std::span<const unsigned> shape, unsigned inner, unsigned bits, unsigned span) {
+  std::vector<unsigned> rows, order;
+  unsigned count = 1;
+  for (unsigned i = 0; i < shape.size(); ++i) {
+    order.push_back(i == inner ? unsigned(shape.size()) - 1 : unsigned(rows.size()));
+    if (i == inner)
+      continue;
+    rows.push_back(shape[i]);
+    count *= shape[i];
+  }
+  rows.push_back(shape[inner]);
+  return swizzledShared(count, shape[inner], bits, span).reshape(Space::tensor(rows)).transpose(order);
+}
+
 std::optional<unsigned> tessera::swizzleSpan(const Layout &memory, unsigned bits) {
   unsigned rows = memory.out().size(Dim::D0), columns = memory.out().size(Dim::D1);
   for (unsigned span : {128u, 64u, 32u, 16u})

@@ -161,4 +161,34 @@ TEST(Families, SwizzledShared) {
             "offset[d0:1, d0:2, d1:1, d1:2, d1:4] -> d0:4 d1:8");
 }
 
+TEST(Families, BoxedShared) {
+  constexpr unsigned bits = 16, bytes = 2;
+  for (std::vector<unsigned> shape : {std::vector<unsigned>{16, 64}, {128, 8}, {2, 8, 128}, {4, 64, 2, 4}})
+    for (unsigned inner = 0; inner < shape.size(); ++inner)
+      for (unsigned span : {16u, 32u, 64u, 128u}) {
+        unsigned perRow = span / bytes, rows = 1;
+        if (shape[inner] < perRow)
+          continue;
+        for (unsigned size : shape)
+          rows *= size;
+        rows /= shape[inner];
+        Layout layout = boxedShared(shape, inner, bits, span);
+        ASSERT_TRUE(layout.inverse());
+        for (uint64_t offset = 0; offset < layout.in().size(); ++offset) {
+          // Boxes of all rows, in which the dimensions but `inner` are counted, the last one fastest.
+          unsigned box = offset / (rows * perRow), address = offset % (rows * perRow) * bytes;
+          address ^= (address >> 7 & (span / 16 - 1)) << 4;
+          unsigned row = address / span;
+          Point expected;
+          expected[tensorDim(inner)] = address % span / bytes + box * perRow;
+          for (unsigned dim = shape.size(); dim-- > 0;)
+            if (dim != inner) {
+              expected[tensorDim(dim)] = row % shape[dim];
+              row /= shape[dim];
+            }
+          ASSERT_EQ(layout({{Dim::Offset, offset}}), expected);
+        }
+      }
+}
+
 } // namespace

@@ -60,6 +60,8 @@ Layout linearShared(std::span<const unsigned> shape, std::span<const unsigned> o
 /// cut into boxes `span` bytes wide, one after the other; within a box the 16-byte chunk's number
 /// is added (exclusive or) to bits 7, 8, 9 of the address. A span of 16 swizzles nothing.
 Layout swizzledShared(unsigned rows, unsigned columns, unsigned bits, unsigned span);
+/// The same for a tile of any rank whose dimension `inner` has the neighbours: the others, in order, are the rows.
+Layout boxedShared(std::span<const unsigned> shape, unsigned inner, unsigned bits, unsigned span);
 /// The widest span for which `memory` is such a tile of d0 rows and d1 columns.
 std::optional<unsigned> swizzleSpan(const Layout &memory, unsigned bits);
 
