@@ -7,13 +7,15 @@ the program before it becomes PTX. Instructions that these kernels do not have a
 from __future__ import annotations
 
 import re
-from typing import Callable
+from collections.abc import Sequence
+from typing import Callable, NamedTuple
 
 import numpy as np
 
 SHARED_BYTES = 232448
 LANES = 32
 PIECE = 16  # bytes that bulk copies move at once
+MAPS = 1 << 40  # the address of the first parameter, of which a tensor map is one
 TOGETHER = ("bar", "shfl", "mma", "ldmatrix", "stmatrix", "ret")
 
 
@@ -48,6 +50,29 @@ def _names(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{}").split(",")]
 
 
+def _in_order(array: np.ndarray) -> np.ndarray:
+    """The same elements as they follow each other in memory."""
+    return array.transpose(np.argsort([-stride for stride in array.strides], kind="stable"))
+
+
+class TensorMap(NamedTuple):
+    """What a launch says of an array that boxes are copied of."""
+
+    array: int  # the number of the array
+    span: int  # bytes that swizzles stay within
+    spans: int  # of a box: several are one more dimension, the last one
+    dims: Sequence[int]  # those with neighbours in memory first
+    boxes: Sequence[int]  # elements along these
+
+    @staticmethod
+    def of(launch: str) -> list[TensorMap]:
+        """Those of a launch in Target IR, whose words are arrays' alone."""
+        numbers = lambda text: [int(one) for one in text.split(",")]  # noqa: E731
+        words = re.findall(r'word<"(\w+)", (\d+)', launch)
+        found = re.findall(r"tensor_map<word (\d+), bytes \d+, span (\d+) by (\d+), dims ?\[([\d, ]+)\], boxes ?\[([\d, ]+)\]>", launch)
+        return [TensorMap(int(words[int(word)][1]), int(span), int(spans), numbers(dims), numbers(boxes)) for word, span, spans, dims, boxes in found]
+
+
 class Kernel:
     """A kernel of a module, ready to run."""
 
@@ -76,14 +101,16 @@ class Kernel:
                 predicate, operation, operands = re.fullmatch(r"(?:@(!?%?\w+)\s+)?([\w.:]+)\s*(.*)", one, re.S).groups()
                 self.code.append((predicate or "", operation, _split(operands)))
 
-    def run(self, *arguments: np.ndarray | int) -> None:
-        """Arrays, dense in either order, are changed in place; the address, sizes and strides of each are words."""
-        _Run(self, arguments).go()
+    def run(self, *arguments: np.ndarray | int, maps: Sequence[TensorMap] = ()) -> None:
+        """Arrays, dense in any order of their dimensions, are changed in place; the address, sizes and strides of each are words.
+        Tensor maps are behind the words."""
+        _Run(self, arguments, maps).go()
 
 
 class _Run:
-    def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...]) -> None:
+    def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...], maps: Sequence[TensorMap]) -> None:
         self.kernel = kernel
+        self.maps = maps
         self.count = kernel.threads * kernel.blocks
         threads = np.arange(self.count)
         self.block = threads // kernel.threads
@@ -91,7 +118,8 @@ class _Run:
         self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         self.shared = np.zeros(SHARED_BYTES, np.uint8)
-        self.gates: dict[int, list[int]] = {}  # mbarriers: how often they have opened, and bytes that are still to come
+        #: mbarriers: how often they have opened, bytes that are still to come, arrivals that are, and those of each turn
+        self.gates: dict[int, list[int]] = {}
         self.shared = np.zeros(SHARED_BYTES * kernel.blocks, np.uint8)
         self.words: list[int] = []
         self.begins: list[int] = []
@@ -108,7 +136,7 @@ class _Run:
         self.is_tensor = np.zeros(size, bool)
         for begin, one in zip(self.begins, self.arrays):
             self.is_tensor[begin : begin + one.nbytes] = True
-            self.memory[begin : begin + one.nbytes] = np.frombuffer(one.tobytes("A"), np.uint8)
+            self.memory[begin : begin + one.nbytes] = np.frombuffer(_in_order(one).tobytes(), np.uint8)
 
     def go(self) -> None:
         """Threads that part wait for each other where something is done together."""
@@ -128,7 +156,8 @@ class _Run:
             else:
                 self.step(operation, operands, mask)
         for begin, one in zip(self.begins, self.arrays):
-            one.reshape(-1, order="A")[:] = self.memory[begin : begin + one.nbytes].view(one.dtype)
+            inside = _in_order(one)
+            inside[...] = self.memory[begin : begin + one.nbytes].view(one.dtype).reshape(inside.shape)
 
     # Values are words of 64 bits; an operation takes the low bits that its type has.
 
@@ -143,6 +172,8 @@ class _Run:
     def get(self, operand: str) -> np.ndarray:
         if operand in self.registers:
             return self.registers[operand]
+        if operand.startswith(f"{self.kernel.name}_param_"):
+            return self.all(MAPS + int(operand.rpartition("_")[2]))
         if operand[:2] in ("0f", "0d"):
             return self.all(int(operand[2:], 16))
         return self.all(int(operand.rstrip("U"), 0))
@@ -184,11 +215,11 @@ class _Run:
 
     def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
         name, *parts = operation.split(".")
-        if name in ("bar", "barrier", "fence") or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
+        if name in ("bar", "barrier", "fence", "prefetch") or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
             return
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
-            "mov": self.move, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
+            "mov": self.move, "cvta": self.move, "elect": self.elect, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
             "bfe": self.extract, "lop3": self.look_up, "prmt": self.permute, "mma": self.multiply, "mapa": self.map,
         }  # fmt: skip
         if name in special:
@@ -258,7 +289,7 @@ class _Run:
         np.add.at(memory.view(data.dtype), cells[mask, 0] // size, data[mask])
 
     def gate(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """One arrival, which says what is to come, and these bytes open it."""
+        """Arrivals, which say what is to come, and these bytes open it."""
         if parts[0] == "try_wait":
             opened = [self.gates[int(one)][0] for one in self.own(operands[1])]
             is_open = np.array(opened) & 1 != self.get(operands[2]).astype(np.int64) & 1
@@ -269,16 +300,19 @@ class _Run:
         for thread in np.flatnonzero(mask):
             place = int(address[thread])
             if parts[0] == "init":
-                assert operands[1] == "1" and place % 8 == 0
-                self.gates[place] = [0, 0]
+                assert place % 8 == 0
+                self.gates[place] = [0, 0, int(operands[1]), int(operands[1])]
             else:
-                assert self.gates[place][1] == 0, "a gate that others are to open"
+                assert self.gates[place][2] > 0, "a gate that others are to open"
+                self.gates[place][2] -= 1
                 self.come(place, -int(self.get(operands[2])[thread]))
 
     def come(self, gate: int, count: int) -> None:
-        self.gates[gate][1] -= count
-        if self.gates[gate][1] == 0:
-            self.gates[gate][0] += 1
+        one = self.gates[gate]
+        one[1] -= count
+        if one[1] == one[2] == 0:
+            one[0] += 1
+            one[2] = one[3]
 
     def bulk(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         """Whole pieces of memory, all of them inside of tensors, which begin with a piece."""
@@ -296,7 +330,43 @@ class _Run:
             else:
                 self.memory[begin : begin + size] = self.shared[near : near + size]
 
+    def elect(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """The first lane of a whole warp."""
+        self.put(operands[0].partition("|")[2], np.arange(self.count) % LANES == 0, mask)
+
+    def boxes(self, operands: list[str], mask: np.ndarray) -> None:
+        """A box of an array, with zeros where that has ended; pieces are swizzled within spans by bits of their address."""
+        source, *places = [one.strip(" {}") for one in operands[1].strip("[]").split(",")]
+        maps, nears, coordinates = self.get(source), self.own(operands[0]), [self.typed(one, "s32") for one in places]
+        for thread in np.flatnonzero(mask):
+            number = int(maps[thread]) - MAPS - len(self.words)
+            one = self.maps[number]
+            array, near = self.arrays[one.array], int(nears[thread])
+            width, boxes = array.itemsize, list(one.boxes)
+            assert len(one.dims) == array.ndim and boxes[0] * width == one.span and max(boxes) <= 256
+            sizes, strides = [array.shape[dim] for dim in one.dims], [array.strides[dim] for dim in one.dims]
+            if one.spans > 1:  # of rows that are whole spans
+                assert sizes[0] % boxes[0] == 0
+                sizes, strides, boxes = [boxes[0], *sizes[1:], sizes[0] // boxes[0]], [*strides, one.span], [*boxes, one.spans]
+            rank = len(sizes)
+            assert rank == len(places)
+            assert near % (8 * one.span) == 0, "a slot that does not begin with a swizzle"
+            assert all(stride % PIECE == 0 for stride, size in zip(strides[1:], sizes[1:]) if size > 1) and strides[0] == width
+            first = [int(place[thread]) for place in coordinates]
+            grid = np.meshgrid(*(np.arange(begin, begin + size) for begin, size in zip(first, boxes)), indexing="ij")
+            inside = np.logical_and.reduce([(index >= 0) & (index < size) for index, size in zip(grid, sizes)])
+            at = sum(np.where(inside, index, 0) * stride for index, stride in zip(grid, strides)) + self.begins[one.array]
+            data = np.where(inside[..., None], self.memory[at[..., None] + np.arange(width)], 0)
+            # The first dimension varies fastest.
+            data = data.transpose(*range(rank)[::-1], rank).reshape(-1).astype(np.uint8)
+            place = near + np.arange(data.size)
+            self.shared[place ^ (place % SHARED_BYTES >> 3 & one.span - 1 & ~15)] = data
+            self.come(int(self.own(operands[2])[thread]), data.size)
+
     def copy(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if "tensor" in parts:
+            self.boxes(operands, mask)
+            return
         if "bulk" in parts:
             self.bulk(parts, operands, mask)
             return

@@ -368,6 +368,12 @@ Hazard Walk::need(Operation *op, const State &state) const {
     Operation *made = await.getGates().getDefiningOp();
     return llvm::is_contained(state.gates, made) ? Hazard{made, op, BarrierScope::Block} : widest;
   }
+  // Of gates that are not known yet, only the first warp may be told to open one.
+  if (auto fetch = dyn_cast<tile::FetchOp>(op); fetch && fetch.getBy().value_or(0)) {
+    Operation *made = fetch.getGates().getDefiningOp();
+    if (llvm::is_contained(state.gates, made))
+      return {made, op, BarrierScope::Block};
+  }
   for (const BufferAccess &access : bufferAccesses(op)) {
     if (isOfRow(op))
       for (const Past &past : state.unfenced)

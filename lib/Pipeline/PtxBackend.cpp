@@ -110,7 +110,7 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
   hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
-  for (StringRef name : {"ahead", "group", "residents", "walk"})
+  for (StringRef name : {"ahead", "bulk", "group", "residents", "walk"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
   if (cluster > 1)
@@ -226,6 +226,9 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     tile::TileFetchRowsOptions fetched;
     fetched.chip = gpu.ptxChip;
     manager.addPass(tile::createTileFetchRows(fetched));
+    tile::TileFetchTilesOptions tiles;
+    tiles.chip = gpu.ptxChip;
+    manager.addPass(tile::createTileFetchTiles(tiles));
   }
   if (gpu.hasAsyncCopies) {
     tile::TilePipelineLoopsOptions ahead;

@@ -1,6 +1,6 @@
-//===- Bulk.cpp - Rows that are copied as a whole -------------------------===//
+//===- Bulk.cpp - Rows and boxes that are copied as a whole ---------------===//
 //
-// One thread of a block's first warp begins such a copy, which happens at any time until its gate is open, or until
+// One thread of a block begins such a copy, which happens at any time until its gate is open, or until
 // it is waited for as a send. A gate knows how often it has opened; who waits there sees the lowest bit of that.
 // Copies see what threads have written into shared memory if these have fenced it since, and the one that
 // begins the copy knows of that.
@@ -21,9 +21,24 @@ static int64_t shiftOf(const Frame &frame, const GlobalAccess &row, const View &
   return place & (kPiece / row.element.bytes() - 1);
 }
 
+/// Whether a tensor copy takes boxes of a view: all but neighbours lie whole pieces apart, none of them backward.
+bool Machine::isBoxed(const Step &step) {
+  const View &view = viewOf(*step.global);
+  int64_t elements = kPiece / step.global->element.bytes();
+  bool isWhole = view.offset % elements == 0;
+  for (auto [size, stride] : llvm::zip_equal(view.sizes, view.strides))
+    isWhole &= size <= 1 || stride == 1 || (stride > 0 && stride % elements == 0);
+  if (!isWhole)
+    setup.findings.add(FindingKind::Misaligned, step.op,
+                       "misaligned access: a tensor copy takes boxes of a view that begins and steps by multiples of 16 bytes");
+  return isWhole;
+}
+
 /// Where the row begins in its slot; nothing, after a finding, where it cannot.
 std::optional<int64_t> Machine::rowBase(Block &block, Warp &warp, const Step &step) {
   std::optional<int64_t> base = slotBase(block, warp, step);
+  if (step.isBox)
+    return isBoxed(step) ? base : std::nullopt;
   int64_t shift = shiftOf(warp.frame, *step.global, viewOf(*step.global));
   const Buffer &buffer = setup.program.buffers[step.shared->buffer];
   if (!base || shift <= buffer.slack)
@@ -116,7 +131,7 @@ void Machine::passGate(Block &block, Warp &warp, const Step &step) {
 //===----------------------------------------------------------------------===//
 
 void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
-  if (!isFirstOfBlock(warp))
+  if (warp.frame.warp % setup.program.warps != step.by)
     return;
   bool isFetch = step.kind == Step::Kind::Fetch;
   unsigned number = warp.frame.warp;
@@ -131,8 +146,10 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
   const Memory &memory = setup.memories[viewOf(*step.global).memory];
   const Element &element = step.global->element;
   for (unsigned i = 0; i < copy.at.size(); ++i) {
-    if (copy.at[i] < 0)
+    if (copy.at[i] < 0) {
+      copy.data->numbers[i] = step.global->pad;
       continue;
+    }
     if (isFetch) {
       copy.data->numbers[i] = element.load(&memory.bytes[copy.at[i] * element.bytes()]);
       continue;
@@ -151,10 +168,9 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
     copy.gate = gateOf(block, warp, step, step.in[0]);
     if (!copy.gate)
       return;
-    if (copy.gate->isBusy)
+    if (++copy.gate->arrived > setup.program.gateArrivals[step.gates])
       setup.findings.add(FindingKind::Race, step.op,
                          "data race: a copy is to open a gate that another one has yet to open");
-    copy.gate->isBusy = true;
   } else {
     copy.send = ++warp.sends;
     watch(block, warp, step, copy.at, copy.data);
@@ -164,7 +180,7 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
   block.copies.push_back(std::move(copy));
 }
 
-/// Of a row that ends before its slot does, what is behind it is not to be read.
+/// Of a row that ends before its slot does, what is behind it is not to be read. Boxes have zeros there.
 void Machine::landRow(Block &block, Copy &copy) {
   const Step &step = *copy.step;
   const Element &element = step.global->element;
@@ -173,7 +189,7 @@ void Machine::landRow(Block &block, Copy &copy) {
     int64_t place = copy.base + step.shared->offsets[copy.warp][i];
     if (copy.gate) {
       element.store(&block.shared[place], copy.data->numbers[i]);
-      std::fill_n(&block.isInitialized[place], element.bytes(), at >= 0);
+      std::fill_n(&block.isInitialized[place], element.bytes(), at >= 0 || step.isBox);
     } else if (at >= 0) {
       element.store(&memory.bytes[at * element.bytes()], element.load(&block.shared[place]));
       memory.isInitialized[at] = true;
@@ -183,8 +199,10 @@ void Machine::landRow(Block &block, Copy &copy) {
   copy.hasLanded = true;
   if (!copy.gate)
     return;
-  copy.gate->isBusy = false;
-  ++copy.gate->opened;
+  if (++copy.gate->landed == setup.program.gateArrivals[step.gates]) {
+    copy.gate->arrived = copy.gate->landed = 0;
+    ++copy.gate->opened;
+  }
   for (Event &event : block.events)
     event.hasLanded |= event.copy == copy.id;
 }

@@ -117,8 +117,8 @@ public:
 private:
   /// Opens when what it waits for has come.
   struct Gate {
-    uint64_t opened = 0; // how often
-    bool isBusy = false;
+    uint64_t opened = 0;             // how often
+    int64_t arrived = 0, landed = 0; // since then
   };
   struct Copy {
     const Step *step;
@@ -238,6 +238,7 @@ private:
   void touchShared(const Block &block, const Step &step, unsigned warp, int64_t base, bool isWrite);
 
   // Copies of rows (Bulk.cpp)
+  bool isBoxed(const Step &step);
   std::optional<int64_t> rowBase(Block &block, Warp &warp, const Step &step);
   void noteWrite(Block &block, const Warp &warp, const Step &step, int64_t base);
   void fence(Block &block, const Warp &warp);

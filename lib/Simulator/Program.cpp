@@ -378,12 +378,16 @@ template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
     return failure();
   row->isWrite = !isFetch;
   row->width = 1;
+  if (row->element.isFloat())
+    row->pad = real(0);
   Step &step = add(isFetch ? Step::Kind::Fetch : Step::Kind::Send, op);
   step.global = row;
   step.shared = slot;
   if constexpr (isFetch) {
     step.gates = gates.lookup(op.getGates());
     step.in = {slotOf(op.getGate())};
+    step.isBox = op.isBox();
+    step.by = op.getBy().value_or(0);
   }
   return success();
 }
@@ -460,6 +464,7 @@ LogicalResult Compiler::compile(Operation *op) {
         gates[made.getResult()] = program.gateCounts.size();
         add(Step::Kind::Gates, op).gates = program.gateCounts.size();
         program.gateCounts.push_back(made.getType().getCount());
+        program.gateArrivals.push_back(made.getArrivals().value_or(1));
         return success();
       })
       .Case([&](tile::AwaitOp await) {

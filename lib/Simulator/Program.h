@@ -159,6 +159,8 @@ struct Step {
   unsigned body = 0;             // of Next: the loop's first step
   int64_t pending = 0;           // of Wait and Sent
   unsigned gates = 0;            // of Gates, Fetch and Await: their number in the program
+  bool isBox = false;            // of Fetch: more than a row
+  unsigned by = 0;               // of Fetch: the warp that begins it
   std::function<void(Frame &)> compute;
   std::shared_ptr<GlobalAccess> global;
   std::shared_ptr<SlotAccess> shared;
@@ -174,7 +176,7 @@ public:
   unsigned allWarps() const { return warps * cluster; }
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
-  std::vector<int64_t> gateCounts; // by number of gates
+  std::vector<int64_t> gateCounts, gateArrivals; // by number of gates
   bool hasRows = false;            // that are copied as a whole
   int64_t sharedBytes = 0;         // of a block
   unsigned slotCount = 0;

@@ -1,4 +1,4 @@
-//===- Bulk.cpp - Rows that are copied as a whole -------------------------===//
+//===- Bulk.cpp - Rows and boxes that are copied as a whole ---------------===//
 //
 // One thread begins a copy of a row between global and shared memory. The machine copies 16-byte pieces at
 // addresses that 16 divides: a row that is fetched comes with what lies beside it in its first and last
@@ -6,6 +6,8 @@
 //
 // Memory behind a tensor's last element is not read. Elements that lie in the piece where the tensor ends are
 // brought by the thread that begins the copy, before it arrives at the gate.
+//
+// Boxes of more dimensions are described by tensor maps, which the launch has made.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -53,8 +55,9 @@ static Value roundUp(codegen::Emitter &e, Value address) {
   return roundDown(e, e.addI(address, e.integer(kPiece - 1)));
 }
 
-void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody) {
-  Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, warp), e.integer(0, e.i32));
+void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody, int64_t ofWarp) {
+  Value other = ofWarp ? e.xorI(warp, e.integer(ofWarp, e.i32)) : warp;
+  Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, other), e.integer(0, e.i32));
   auto branch = scf::IfOp::create(e.b, TypeRange(), isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(&branch.getThenRegion().front());
@@ -69,7 +72,7 @@ Value KernelEmitter::gateAddress(Value gates, Value gate) {
   return e.addI(place, e.mulI(number, e.integer(tile::GatesType::kBytes, e.i32)));
 }
 
-/// One arrival opens each: that of the thread which says how many bytes will come.
+/// Those arrive who say how many bytes will come.
 LogicalResult KernelEmitter::emitGates(tile::GatesOp gates) {
   if (!gates.getOffset())
     return gates.emitError("expected gates with an offset");
@@ -77,7 +80,7 @@ LogicalResult KernelEmitter::emitGates(tile::GatesOp gates) {
     Value start = sharedMemory(*gates.getOffset(), gates.getType().getBytes());
     Value place = LLVM::PtrToIntOp::create(e.b, e.i32, start);
     for (int64_t i = 0; i < gates.getType().getCount(); ++i)
-      assembly("mbarrier.init.shared::cta.b64 [$0], 1;", "r,~{memory}", Type(),
+      assembly("mbarrier.init.shared::cta.b64 [$0], " + std::to_string(gates.getArrivals().value_or(1)) + ";", "r,~{memory}", Type(),
                e.addI(place, e.integer(i * tile::GatesType::kBytes, e.i32)), /*hasEffects=*/true);
     assembly("fence.proxy.async.shared::cta;", "~{memory}", Type(), {}, /*hasEffects=*/true);
   });
@@ -115,7 +118,72 @@ void KernelEmitter::copyRest(const Row &row, Value from, Value slot, int64_t byt
   assembly(text, "l,r,r,~{memory}", Type(), {from, e.addI(slot, behind), left}, /*hasEffects=*/true);
 }
 
+//===----------------------------------------------------------------------===//
+// Boxes
+//===----------------------------------------------------------------------===//
+
+/// What tensor maps hold is brought near before the first copy asks for it.
+void KernelEmitter::prefetchMaps() {
+  if (maps.empty())
+    return;
+  inOneThread([&] {
+    for (Value map : function.getArguments().take_back(maps.size()))
+      assembly("prefetch.tensormap [$0];", "l,~{memory}", Type(), map, /*hasEffects=*/true);
+  });
+}
+
+/// All boxes of a tile open the gate together. The branch is one of whole warps, of which one thread is elected.
+LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
+  tile::BufferType room = fetch.getBuffer().getType();
+  tile::Box box = *fetch.getBox();
+  unsigned number = llvm::find(maps, TensorMap{cast<BlockArgument>(fetch.getView()).getArgNumber(), box}) - maps.begin();
+  Value isMeant = e.cmp(ICmpPredicate::eq, sameWarp, e.integer(fetch.getBy().value_or(0), e.i32));
+  auto branch = scf::IfOp::create(e.b, TypeRange(), isMeant, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
+  SmallVector<Value> operands;
+  std::string constraints;
+  auto operand = [&](Value value, StringRef kind) {
+    constraints += (kind + ",").str();
+    operands.push_back(value);
+    return "$" + std::to_string(operands.size() - 1);
+  };
+  std::string gate = operand(gateAddress(fetch.getGates(), fetch.getGate()), "r");
+  std::string map = operand(function.getArguments().take_back(maps.size())[number], "l");
+  SmallVector<Value> places;
+  for (int64_t dim : box.dims) {
+    Value place = LLVM::TruncOp::create(e.b, e.i32, get(fetch.getCoords()[dim]));
+    if (const auto *inTile = llvm::find(fetch.getDims(), dim); inTile != fetch.getDims().end())
+      place = e.mulI(place, e.integer(room.getTile().getShape()[inTile - fetch.getDims().begin()], e.i32));
+    places.push_back(place);
+  }
+  // Along the neighbours, all spans at once or one after the other.
+  Value first = places[0];
+  if (box.isWhole) {
+    places[0] = e.integer(0, e.i32);
+    places.push_back(LLVM::LShrOp::create(e.b, first, e.integer(llvm::Log2_64(box.sizes[0]), e.i32)));
+  }
+  std::string others;
+  for (Value place : ArrayRef(places).drop_front())
+    others += ", " + operand(place, "r");
+  std::string text = "{ .reg .pred p; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + gate + "], " +
+                     std::to_string(room.getBytes()) + ";";
+  int64_t copies = box.isWhole ? 1 : box.count;
+  for (int64_t i = 0; i < copies; ++i) {
+    Value to = i ? Value(e.addI(slot, e.integer(i * (room.getBytes() / copies), e.i32))) : slot;
+    Value place = i ? Value(e.addI(first, e.integer(i * box.sizes[0], e.i32))) : places[0];
+    std::string target = operand(to, "r"), along = operand(place, "r");
+    text += " @p cp.async.bulk.tensor." + std::to_string(places.size()) + "d.shared::cluster.global.mbarrier::complete_tx::bytes [" +
+            target + "], [" + map + ", {" + along + others + "}], [" + gate + "];";
+  }
+  assembly(text + " }", constraints + "~{memory}", Type(), operands, /*hasEffects=*/true);
+  return success();
+}
+
 LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
+  if (fetch.isBox())
+    return emitBox(fetch);
   inOneThread([&] {
     Row row = rowOf(fetch);
     Value begin = roundDown(e, row.address), end = roundUp(e, e.addI(row.address, row.bytes));
@@ -143,7 +211,7 @@ LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
     assembly(text, "r,r,l,r,~{memory}", Type(),
              {gateAddress(fetch.getGates(), fetch.getGate()), slot, begin, LLVM::TruncOp::create(e.b, e.i32, size)},
              /*hasEffects=*/true);
-  });
+  }, fetch.getBy().value_or(0));
   return success();
 }
 

@@ -1,7 +1,6 @@
 //===- KernelEmitter.cpp - Control and places -----------------------------===//
 #include "KernelEmitter.h"
 
-#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -26,7 +25,7 @@ KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function, c
     : kernel(kernel), function(function), options(options), coordinates(kernel),
       warps(getHint(kernel.getHintsAttr(), "warps").value_or(4)),
       blocks(getHint(kernel.getHintsAttr(), "cluster").value_or(1)),
-      e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane()) {}
+      e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane()), maps(tensorMapsOf(kernel)) {}
 
 Layout KernelEmitter::layoutOf(Value tile) { return *tile::layoutOf(tile); }
 unsigned KernelEmitter::countRegisters(Value tile) { return layoutOf(tile).in().size(Dim::Register); }
@@ -174,6 +173,9 @@ void KernelEmitter::declare() {
     places[0] = LLVM::LShrOp::create(e.b, places[0], e.integer(llvm::Log2_32(blocks), e.i32));
   }
   placePrograms(places, grid);
+  if (!maps.empty())
+    sameWarp = e.intrinsic("llvm.nvvm.shfl.sync.idx.i32", e.i32,
+                           {e.integer(-1, e.i32), warp, e.integer(0, e.i32), e.integer(31, e.i32)});
   // What threads know of their places stands before all else.
   Block *body = e.b.createBlock(&function.getBody());
   e.b.setInsertionPointToEnd(entry);
@@ -215,6 +217,7 @@ void KernelEmitter::placePrograms(SmallVector<Value> places, ArrayRef<Value> gri
 
 LogicalResult KernelEmitter::run() {
   declare();
+  prefetchMaps();
   if (failed(emit(kernel.getBody().front())))
     return failure();
   LLVM::ReturnOp::create(e.b, ValueRange());

@@ -13,6 +13,7 @@
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/CodeGen/PTX/PTX.h"
+#include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Reduction.h"
 
@@ -103,12 +104,14 @@ private:
   // Copies of rows (Bulk.cpp)
   struct Row;
   template <typename RowOp> Row rowOf(RowOp op);
-  void inOneThread(llvm::function_ref<void()> emitBody);
+  void inOneThread(llvm::function_ref<void()> emitBody, int64_t ofWarp = 0);
   Value endOf(Value argument);
   void copyRest(const Row &row, Value from, Value slot, int64_t bytes);
   Value gateAddress(Value gates, Value gate);
   LogicalResult emitGates(tile::GatesOp gates);
   LogicalResult emitFetch(tile::FetchOp fetch);
+  LogicalResult emitBox(tile::FetchOp fetch);
+  void prefetchMaps();
   LogicalResult emitAwait(tile::AwaitOp await);
   LogicalResult emitSend(tile::SendOp send);
 
@@ -164,10 +167,12 @@ private:
   unsigned warps, blocks; // of a block, of a cluster
   codegen::Emitter e;
   llvm::DenseMap<Value, View> views;
+  llvm::SmallVector<TensorMap> maps; // whose parameters are the last ones
   llvm::DenseMap<Value, Value> scalars;
   llvm::DenseMap<Value, Registers> tiles;
   llvm::SmallVector<Value> programIds;
   Value lane, warp, block; // i32; the block's number in its cluster
+  Value sameWarp;          // the warp's number, of which the assembler knows that all lanes have the same; where there are boxes
   mlir::Block *entry = nullptr;
   std::map<std::pair<std::string, Dim>, Value> threadParts;
   unsigned sharedBytes = 0;

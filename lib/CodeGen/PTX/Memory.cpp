@@ -213,7 +213,7 @@ static std::pair<std::string, char> instructionType(unsigned bytes, unsigned ele
   return {vector + (word == 8 ? ".b64" : ".b32"), word == 8 ? 'l' : 'r'};
 }
 
-static unsigned countWords(unsigned bytes, unsigned element) {
+static unsigned registersOf(unsigned bytes, unsigned element) {
   return std::max(1u, bytes / (element == 8 ? 8 : 4));
 }
 
@@ -261,7 +261,7 @@ bool KernelEmitter::isPadUnseen(const Access &load) const {
 KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg, unsigned width, Value mask,
                                                   TypedAttr pad) {
   Type element = access.type().getElementType();
-  unsigned bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
+  unsigned bytes = width * access.bytes(), count = registersOf(bytes, access.bytes());
   auto [type, kind] = instructionType(bytes, access.bytes());
   Type word = kind == 'h' ? e.i16 : kind == 'l' ? e.i64 : e.i32;
   SmallVector<Type> words(count, word);
@@ -313,7 +313,7 @@ LogicalResult KernelEmitter::emitLoad(Operation *op) {
 }
 
 void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned width, Value mask) {
-  unsigned bytes = width * access.bytes(), count = countWords(bytes, access.bytes());
+  unsigned bytes = width * access.bytes(), count = registersOf(bytes, access.bytes());
   auto [type, kind] = instructionType(bytes, access.bytes());
   SmallVector<Value> operands = {pointerOf(access, reg)};
   std::string constraints = "l", text;

@@ -50,14 +50,23 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const PtxOptions &opti
                                   std::nullopt, std::nullopt, llvm::CodeGenOptLevel(options.optimizationLevel)));
 }
 
-/// The function of a kernel: one parameter of 64 bits for each word.
+/// The function of a kernel: one parameter of 64 bits for each word, and one for each tensor map.
 static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kernel) {
   bool isRow = getHint(kernel.getHintsAttr(), "persistent") || int64_t(kernel.getGridRank()) > launchAxes(kernel);
   unsigned words = 0;
   forEachWord(kernel, [&](WordRole role, unsigned, unsigned) { words += role != WordRole::Grid || isRow; });
   SmallVector<Type> types(words, builder.getI64Type());
+  size_t maps = tensorMapsOf(kernel).size();
+  types.append(maps, LLVM::LLVMPointerType::get(builder.getContext()));
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), types);
-  return LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
+  auto function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
+  for (unsigned i = words; i < types.size(); ++i) {
+    Type held = LLVM::LLVMArrayType::get(builder.getI8Type(), TensorMap::kBytes);
+    function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(held));
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(TensorMap::kAlignment));
+    function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
+  }
+  return function;
 }
 
 /// Makes the operations' places in the user's source lines of the code's line table.
@@ -147,6 +156,10 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
       if (kernel.cluster > 1)
         function->addFnAttr("nvvm.cluster_dim", std::to_string(kernel.cluster) + ",1,1");
       function->addFnAttr(llvm::Attribute::NoUnwind);
+      // Tensor maps stay where the launch has put them.
+      for (llvm::Argument &argument : function->args())
+        if (argument.hasByValAttr())
+          argument.addAttr(llvm::Attribute::get(function->getContext(), "nvvm.grid_constant"));
       if (hasBranches(source) || kernel.cluster > 1)
         keepTogether(*function);
     }

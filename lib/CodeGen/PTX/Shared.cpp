@@ -22,6 +22,9 @@ Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
                                     /*isConstant=*/false, LLVM::Linkage::External, kName, Attribute(),
                                     /*alignment=*/128, /*addrSpace=*/3);
   }
+  // Where boxes come to, swizzles begin again at multiples of up to 1024 bytes.
+  if (!maps.empty())
+    shared.setAlignment(1024);
   sharedBytes = std::max(sharedBytes, first + bytes);
   Value start = LLVM::AddressOfOp::create(e.b, shared);
   if (!first)

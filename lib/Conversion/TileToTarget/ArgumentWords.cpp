@@ -29,6 +29,18 @@ int64_t tessera::countWords(tile::KernelOp kernel) {
   return words;
 }
 
+SmallVector<TensorMap> tessera::tensorMapsOf(tile::KernelOp kernel) {
+  SmallVector<TensorMap> maps;
+  kernel.walk([&](tile::FetchOp fetch) {
+    if (!fetch.isBox())
+      return;
+    TensorMap map{cast<BlockArgument>(fetch.getView()).getArgNumber(), *fetch.getBox()};
+    if (!llvm::is_contained(maps, map))
+      maps.push_back(map);
+  });
+  return maps;
+}
+
 int64_t tessera::launchAxes(tile::KernelOp kernel) {
   return std::min<int64_t>(getHint(kernel.getHintsAttr(), "axes").value_or(1), kernel.getGridRank());
 }

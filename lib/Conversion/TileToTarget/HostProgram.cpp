@@ -234,6 +234,19 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     SymExpr expr = role == WordRole::Size ? view.getSizes()[dim] : view.getStrides()[dim];
     word("integer", 0, present(expr, tensor));
   });
+  SmallVector<Attribute> maps;
+  for (const TensorMap &map : tensorMapsOf(kernel)) {
+    int64_t address = -1, number = 0;
+    forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
+      if (role == WordRole::Address && argument == map.argument)
+        address = number;
+      ++number;
+    });
+    auto view = cast<tile::ViewType>(kernel.getArgument(map.argument).getType());
+    int64_t bytes = llvm::divideCeil(view.getElementType().getIntOrFloatBitWidth(), 8);
+    maps.push_back(target::TensorMapAttr::get(op.getContext(), address, bytes, map.box.span, map.box.isWhole ? map.box.count : 1,
+                                              map.box.dims, map.box.sizes));
+  }
   SmallVector<Value> operands;
   for (Value operand : op.getTensors())
     operands.push_back(mapping.lookup(operand));
@@ -257,7 +270,8 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
   SmallVector<Attribute> checks(failures.begin(), failures.end());
   target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), builder.getArrayAttr(grid), operands,
-                           builder.getArrayAttr(words), /*maps=*/ArrayAttr(), op->getAttrOfType<IntegerAttr>("grain"),
+                           builder.getArrayAttr(words), maps.empty() ? ArrayAttr() : builder.getArrayAttr(maps),
+                           op->getAttrOfType<IntegerAttr>("grain"),
                            op->getAttrOfType<StringAttr>("work"),
                            checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
   return success();

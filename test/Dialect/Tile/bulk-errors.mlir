@@ -68,13 +68,151 @@ tile.kernel @gates() grid 1 {
 
 // -----
 
-#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d0:1, d0:2] -> d0:4 d1:32">
-!b = !tile.buffer<1, tensor<4x32xbf16, #memory>, slack 8>
+tile.kernel @arrivals() grid 1 {
+  // expected-error @+1 {{expected 1 to 1048575 arrivals, got 0}}
+  %g = tile.gates arrivals 0 : <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @matrix(%x: !v, %i: index) grid 1 {
+tile.kernel @warps(%x: !v, %i: index) grid 1 hints {warps = 2} {
   %b = tile.alloc : !b
   %g = tile.gates : <1>
-  // expected-error @+1 {{expected a tile of rank 1}}
+  // expected-error @+1 {{expected one of 2 warps, got 2}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] by 2 : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1, d0:2, d0:4] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @box_layout(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected a layout that tensor copies write}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @box_dims(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected 2 dims for}}
+  tile.fetch %x[%i, %i] dims [1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @box_coordinates(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected 2 coordinates, one for each dimension of the view, got 1}}
+  tile.fetch %x[%i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, ?]>
+tile.kernel @box_neighbours(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected neighbours in memory along a dimension of the tile}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [68, 1]>
+tile.kernel @box_stride(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected a stride in dimension 0 that 16 bytes divide, above 0, got 68}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xf16, strides = [?, 1]>
+tile.kernel @box_element(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected a buffer of element type 'f16', got 'bf16'}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?x?x?x?x?xbf16, strides = [?, ?, ?, ?, ?, 1]>
+tile.kernel @box_rank(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected a view of at most 5 dimensions}}
+  tile.fetch %x[%i, %i, %i, %i, %i, %i] dims [4, 5] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d0:64, d0:128, d0:256] -> d0:512 d1:64">
+!b = !tile.buffer<1, tensor<512x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @box_size(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected boxes of at most 256 elements in each dimension, got 512}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16] -> d0:4 d1:64">
+!b = !tile.buffer<1, tensor<4x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @box_slots(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected slots of bytes that 1024 divides, got 512}}
+  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @box_offset(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc offset 128 : !b
+  %g = tile.gates : <1>
+  // expected-error @+1 {{expected a buffer at an offset that 1024 divides, got 128}}
   tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
   tile.return
 }

@@ -37,3 +37,24 @@ tile.kernel @rows(%x: !v, %y: !v, %row: index, %n: index) grid 1 hints {warps = 
   tile.sent %b, 0 : !b
   tile.return
 }
+
+#swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
+#turned = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d1:1+d0:8, d1:2+d0:16, d1:4+d0:32, d1:8, d0:64] -> d0:128 d1:16">
+!batch = !tile.view<?x?x?xbf16, strides = [?, ?, 1]>
+!box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
+!boxes = !tile.buffer<2, tensor<128x16xbf16, #turned>>
+
+// CHECK-LABEL: tile.kernel @boxes
+tile.kernel @boxes(%x: !batch, %i: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc offset 1024 : !box
+  %d = tile.alloc : !boxes
+  // CHECK: tile.gates arrivals 2 : <2>
+  %g = tile.gates arrivals 2 : <2>
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dims [1, 2] bounded into %{{.*}}[%{{.*}}] opens %{{.*}}[%{{.*}}] : <?x?x?xbf16, strides = [?, ?, 1]>, <2, tensor<32x64xbf16, #{{.*}}>>, <2>
+  tile.fetch %x[%i, %c0, %i] dims [1, 2] bounded into %b[%c0] opens %g[%c0] : !batch, !box, <2>
+  // Two boxes of 64 elements along what is next in memory.
+  // CHECK: tile.fetch %{{.*}} dims [2, 0] into %{{.*}} opens %{{.*}} by 1 : <?x?x?xbf16, strides = [?, ?, 1]>, <2, tensor<128x16xbf16, #{{.*}}>>, <2>
+  tile.fetch %x[%i, %c0, %i] dims [2, 0] into %d[%c0] opens %g[%c0] by 1 : !batch, !boxes, <2>
+  tile.return
+}

@@ -1,5 +1,6 @@
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops=slots=3 -tile-expand-exchanges -tile-step-products -tile-allocate-shared -tile-place-barriers | FileCheck %s
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-expand-exchanges -tile-step-products | FileCheck %s --check-prefix=PLAIN
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=3 -tile-expand-exchanges -tile-step-products -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=BOXES
 
 // The loop carries the fragments of its first step. Those of the second are read before the first product; those of the
 // next turn behind the wait and the one barrier of a turn, before the last product. Copies have conditions, so that
@@ -31,6 +32,33 @@
 // CHECK: scf.yield %[[LAST]], %[[NEXT]], %{{.*}}, %[[A3]], %[[B3]]
 // CHECK: tile.wait 0
 
+// Of tiles that are fetched, one turn more is brought than the loop has, if it has one: then what is read behind the last turn
+// is there. A turn has one barrier.
+// BOXES-LABEL: tile.kernel @product
+// BOXES: %[[ANY:.*]] = arith.cmpi slt, %c0{{.*}}, %[[N:.*]] : index
+// BOXES-NEXT: %[[MORE:.*]] = arith.addi %[[N]], %c1{{.*}} : index
+// BOXES-NEXT: %[[END:.*]] = arith.select %[[ANY]], %[[MORE]], %[[N]] : index
+// BOXES: %[[FIRST:.*]] = arith.cmpi slt, %c0{{.*}}, %[[END]] : index
+// BOXES: tile.barrier
+// BOXES-NEXT: scf.if %[[FIRST]]
+// BOXES: %[[INIT:.*]]:2 = scf.if %[[ANY]]
+// BOXES: tile.await
+// BOXES-COUNT-2: tile.read {{.*}} at [0, 0]
+// BOXES: } else {
+// BOXES-COUNT-2: tile.constant 0.000000e+00
+// BOXES: scf.for {{.*}} %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %[[TURN:.*]] = %{{.*}}, %[[A1:.*]] = %[[INIT]]#0, %[[B1:.*]] = %[[INIT]]#1)
+// BOXES-NOT: tile.barrier
+// BOXES: %[[EXISTS:.*]] = arith.cmpi slt, %{{.*}}, %[[END]]
+// BOXES-NEXT: scf.if %[[EXISTS]]
+// BOXES-NEXT: tile.fetch %x{{.*}} bounded into %{{.*}}[%[[FREE]]]
+// BOXES: tile.mma %[[A1]], %[[B1]]
+// BOXES: tile.await
+// BOXES-NEXT: tile.barrier
+// BOXES-COUNT-2: tile.read {{.*}} at [0, 0]
+// BOXES-NEXT: tile.mma
+// BOXES-NOT: tile.barrier
+// BOXES: scf.yield
+
 // Without copies the steps stay within a turn.
 // PLAIN: tile.write
 // PLAIN: tile.write
@@ -41,7 +69,7 @@
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x64xbf16, strides = [64, 1]>
 !c = !tile.view<64x64xf32, strides = [64, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>

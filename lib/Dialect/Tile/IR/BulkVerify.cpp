@@ -1,5 +1,8 @@
-//===- BulkVerify.cpp - What makes copies of rows well formed -------------===//
+//===- BulkVerify.cpp - What makes copies of rows and boxes well formed ---===//
 #include "Verify.h"
+
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Families.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -10,6 +13,9 @@ static constexpr int64_t kPiece = 16; // bytes that the machine copies at once
 LogicalResult GatesOp::verify() {
   if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % GatesType::kBytes))
     return emitOpError() << "expected an offset that " << GatesType::kBytes << " divides, got " << int64_t(*getOffset());
+  constexpr int64_t kMost = (1 << 20) - 1;
+  if (int64_t count = getArrivals().value_or(1); count < 1 || count > kMost)
+    return emitOpError() << "expected 1 to " << kMost << " arrivals, got " << count;
   return success();
 }
 LogicalResult FenceOp::verify() { return success(); }
@@ -39,7 +45,92 @@ template <typename RowOp> static LogicalResult verifyRow(RowOp op) {
   return success();
 }
 
-LogicalResult FetchOp::verify() { return verifyRow(*this); }
+//===----------------------------------------------------------------------===//
+// Boxes
+//===----------------------------------------------------------------------===//
+
+/// The dimension of a box's tile along which elements are neighbours in memory; none: there is no such.
+static std::optional<unsigned> innerOf(FetchOp fetch) {
+  for (unsigned i = fetch.getDims().size(); i-- > 0;)
+    if (fetch.getView().getType().hasUnitStride(fetch.getDims()[i]))
+      return i;
+  return std::nullopt;
+}
+
+std::optional<Box> FetchOp::getBox() {
+  ViewType view = getView().getType();
+  BufferType buffer = getBuffer().getType();
+  ArrayRef<int64_t> shape = buffer.getTile().getShape();
+  std::optional<unsigned> inner = innerOf(*this);
+  if (!inner)
+    return std::nullopt;
+  int64_t bytes = buffer.getElementBytes(), row = shape[*inner] * bytes;
+  SmallVector<unsigned> sizes(shape.begin(), shape.end());
+  for (int64_t span : {128, 64, 32, 16}) {
+    if (row < span || buffer.getMemory() != boxedShared(sizes, *inner, 8 * bytes, span))
+      continue;
+    bool isWhole = row > span && int64_t(view.getRank()) < Box::kMostDims &&
+                   view.getDivisor(getDims()[*inner]) % (span / bytes) == 0;
+    Box box{{getDims()[*inner]}, {span / bytes}, span, row / span, isWhole};
+    for (unsigned i = shape.size(); i-- > 0;)
+      if (i != *inner) {
+        box.dims.push_back(getDims()[i]);
+        box.sizes.push_back(shape[i]);
+      }
+    for (int64_t dim = 0; dim < int64_t(view.getRank()); ++dim)
+      if (!llvm::is_contained(getDims(), dim)) {
+        box.dims.push_back(dim);
+        box.sizes.push_back(1);
+      }
+    return box;
+  }
+  return std::nullopt;
+}
+
+static LogicalResult verifyBox(FetchOp op) {
+  ViewType view = op.getView().getType();
+  BufferType buffer = op.getBuffer().getType();
+  RankedTensorType tile = buffer.getTile();
+  int64_t bytes = buffer.getElementBytes();
+  if (int64_t(op.getDims().size()) != tile.getRank())
+    return op.emitOpError() << "expected " << tile.getRank() << " dims for " << tile << ", got " << op.getDims().size();
+  if (failed(expectElement(op, "a buffer", view.getElementType(), tile.getElementType())) ||
+      failed(expectDistinctDims(op, op.getDims(), view.getRank())))
+    return failure();
+  if (op.getCoords().size() != view.getRank())
+    return op.emitOpError() << "expected " << view.getRank() << " coordinates, one for each dimension of the view, got "
+                            << op.getCoords().size();
+  if (view.getRank() > Box::kMostDims)
+    return op.emitOpError() << "expected a view of at most " << Box::kMostDims << " dimensions, got " << view;
+  std::optional<unsigned> inner = innerOf(op);
+  if (!inner)
+    return op.emitOpError() << "expected neighbours in memory along a dimension of the tile, got " << view;
+  for (auto [dim, stride] : llvm::enumerate(view.getStrides()))
+    if (int64_t(dim) != op.getDims()[*inner] && !ShapedType::isDynamic(stride) && (stride <= 0 || stride * bytes % kPiece))
+      return op.emitOpError() << "expected a stride in dimension " << dim << " that " << kPiece
+                              << " bytes divide, above 0, got " << stride;
+  std::optional<Box> box = op.getBox();
+  if (!box || buffer.getSlack())
+    return op.emitOpError() << "expected a layout that tensor copies write, got " << buffer;
+  for (int64_t size : box->sizes)
+    if (size > Box::kMostElements)
+      return op.emitOpError() << "expected boxes of at most " << Box::kMostElements << " elements in each dimension, got " << size;
+  if (buffer.getBytes() % box->alignment())
+    return op.emitOpError() << "expected slots of bytes that " << box->alignment() << " divides, got " << buffer.getBytes();
+  auto room = op.getBuffer().getDefiningOp<AllocOp>();
+  if (room && room.getOffset() && *room.getOffset() % box->alignment())
+    return op.emitOpError() << "expected a buffer at an offset that " << box->alignment() << " divides, got "
+                            << int64_t(*room.getOffset());
+  return success();
+}
+
+LogicalResult FetchOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
+  if (int64_t by = getBy().value_or(0); by < 0 || by >= warps)
+    return emitOpError() << "expected one of " << warps << " warps, got " << by;
+  return isBox() ? verifyBox(*this) : verifyRow(*this);
+}
 LogicalResult SendOp::verify() { return verifyRow(*this); }
 LogicalResult AwaitOp::verify() { return success(); }
 

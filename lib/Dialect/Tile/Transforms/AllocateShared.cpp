@@ -34,6 +34,7 @@ struct Buffer {
   Operation *op;
   int64_t bytes;
   unsigned first = UINT_MAX, last = 0;
+  int64_t alignment = 0;
   int64_t offset = 0;
 
   bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
@@ -81,6 +82,9 @@ Buffer Allocation::timeOf(AllocOp alloc) {
   if (alloc.getMailbox())
     return {alloc, buffer.bytes, 0, next};
   for (Operation *user : alloc->getUsers()) {
+    // Swizzles are of addresses.
+    if (auto fetch = dyn_cast<FetchOp>(user); fetch && fetch.isBox())
+      buffer.alignment = std::max(buffer.alignment, fetch.getBox()->alignment());
     Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
     buffer.first = std::min(buffer.first, numbers[seen].first);
     buffer.last = std::max(buffer.last, numbers[seen].second);
@@ -114,7 +118,7 @@ int64_t Allocation::place() {
   llvm::stable_sort(order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
   int64_t total = 0;
   for (Buffer *buffer : order) {
-    int64_t alignment = buffer->bytes < kBanks ? kAccess : kBanks;
+    int64_t alignment = std::max(buffer->alignment, buffer->bytes < kBanks ? kAccess : kBanks);
     llvm::sort(placed, [](Buffer *a, Buffer *b) { return a->offset < b->offset; });
     for (Buffer *other : placed)
       if (buffer->meets(*other) && other->offset < buffer->offset + buffer->bytes)

@@ -127,37 +127,113 @@ static void inlineBranches(Value buffer) {
   }
 }
 
-/// Whether a buffer is filled by copies alone that have no condition but that of a branch around them.
-static bool isCopied(Value buffer) {
-  return llvm::all_of(buffer.getUsers(), [](Operation *user) {
+/// What a loop waits for at its head: groups of copies, and tiles that are fetched, each turn's behind a branch of its own.
+struct Waits {
+  SmallVector<Operation *> ops;
+  SmallVector<scf::IfOp> fetches; // around them, also before the loop
+
+  bool hasGates() const { return !fetches.empty(); }
+};
+
+/// None where the loop does not wait before it reads, or where a turn more than it has cannot be fetched.
+static std::optional<Waits> waitsOf(scf::ForOp loop, Operation *firstRead) {
+  Waits waits;
+  auto isCarried = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getOwner() == loop.getBody() && argument != loop.getInductionVar();
+  };
+  for (Operation &op : *loop.getBody()) {
+    if (!isa<WaitOp, AwaitOp>(op))
+      continue;
+    if (!op.isBeforeInBlock(firstRead))
+      return std::nullopt;
+    waits.ops.push_back(&op);
+    auto await = dyn_cast<AwaitOp>(op);
+    if (!await)
+      continue;
+    if (!isCarried(await.getGate()) || !isCarried(await.getPhase()))
+      return std::nullopt;
+    for (Operation *user : await.getGates().getUsers()) {
+      auto fetch = dyn_cast<FetchOp>(user);
+      if (!fetch && user != await)
+        return std::nullopt;
+      if (!fetch)
+        continue;
+      auto branch = dyn_cast<scf::IfOp>(fetch->getParentOp());
+      auto exists = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
+      if (!fetch.isBox() || !exists || exists.getPredicate() != arith::CmpIPredicate::slt ||
+          exists.getRhs() != loop.getUpperBound())
+        return std::nullopt;
+      if (!llvm::is_contained(waits.fetches, branch))
+        waits.fetches.push_back(branch);
+    }
+  }
+  return waits.ops.empty() ? std::nullopt : std::optional(waits);
+}
+
+/// Whether a buffer is filled by copies alone that have no condition but that of a branch around them, or by fetches that
+/// the loop waits for.
+static bool isCopied(Value buffer, const Waits &waits) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ReadOp>(user))
       return true;
+    auto branch = dyn_cast<scf::IfOp>(user->getParentOp());
+    if (isa<FetchOp>(user))
+      return llvm::is_contained(waits.fetches, branch);
     auto copy = dyn_cast<CopyOp>(user);
-    auto branch = copy ? dyn_cast<scf::IfOp>(copy->getParentOp()) : scf::IfOp();
     return copy && !copy.getCondition() && (!branch || (branch.getElseRegion().empty() && !branch.getNumResults()));
   });
 }
 
-/// Turns the loop's first reads round, with the wait that stands before them.
+/// Fetches one turn more than a loop has, if it has one: what a turn reads for the next one is there behind the last turn, too.
+/// Tensor copies put zeros where a view has ended. Whether the loop has a turn.
+static Value fetchTurnMore(scf::ForOp loop, const Waits &waits) {
+  Operation *first = nullptr;
+  for (scf::IfOp branch : waits.fetches)
+    if (branch->getBlock() == loop->getBlock() && (!first || branch->isBeforeInBlock(first)))
+      first = branch;
+  OpBuilder builder(first);
+  Location loc = loop.getLoc();
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lower, upper);
+  Value more = arith::AddIOp::create(builder, loc, upper, loop.getStep());
+  Value end = arith::SelectOp::create(builder, loc, exists, more, upper);
+  for (scf::IfOp branch : waits.fetches) {
+    builder.setInsertionPoint(branch);
+    auto old = branch.getCondition().getDefiningOp<arith::CmpIOp>();
+    Value turn = old.getLhs();
+    branch.getConditionMutable().assign(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn, end));
+    for (auto fetch : branch.thenBlock()->getOps<FetchOp>())
+      fetch.setBounded(true);
+    if (old->use_empty())
+      old.erase();
+  }
+  return exists;
+}
+
+/// Turns the loop's first reads round, with the waits that stand before them.
 static void rotate(scf::ForOp loop, ArrayRef<Steps> all) {
-  auto wait = dyn_cast<WaitOp>(loop.getBody()->front());
-  if (!wait || all.empty())
+  if (all.empty())
     return;
   std::array<ReadOp, 2> first = all.front().reads.front();
   MmaOp last = all.back().products.back();
+  std::optional<Waits> waits = waitsOf(loop, first[0]);
+  if (!waits)
+    return;
   SmallVector<unsigned> carried;
   for (ReadOp read : first) {
     auto slot = dyn_cast<BlockArgument>(read.getSlot());
-    if (!slot || slot.getOwner() != loop.getBody() || slot == loop.getInductionVar() || !isCopied(read.getBuffer()))
+    if (!slot || slot.getOwner() != loop.getBody() || slot == loop.getInductionVar() || !isCopied(read.getBuffer(), *waits))
       return;
     carried.push_back(slot.getArgNumber() - 1);
   }
-  // Behind the barrier no slot of this turn is read any more, nor was another group of copies waited for.
+  // Behind the barrier no slot of this turn is read any more.
   for (Operation &op : *loop.getBody())
-    if ((&op != wait && isa<WaitOp>(op)) || (isa<ReadOp, scf::ForOp>(op) && last->isBeforeInBlock(&op)))
+    if (isa<ReadOp, scf::ForOp>(op) && last->isBeforeInBlock(&op))
       return;
   for (ReadOp read : first)
     inlineBranches(read.getBuffer());
+  Value hasTurns = waits->hasGates() ? fetchTurnMore(loop, *waits) : Value();
 
   // Copies stand between the products.
   SmallVector<Operation *> copies;
@@ -171,39 +247,71 @@ static void rotate(scf::ForOp loop, ArrayRef<Steps> all) {
 
   IRRewriter rewriter(loop->getContext());
   rewriter.setInsertionPoint(loop);
-  WaitOp::create(rewriter, wait.getLoc(), wait.getPending());
-  auto readAt = [&](unsigned i, Value slot) -> Value {
-    return ReadOp::create(rewriter, first[i].getLoc(), first[i].getType(), first[i].getBuffer(), slot,
-                          first[i].getAtAttr());
+  /// The waits, and then the first reads, of a turn that finds these values in place of what the loop carries.
+  auto waitAndRead = [&](function_ref<Value(unsigned)> valueOf, bool hasBarrier) {
+    IRMapping turn;
+    auto map = [&](Value value) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      if (argument && argument.getOwner() == loop.getBody())
+        turn.map(value, valueOf(argument.getArgNumber() - 1));
+    };
+    for (Operation *op : waits->ops)
+      llvm::for_each(op->getOperands(), map);
+    for (ReadOp read : first)
+      map(read.getSlot());
+    for (Operation *op : waits->ops)
+      rewriter.clone(*op, turn);
+    if (hasBarrier)
+      BarrierOp::create(rewriter, waits->ops.front()->getLoc(), /*warp=*/false);
+    SmallVector<Value> parts;
+    for (ReadOp read : first)
+      parts.push_back(rewriter.clone(*read, turn)->getResult(0));
+    return parts;
   };
+  auto valueBefore = [&](unsigned number) -> Value { return loop.getInitArgs()[number]; };
   SmallVector<Value> initial;
-  for (unsigned i = 0; i < 2; ++i)
-    initial.push_back(readAt(i, loop.getInitArgs()[carried[i]]));
-  auto turned = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+  if (hasTurns) {
+    auto branch = scf::IfOp::create(rewriter, loop.getLoc(), TypeRange{first[0].getType(), first[1].getType()}, hasTurns,
+                                    /*withElseRegion=*/true);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(rewriter, loop.getLoc(), waitAndRead(valueBefore, /*hasBarrier=*/false));
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    SmallVector<Value> zeros;
+    for (ReadOp read : first)
+      zeros.push_back(ConstantOp::create(rewriter, read.getLoc(), read.getType(), 0.0));
+    scf::YieldOp::create(rewriter, loop.getLoc(), zeros);
+    initial = branch.getResults();
+    rewriter.setInsertionPoint(loop);
+  } else {
+    initial = waitAndRead(valueBefore, /*hasBarrier=*/false);
+  }
+  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, initial, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return SmallVector<Value>(initial); }));
 
-  // The next slots are known before the last product.
-  auto yield = cast<scf::YieldOp>(turned.getBody()->getTerminator());
+  // What the next turn finds is known before the last product.
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   std::function<void(Value)> hoist = [&](Value value) {
     Operation *maker = value.getDefiningOp();
-    if (!maker || maker->getBlock() != turned.getBody() || maker->isBeforeInBlock(last))
+    if (!maker || maker->getBlock() != loop.getBody() || maker->isBeforeInBlock(last))
       return;
     llvm::for_each(maker->getOperands(), hoist);
     maker->moveBefore(last);
   };
-  for (unsigned number : carried)
+  auto valueBehind = [&](unsigned number) {
     hoist(yield.getOperand(number));
+    return yield.getOperand(number);
+  };
   rewriter.setInsertionPoint(last);
-  WaitOp::create(rewriter, wait.getLoc(), wait.getPending());
-  BarrierOp::create(rewriter, wait.getLoc(), /*warp=*/false);
-  unsigned fresh = turned.getNumRegionIterArgs() - 2;
+  SmallVector<Value> next = waitAndRead(valueBehind, /*hasBarrier=*/true);
+  unsigned fresh = loop.getNumRegionIterArgs() - 2;
   for (unsigned i = 0; i < 2; ++i) {
-    yield.setOperand(fresh + i, readAt(i, yield.getOperand(carried[i])));
-    first[i].replaceAllUsesWith(turned.getRegionIterArg(fresh + i));
+    yield.setOperand(fresh + i, next[i]);
+    first[i].replaceAllUsesWith(loop.getRegionIterArg(fresh + i));
     first[i].erase();
   }
-  wait.erase();
+  for (Operation *op : waits->ops)
+    op->erase();
 }
 
 namespace {

@@ -47,6 +47,20 @@ mlir::TypedAttr foldScalarOp(ScalarOp op, llvm::ArrayRef<mlir::TypedAttr> operan
 mlir::TypedAttr foldCast(mlir::TypedAttr value, mlir::Type type);
 mlir::TypedAttr foldBitcast(mlir::TypedAttr value, mlir::Type type);
 
+/// What a tensor copy moves at once of a view. A tile is as many boxes as it has spans.
+struct Box {
+  /// The most dimensions of a view, and elements of a box along each.
+  static constexpr int64_t kMostDims = 5, kMostElements = 256;
+  llvm::SmallVector<int64_t> dims;  // of the view, the neighbours in memory first
+  llvm::SmallVector<int64_t> sizes; // along these
+  int64_t span;                     // bytes of neighbours, which swizzles stay within
+  int64_t count;                    // of the tile's spans
+  bool isWhole;                     // all of them are one copy, along one more dimension behind the others
+  /// What divides the addresses of slots: where a swizzle begins again.
+  int64_t alignment() const { return 8 * span; }
+  bool operator==(const Box &) const = default;
+};
+
 /// Name of the argument attribute that keeps a kernel argument's SSA name.
 inline constexpr llvm::StringLiteral kNameAttr = "tile.name";
 

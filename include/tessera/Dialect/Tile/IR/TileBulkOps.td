@@ -1,7 +1,7 @@
 //===- TileBulkOps.td - Rows that are copied as a whole -----*- tablegen -*-===//
 //
 // Operations of placed programs for copies that one thread begins and the machine makes on its own:
-// of a row of memory into shared memory, behind which a gate opens, and back.
+// of a row of memory, or a box of it, into shared memory, behind which a gate opens, and of a row back.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_IR_TILEBULKOPS
@@ -10,42 +10,65 @@
 def Tile_GatesOp : Tile_Op<"gates", [MemoryEffects<[MemAlloc, MemWrite]>]> {
   let summary = "gates in the shared memory of a block, all of them closed";
   let description = [{
-    A gate (an mbarrier) opens when the bytes of a `tile.fetch` have come, and is ready for the next one then. One thread
+    A gate (an mbarrier) opens when the bytes of as many `tile.fetch`es as `arrivals` says, or of one, have come, and is ready
+    for the next ones then. One thread
     makes the gates; the others may wait at them behind a `tile.barrier`. They last as long as the program; `offset` is as in
     `tile.alloc`.
 
     ```mlir
     %g = tile.gates offset 1024 : <4>
+    %h = tile.gates arrivals 2 : <3>
     ```
   }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins OptionalAttr<I64Attr>:$arrivals, OptionalAttr<I64Attr>:$offset);
   let results = (outs Tile_GatesType:$result);
-  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($result)";
-  let builders = [ OpBuilder<(ins "::tessera::tile::GatesType":$type), [{
-    build($_builder, $_state, type, /*offset=*/nullptr);
+  let assemblyFormat = "(`arrivals` $arrivals^)? (`offset` $offset^)? attr-dict `:` type($result)";
+  let builders = [ OpBuilder<(ins "::tessera::tile::GatesType":$type, CArg<"int64_t", "1">:$arrivals), [{
+    build($_builder, $_state, type, arrivals == 1 ? ::mlir::IntegerAttr() : $_builder.getI64IntegerAttr(arrivals), /*offset=*/nullptr);
   }]> ];
 }
 
 def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "begins to copy a row of a view into a slot of a buffer";
+  let summary = "begins to copy a row or a box of a view into a slot of a buffer";
   let description = [{
-    View, coordinates and `dims` as in `tile.load`, of a tile of rank 1 whose elements are neighbours in memory. One thread
+    View, coordinates and `dims` as in `tile.load`. A row is a tile of rank 1 whose elements are neighbours in memory. One thread
     begins the copy, and the machine makes it: the 16-byte pieces of memory that hold the row's elements come as they are, so
     that the row begins in the slot as far behind a multiple of 16 bytes as in memory (`tile.shift`). A buffer without `slack`
     is for rows that begin at such a multiple. Each block of a cluster fetches the part of the row that it has room for. With `bounded`, elements outside the view do not come; without it the tile must lie
     inside. Memory behind the view's last element is not read: of the piece where the view ends, the elements come one by one. The
     gate opens behind the copy, which may be read by whoever has waited there.
 
+    A box is a tile of two dimensions or more, of a view of at most five. Along one of the tile's dimensions elements are neighbours in
+    memory; all other strides and the view's address are multiples of 16 bytes, and none is negative. With `bounded`, elements outside the view come
+    as zeros. The slot holds the tile as the machine's tensor copies write it (swizzledShared of lib/Layout): it is cut into
+    boxes of 128, 64, 32 or 16 bytes along these neighbours, one after the other, in which the other dimensions follow in order, the
+    last one fastest. Where the view's size along them is known to be a multiple of these bytes, all boxes are one copy. What describes the view to the machine is a parameter of the kernel of its own, which the launch makes.
+
+    The thread that begins the copy is one of warp `by`, or of the first warp.
+
     ```mlir
     tile.fetch %x[%row, %i] dims [1] bounded into %b[%slot] opens %g[%i]
       : !v, <3, tensor<4096xbf16, #memory>, slack 8>, <3>
+    tile.fetch %x[%m, %k] dims [0, 1] bounded into %b[%slot] opens %g[%slot] by 1
+      : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>
     ```
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims, Tile_BufferType:$buffer,
-                       Index:$slot, Tile_GatesType:$gates, Index:$gate, UnitAttr:$bounded);
+                       Index:$slot, Tile_GatesType:$gates, Index:$gate, UnitAttr:$bounded, OptionalAttr<I64Attr>:$by);
   let assemblyFormat = [{
     $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? `into` $buffer `[` $slot `]` `opens` $gates `[` $gate `]`
-    attr-dict `:` type($view) `,` type($buffer) `,` type($gates)
+    (`by` $by^)? attr-dict `:` type($view) `,` type($buffer) `,` type($gates)
+  }];
+  let builders = [ OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$coords, "::llvm::ArrayRef<int64_t>":$dims,
+      "::mlir::Value":$buffer, "::mlir::Value":$slot, "::mlir::Value":$gates, "::mlir::Value":$gate, "bool":$bounded,
+      CArg<"int64_t", "0">:$by), [{
+    build($_builder, $_state, view, coords, $_builder.getDenseI64ArrayAttr(dims), buffer, slot, gates, gate,
+          bounded ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), by ? $_builder.getI64IntegerAttr(by) : ::mlir::IntegerAttr());
+  }]> ];
+  let extraClassDeclaration = [{
+    bool isBox() { return getBuffer().getType().getTile().getRank() > 1; }
+    /// Of a box: what a tensor copy moves at once. None where the slot's layout is not one that such copies write.
+    std::optional<::tessera::tile::Box> getBox();
   }];
 }
 

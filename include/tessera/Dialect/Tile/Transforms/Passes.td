@@ -523,6 +523,34 @@ def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
+  let summary = "bring tiles that a loop streams into shared memory by tensor copies of the machine";
+  let description = [{
+    A load of a tile of two dimensions or more in a loop, whose place is known turns ahead, becomes a `tile.fetch` of a box some turns before,
+    a `tile.await` at its gate, and a `tile.read` in place of the load or of its conversion. Of the layouts that tensor copies write, the one
+    is taken from which the read costs least; it swizzles spans of 128 bytes where rows are that long. The view has at
+    most five dimensions, known to begin and to step by multiples of 16 bytes, none of them backward; what the load pads with is zero.
+    Loops of which a turn makes nothing but products take it with the hint `bulk = 1` alone: there the warps that begin copies keep the
+    others waiting. Kernels with the hint `bulk = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, %free = %c2, %turn = %c0, …) {
+      tile.await %g[%slot] phase %turn : <3>
+      scf.if %exists {
+        tile.fetch %x[%m, %ahead] dims [0, 1] bounded into %b[%free] opens %g[%free]
+          : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>
+      }
+      %a = tile.read %b[%slot] : <3, tensor<128x64xbf16, #swizzled>> -> tensor<128x64xbf16, #fragments>
+      …
+    }
+    ```
+  }];
+  let options = [Option<"slots", "slots", "unsigned", "3", "turns under way, the current one included">,
+                 Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_90a, ...">,
+                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileStepProducts : Pass<"tile-step-products", "::mlir::ModuleOp"> {
   let summary = "read the fragments of a product a step before tensor cores need them";
   let description = [{

@@ -1,0 +1,239 @@
+//===- FetchTiles.cpp - Tiles that a loop streams come as boxes -----------===//
+//
+// Threads that copy a tile for a later turn spend instructions and registers on addresses. Where memory is
+// laid out as the machine's tensor copies want it, one thread asks for the tile instead: it comes into a
+// slot by itself, swizzled so that fragments are read without conflicts, and opens a gate.
+//
+// Loads of a loop are under way some turns ahead, in slots that are used in turns. All that a turn takes opens one
+// gate; that a slot may be filled again is what a barrier says. To begin a copy takes a warp long enough to
+// be seen, so that each load is begun by another one.
+//
+//===----------------------------------------------------------------------===//
+#include "FirstUse.h"
+#include "Rows.h"
+#include "Zero.h"
+
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Families.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEFETCHTILES
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// A load of a loop, what it is converted to if it is, and the room for its tiles.
+struct Stream {
+  LoadOp load;
+  Operation *wanted; // the conversion, or the load itself
+  BufferType buffer;
+  Value room;
+};
+
+class Fetcher {
+public:
+  Fetcher(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, unsigned warps, SharedFeatures features)
+      : loop(loop), coordinates(coordinates), slots(slots), warps(warps), features(features), builder(loop),
+        loc(loop.getLoc()) {}
+
+  /// The bytes of the streams that were found, with their gates.
+  uint64_t find();
+  /// What the loop's other exchanges may take of shared memory at once.
+  uint64_t exchanged();
+  void rewrite();
+
+private:
+  bool isKnownAhead(LoadOp load);
+  std::optional<unsigned> innerOf(LoadOp load);
+  std::optional<Stream> streamOf(LoadOp load);
+  Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  /// The tiles of a turn, if there is such a turn.
+  void fetchTurn(Value turn, Value slot);
+
+  scf::ForOp loop;
+  const Coordinates &coordinates;
+  unsigned slots, warps;
+  SharedFeatures features;
+  OpBuilder builder;
+  Location loc;
+  SmallVector<Stream> streams;
+  Value gates;
+};
+} // namespace
+
+/// Whether the loop's step moves the load, and nothing else does.
+bool Fetcher::isKnownAhead(LoadOp load) {
+  return llvm::is_contained(load.getCoords(), loop.getInductionVar()) && llvm::all_of(load.getCoords(), [&](Value coordinate) {
+    return coordinate == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(coordinate);
+  });
+}
+
+/// The tile's dimension with the neighbours in memory, of a view that a tensor map can describe.
+std::optional<unsigned> Fetcher::innerOf(LoadOp load) {
+  constexpr int64_t kPiece = 16; // bytes
+  ViewType view = load.getView().getType();
+  if (view.getRank() > Box::kMostDims || load.getDims().size() < 2 || coordinates.rowAlignment(load.getView()) < kPiece)
+    return std::nullopt;
+  std::optional<unsigned> inner;
+  for (unsigned dim = 0; dim < view.getRank(); ++dim) {
+    const auto *place = llvm::find(load.getDims(), dim);
+    bool isNext = view.hasUnitStride(dim) && place != load.getDims().end();
+    if (isNext && inner)
+      return std::nullopt;
+    if (isNext)
+      inner = place - load.getDims().begin();
+    else if (view.hasUnitStride(dim) || view.getStrides()[dim] == 0 ||
+             (view.getStrides()[dim] < 0 && !coordinates.hasPositiveStride(load.getView(), dim)))
+      return std::nullopt;
+  }
+  return inner;
+}
+
+/// The slot's layout is the one of those that tensor copies write from which tiles are read best.
+std::optional<Stream> Fetcher::streamOf(LoadOp load) {
+  bool isWritten = llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, SendOp>);
+  if (load->use_empty() || isWritten || !isKnownAhead(load) || !isZeroOrNone(load.getPad()))
+    return std::nullopt;
+  Operation *wanted = load;
+  if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())
+    wanted = convert;
+  std::optional<unsigned> inner = innerOf(load);
+  if (!inner || wanted->getBlock() != load->getBlock())
+    return std::nullopt;
+  RankedTensorType type = load.getType();
+  Layout layout = *layoutOf(wanted->getResult(0));
+  unsigned bits = type.getElementTypeBitWidth();
+  SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
+  bool isInOneBlock = llvm::all_of(layout.columns(Dim::Block), [](uint64_t column) { return !column; });
+  for (auto [i, size] : llvm::enumerate(shape))
+    if (i != *inner && size > Box::kMostElements)
+      return std::nullopt;
+  if (bits < 8 || !isInOneBlock)
+    return std::nullopt;
+  std::optional<Layout> best;
+  unsigned least = 0;
+  for (unsigned span : {128u, 64u, 32u}) {
+    uint64_t bytes = uint64_t(type.getNumElements()) * bits / 8;
+    if (shape[*inner] * bits / 8 < span || bytes % (8 * span))
+      continue;
+    Layout memory = boxedShared(shape, *inner, bits, span);
+    SharedAccess read = planLoad(memory, layout, bits, features);
+    if (!best || read.cost() < least) {
+      best = memory;
+      least = read.cost();
+    }
+  }
+  if (!best)
+    return std::nullopt;
+  return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, *best)), Value()};
+}
+
+uint64_t Fetcher::exchanged() {
+  return exchangedBytes(loop, features, [&](Operation *op) {
+    return llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
+  });
+}
+
+uint64_t Fetcher::find() {
+  uint64_t bytes = 0;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (std::optional<Stream> stream = streamOf(load)) {
+      streams.push_back(*stream);
+      bytes += stream->buffer.getAllBytes();
+    }
+  return streams.empty() ? 0 : bytes + slots * GatesType::kBytes;
+}
+
+void Fetcher::fetchTurn(Value turn, Value slot) {
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn, loop.getUpperBound());
+  auto branch = scf::IfOp::create(builder, loc, exists);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&branch.getThenRegion().front());
+  for (auto [i, stream] : llvm::enumerate(streams))
+    FetchOp::create(builder, stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, turn),
+                    stream.load.getDims(), stream.room, slot, gates, slot, stream.load.getPad().has_value(), i % warps);
+}
+
+/// The loop carries the slot that it reads, the one that it fills, and how often the gates have opened.
+void Fetcher::rewrite() {
+  if (streams.empty())
+    return;
+  for (Stream &stream : streams)
+    stream.room = AllocOp::create(builder, loc, stream.buffer);
+  gates = GatesOp::create(builder, loc, GatesType::get(loop.getContext(), slots), streams.size());
+  Value turn = loop.getLowerBound();
+  for (unsigned slot = 0; slot + 1 < slots; ++slot) {
+    fetchTurn(turn, number(slot));
+    turn = arith::AddIOp::create(builder, loc, turn, loop.getStep());
+  }
+  IRRewriter rewriter(builder);
+  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, {number(0), number(slots - 1), number(0)}, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.restoreInsertionPoint(inside.saveInsertionPoint());
+        Value next = slotBehind(builder, loc, carried[0], slots), free = slotBehind(builder, loc, carried[1], slots);
+        Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, number(0));
+        Value more = arith::AddIOp::create(builder, loc, carried[2], number(1));
+        return {next, free, arith::SelectOp::create(builder, loc, isFirst, more, carried[2])};
+      }));
+  auto carried = loop.getRegionIterArgs().take_back(3);
+  builder.setInsertionPointToStart(loop.getBody());
+  AwaitOp::create(builder, loc, gates, carried[0], carried[2]);
+  Value ahead = loop.getInductionVar();
+  for (unsigned i = 1; i < slots; ++i)
+    ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
+  fetchTurn(ahead, carried[1]);
+  for (Stream &stream : streams) {
+    Value result = stream.wanted->getResult(0);
+    builder.setInsertionPoint(firstUse(result));
+    Value read = ReadOp::create(builder, stream.wanted->getLoc(), result.getType(), stream.room, carried[0]);
+    result.replaceAllUsesWith(read);
+    if (stream.wanted != stream.load)
+      stream.wanted->erase();
+    stream.load.erase();
+  }
+}
+
+/// Whether a turn has more to do than products, which the warps that begin copies are not missed for. Where products alone
+/// stand between two barriers, all warps wait for these: threads' own copies, which stand between the products, are quicker there.
+static bool hasOtherWork(scf::ForOp loop) {
+  return llvm::any_of(*loop.getBody(), llvm::IsaPred<MapOp, tile::ReduceOp>);
+}
+
+namespace {
+struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
+  using TileFetchTilesBase::TileFetchTilesBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      DictionaryAttr hints = kernel.getHintsAttr();
+      std::optional<int64_t> wanted = getHint(hints, "bulk");
+      if (wanted == 0)
+        continue;
+      Coordinates coordinates(kernel);
+      SharedFeatures features = sharedFeaturesOf(chip);
+      std::optional<int64_t> ahead = getHint(hints, "ahead");
+      uint64_t left = sharedBytesLeft(kernel, most ? most : features.memoryBytes, chip);
+      // Gates are made once: a loop inside of another one comes to them again.
+      for (auto loop : llvm::make_early_inc_range(kernel.getBody().front().getOps<scf::ForOp>())) {
+        if (!wanted && !hasOtherWork(loop))
+          continue;
+        Fetcher fetcher(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots,
+                        getHint(hints, "warps").value_or(4), features);
+        if (uint64_t bytes = fetcher.find(); bytes + fetcher.exchanged() <= left) {
+          left -= bytes;
+          fetcher.rewrite();
+        }
+      }
+    }
+  }
+};
+} // namespace

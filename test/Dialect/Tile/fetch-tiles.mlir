@@ -1,0 +1,109 @@
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=3 | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles="slots=3 most=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles -tile-pipeline-loops | FileCheck %s --check-prefix=REST
+
+// Two turns are fetched before the loop; each turn waits at its gate and asks for the tiles of the turn after the next, into
+// the slot that was read before. Rows of 128 bytes are swizzled whole, rows of 256 are two boxes.
+// CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+// CHECK-DAG: #[[B:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d1:64] -> d0:64 d1:128">
+// CHECK-LABEL: tile.kernel @product
+// CHECK: %[[BA:.*]] = tile.alloc : <3, tensor<64x64xbf16, #[[A]]>>
+// CHECK-NEXT: %[[BB:.*]] = tile.alloc : <3, tensor<64x128xbf16, #[[B]]>>
+// CHECK-NEXT: %[[G:.*]] = tile.gates arrivals 2 : <3>
+// CHECK-COUNT-4: tile.fetch
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args({{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %[[TURN:.*]] = %{{.*}}) ->
+// CHECK-NEXT: tile.await %[[G]][%[[SLOT]]] phase %[[TURN]]
+// CHECK: scf.if
+// CHECK-NEXT: tile.fetch %x{{.*}} dims [0, 1] bounded into %[[BA]][%[[FREE]]] opens %[[G]][%[[FREE]]] : 
+// CHECK-NEXT: tile.fetch %w{{.*}} dims [0, 1] bounded into %[[BB]][%[[FREE]]] opens %[[G]][%[[FREE]]] by 1
+// CHECK: %[[X:.*]] = tile.read %[[BA]][%[[SLOT]]]
+// CHECK-NEXT: %[[W:.*]] = tile.read %[[BB]][%[[SLOT]]]
+// CHECK-NEXT: tile.mma %[[X]], %[[W]]
+// SMALL-NOT: tile.fetch
+!a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
+!b = !tile.view<?x128xbf16, strides = [128, 1]>
+!c = !tile.view<64x128xf32, strides = [128, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// With the hint, and where rows begin anywhere or pads are no zeros, threads load or copy.
+// CHECK-LABEL: tile.kernel @by_threads
+// CHECK-NOT: tile.fetch
+// REST-LABEL: tile.kernel @by_threads
+// REST-NOT: tile.fetch
+// REST: tile.copy %x
+// REST-LABEL: tile.kernel @loose
+tile.kernel @by_threads(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 0} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @loose
+// CHECK-NOT: tile.fetch
+!odd = !tile.view<64x?xbf16, strides = [4097, 1]>
+tile.kernel @loose(%x: !odd, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !odd -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 1.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// Without a hint, products alone keep to copies by threads; a turn that has more to do takes boxes.
+// CHECK-LABEL: tile.kernel @alone
+// CHECK-NOT: tile.fetch
+// CHECK-LABEL: tile.kernel @beside
+// CHECK: tile.fetch %x
+tile.kernel @alone(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+tile.kernel @beside(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    %more = tile.map add(%next, %next) : (tensor<64x128xf32>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %more : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
