@@ -76,29 +76,45 @@ Value Emitter::scaleB(Value x, Value n) {
   bool isF32 = element.isF32();
   Type intType = withLanes(isF32 ? i32 : i64, lanes);
   int64_t bias = isF32 ? 127 : 1023, mantissa = isF32 ? 23 : 52;
-  // Both exponents stay within the range of normal numbers. A nan may become any of them.
-  Value exponent;
-  if (cpu.arch == CpuDescription::Arch::AArch64) {
-    exponent = intrinsic("llvm.fptosi.sat", intType, n);
-  } else {
-    Value least = real(2 - 2 * bias, type), most = real(2 * bias - 2, type);
-    Value clamped = select(fcmp(FCmpPredicate::olt, n, most), n, most);
-    clamped = select(fcmp(FCmpPredicate::ogt, clamped, least), clamped, least);
-    exponent = LLVM::FPToSIOp::create(b, intType, clamped);
-  }
-  auto power = [&](Value e) -> Value {
-    Value bits =
-        LLVM::ShlOp::create(b, addI(e, integer(bias, intType)), integer(mantissa, intType));
-    return LLVM::BitcastOp::create(b, type, bits);
+  // A sum without digits behind the point has n and twice the bias in its lowest bits; the others are shifted out.
+  // Shifted by one less, the exponent of 2^floor(n / 2) is in its place, and of 2^(n - floor(n / 2)) what is left.
+  Value shifted = LLVM::FAddOp::create(b, n, real((isF32 ? 0x1.8p23 : 0x1.8p52) + double(2 * bias), type));
+  Value bits = LLVM::BitcastOp::create(b, intType, shifted);
+  auto shift = [&](int64_t count) -> Value {
+    return LLVM::ShlOp::create(b, bits, integer(count, intType));
   };
-  Value half = LLVM::AShrOp::create(b, exponent, integer(1, intType));
-  return LLVM::FMulOp::create(b, LLVM::FMulOp::create(b, x, power(half)), power(subI(exponent, half)));
+  Value half = andI(shift(mantissa - 1), integer(-(int64_t(1) << mantissa), intType));
+  auto power = [&](Value exponent) -> Value { return LLVM::BitcastOp::create(b, type, exponent); };
+  return LLVM::FMulOp::create(b, LLVM::FMulOp::create(b, x, power(half)),
+                              power(subI(shift(mantissa), half)));
+}
+
+/// A choice between a number and a constant bound by their comparison keeps nan, which is what AArch64's minimum and
+/// maximum do in one instruction; x86 has one for the choice itself. Null for other choices.
+Value Emitter::bound(Value condition, Value x, Value y) {
+  auto compare = condition.getDefiningOp<LLVM::FCmpOp>();
+  auto constant = x.getDefiningOp<LLVM::ConstantOp>();
+  if (cpu.arch != CpuDescription::Arch::AArch64 || !compare || !constant || compare.getLhs() != y ||
+      compare.getRhs() != x)
+    return Value();
+  // The sign of a zero is that of the choice only where the bound is not one.
+  auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+  auto number = dyn_cast<FloatAttr>(splat ? splat.getSplatValue<Attribute>() : constant.getValue());
+  if (!number || number.getValue().isZero() || number.getValue().isNaN())
+    return Value();
+  if (compare.getPredicate() == FCmpPredicate::ogt)
+    return floatMax(x, y, false);
+  if (compare.getPredicate() == FCmpPredicate::olt)
+    return floatMax(x, y, true);
+  return Value();
 }
 
 Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
   Value x = xs[0], y = xs.size() > 1 ? xs[1] : Value(), z = xs.size() > 2 ? xs[2] : Value();
-  if (op == ScalarOp::Where)
-    return select(x, y, z);
+  if (op == ScalarOp::Where) {
+    Value bounded = bound(x, y, z);
+    return bounded ? bounded : select(x, y, z);
+  }
   Type type = x.getType();
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1),
        isSigned = !isUnsigned(element);
@@ -434,6 +450,8 @@ Value Emitter::unit(ReduceOp op, Type element, int64_t lanes) {
 Value Emitter::join(ReduceOp op, Value x, Value y, Type element, bool skipNan) {
   if (skipNan && isa<FloatType>(elementOf(x.getType())) &&
       (op == ReduceOp::Max || op == ReduceOp::Min)) {
+    if (cpu.arch == CpuDescription::Arch::AArch64)
+      return op == ReduceOp::Max ? Value(LLVM::MaxNumOp::create(b, x, y)) : Value(LLVM::MinNumOp::create(b, x, y));
     auto isBetter = op == ReduceOp::Max ? FCmpPredicate::ogt : FCmpPredicate::olt;
     return select(fcmp(isBetter, y, x), y, x);
   }

@@ -10,7 +10,8 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
   // CHECK: %[[A:.*]] = tile.map where(%[[HIGH]], %{{.*}}, %[[X]])
   // CHECK: %[[LOW:.*]] = tile.map lt(%[[A]], %{{.*}})
   // CHECK: %[[B:.*]] = tile.map where(%[[LOW]], %{{.*}}, %[[A]])
-  // CHECK: %[[N:.*]] = tile.map round(%[[B]])
+  // CHECK: %[[WHOLE:.*]] = tile.map add(%[[B]], %[[SHIFT:.*]]) :
+  // CHECK: %[[N:.*]] = tile.map sub(%[[WHOLE]], %[[SHIFT]])
   // CHECK: %[[R:.*]] = tile.map sub(%[[B]], %[[N]])
   // CHECK-COUNT-6: tile.map fma
   // CHECK: %[[Y:.*]] = tile.map scaleb(%{{.*}}, %[[N]])
@@ -27,10 +28,11 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
 // CHECK-LABEL: func.func @weight
 // CHECK-SAME: (%[[X:.*]]: tensor<64xf32>)
 func.func @weight(%x: tensor<64xf32>) -> tensor<64xf32> {
-  // CHECK: %[[N:.*]] = tile.map round(
+  // CHECK: %[[WHOLE:.*]] = tile.map add(%{{.*}}, %[[SHIFT:.*]]) :
+  // CHECK: tile.map sub(%[[WHOLE]], %[[SHIFT]])
   // CHECK-COUNT-6: tile.map fma
   // CHECK: %[[BITS:.*]] = tile.bitcast %{{.*}} : tensor<64xf32> -> tensor<64xi32>
-  // CHECK: %[[POWER:.*]] = tile.cast %[[N]] : tensor<64xf32> -> tensor<64xi32>
+  // CHECK: %[[POWER:.*]] = tile.bitcast %[[WHOLE]] : tensor<64xf32> -> tensor<64xi32>
   // CHECK: %[[SHIFTED:.*]] = tile.map bitwise_left_shift(%[[POWER]],
   // CHECK: tile.map add(%[[BITS]], %[[SHIFTED]])
   // CHECK-NOT: scaleb

@@ -150,6 +150,7 @@ private:
   Value loadPieces(Type type, Value address, Value count, Value padding);
   void storePieces(Value value, Value address, Value count);
   Value floatMax(Value a, Value b, bool max);
+  Value bound(Value condition, Value x, Value y);
   bool isWholeF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
   Value scaleB(Value x, Value exponent);

@@ -115,6 +115,17 @@ inline Term atLeast(Term a, double low) { return where(a < low, low, a); }
 inline Term atMost(Term a, double high) { return where(a > high, high, a); }
 inline Term clamp(Term a, double low, double high) { return atMost(atLeast(a, low), high); }
 
+/// A sum with it has no digits behind the point, and its lowest bits are those of the integer: it is a multiple of what
+/// shifts out of the exponent's place.
+inline double roundingShift(Term x) { return x.choose(0x1.8p23, 0x1.8p52); }
+
+/// The integer next to x, or to x times `factor`, for magnitudes up to 2^22 (f32) and 2^51 (f64): two additions, where
+/// machines take longer for an operation that rounds any number.
+inline Term rounded(Term x) { return (x + roundingShift(x)) - roundingShift(x); }
+inline Term rounded(Term x, Term factor) {
+  return fma(x, factor, x.number(roundingShift(x))) - roundingShift(x);
+}
+
 /// c0 + c1 x + c2 x² + …, by Horner's rule.
 template <typename Number> Term horner(Term x, llvm::ArrayRef<Number> coefficients) {
   Term sum = x.number(coefficients.back());

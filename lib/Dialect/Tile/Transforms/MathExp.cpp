@@ -19,13 +19,28 @@ struct Reduced {
 } // namespace
 
 static Reduced reduce(Term x) {
-  Term n = round(x * x.pick(0x1.715476p+0f, 0x1.71547652b82fep+0));
+  Term n = rounded(x, x.pick(0x1.715476p+0f, 0x1.71547652b82fep+0));
   Term r = fma(n, x.pick(-0x1.62e400p-1f, -0x1.62e42fee00000p-1), x);
   return {n, fma(n, x.pick(-0x1.7f7d1cp-20f, -0x1.a39ef35793c76p-33), r)};
 }
 
+/// c0 + x (c1 + c2 x + …). Neighbours come first, which do not wait for each other, then Horner's rule in x².
+static Term byPairs(Term x, Term square, llvm::ArrayRef<float> coefficients) {
+  std::optional<Term> sum;
+  for (size_t i = coefficients.size() / 2 * 2 + 1; i > 1; i -= 2) {
+    Term pair = x.number(coefficients[i - 2]);
+    if (i - 1 < coefficients.size())
+      pair = fma(x, x.number(coefficients[i - 1]), pair);
+    sum = sum ? fma(square, *sum, pair) : pair;
+  }
+  return fma(x, *sum, x.number(coefficients[0]));
+}
+
 /// exp(r) - 1 on |r| <= ln(2) / 2.
-static Term expm1Reduced(Term r) { return fma(r * r, polynomial(r, kExpF32, kExpF64), r); }
+static Term expm1Reduced(Term r) {
+  Term square = r * r;
+  return fma(square, r.isF64() ? horner<double>(r, kExpF64) : byPairs(r, square, kExpF32), r);
+}
 
 /// `power` of x, and 0 where x is below `low`: there the power is less than half of the smallest
 /// number. A product that only just rounds to 0 takes a processor a hundred times as long as others,
@@ -46,12 +61,12 @@ static Term expBounded(Term x) { return zeroBelow(x, x.choose(-104, -745.5), exp
 Term tile::expandExp(Term x) { return expBounded(atMost(x, x.choose(89, 710))); }
 
 Term tile::exp2InRange(Term x) {
-  Term n = round(x);
+  Term n = rounded(x);
   return scaleb(polynomial(x - n, kExp2F32, kExp2F64), n);
 }
 
 Term tile::exp2InRange(Term high, Term low) {
-  Term n = round(high);
+  Term n = rounded(high);
   return scaleb(polynomial((high - n) + low, kExp2F32, kExp2F64), n);
 }
 
@@ -60,10 +75,11 @@ Term tile::expandExp2(Term x) {
                    [](Term y) { return exp2InRange(y); });
 }
 
-Term tile::expandWeight(Term x) {
-  Term y = atMost(x, 128), n = round(y);
-  Term bits = polynomial(y - n, kExp2F32, kExp2F64).bitcast(x.types().getI32Type());
-  Term power = (bits + (n.cast(bits.element()) << 23)).bitcast(x.element());
+Term tile::expandWeight(Term x, bool inPairs) {
+  Term y = atMost(x, 128), shifted = y + roundingShift(y);
+  Term f = y - (shifted - roundingShift(y));
+  Term p = inPairs ? byPairs(f, f * f, kExp2F32) : horner<float>(f, kExp2F32);
+  Term power = (p.bits() + (shifted.bits() << 23)).asFloat(x);
   return where(x < -126.0, 0.0, power);
 }
 
