@@ -187,7 +187,7 @@ def run_suite(*files: str, **variables: str) -> str:
 
 def test_suite():
     """Some of the CPU's suite; `make simulate` runs all of it."""
-    text = run_suite("test_attention.py", "test_scans.py", "test_gathers.py")
+    text = run_suite("test_attention.py", "test_scans.py", "test_gathers.py", "test_reductions.py")
     assert " clean" in text and "wrong" not in text, text[-4000:]
 
 

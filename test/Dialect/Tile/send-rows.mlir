@@ -11,6 +11,12 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16> attribut
     [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
      #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
     : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  %1 = tile.empty : !gir.tensor<M, N, bf16>
+  tile.launch @twice grid ["M"] (%x, %0, %1) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
   return %0 : !gir.tensor<M, N, bf16>
 }
 
@@ -40,6 +46,26 @@ tile.kernel @back(%x: !v, %y: !v) grid 1 {
   %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
   %d = tile.map add(%t, %t) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
   tile.store %d, %y[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
+  tile.return
+}
+
+// A slot that a row is sent from is not written again: the second result has its own.
+// CHECK-LABEL: tile.kernel @twice
+// CHECK: %[[ROOM:.*]] = tile.alloc
+// CHECK: tile.write %{{.*}}, %[[ROOM]][
+// CHECK-NEXT: tile.send %[[ROOM]][%{{.*}}] to %y[
+// CHECK: %[[OTHER:.*]] = tile.alloc
+// CHECK-NOT: %[[ROOM]]
+// CHECK: tile.write %{{.*}}, %[[OTHER]][
+// CHECK-NEXT: tile.send %[[OTHER]][%{{.*}}] to %z[
+tile.kernel @twice(%x: !v, %y: !v, %z: !v) grid 1 {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+  %d = tile.map add(%t, %t) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+  %e = tile.map mul(%t, %t) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+  tile.store %d, %y[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
+  tile.store %e, %z[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
   tile.return
 }
 

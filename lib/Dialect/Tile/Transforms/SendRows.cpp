@@ -83,13 +83,15 @@ static scf::ForOp slotsOf(Operation *op) {
   return loop && slot == loop.getInductionVar() ? loop : scf::ForOp();
 }
 
-/// Whether nothing reads or fills the slot behind the store.
+/// Whether nothing reads or fills the slot behind the store, nor is another row sent from it.
 bool Sender::isLastUse(ReadOp read, StoreOp store) {
   Block *body = &kernel.getBody().front();
   Operation *here = body->findAncestorOpInBlock(*store);
   return llvm::all_of(read.getBuffer().getUsers(), [&](Operation *user) {
     if (user == read || isa<SentOp>(user))
       return true;
+    if (auto send = dyn_cast<SendOp>(user); send && send.getSlot() == read.getSlot())
+      return false;
     if (scf::ForOp own = slotsOf(read), other = slotsOf(user); own && other && comesBefore(coordinates, own, other))
       return true;
     Operation *there = body->findAncestorOpInBlock(*user);
