@@ -53,21 +53,16 @@ void Plan::noteCommon() {
   };
   // Whether all that evaluating a tile reads is common, and it is no more than elementwise work. A load may be common and
   // its tile be made by a group that is not.
-  DenseMap<Value, bool> known;
   std::function<bool(Value, const DenseSet<Value> &)> readsCommon = [&](Value tile, const DenseSet<Value> &open) {
     Operation *op = tile.getDefiningOp();
     if (Buffer *buffer = bufferOf(tile); buffer && !open.contains(tile))
       return buffer->stays;
     if (!op || common.contains(op) || isa<tile::ConstantOp>(op))
       return bool(op);
-    if (auto found = known.find(tile); found != known.end())
-      return found->second;
-    bool result =
-        isa<tile::SplatOp, tile::IotaOp, tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp>(op) &&
-        llvm::all_of(op->getOperands(), [&](Value operand) {
-          return isa<RankedTensorType>(operand.getType()) ? readsCommon(operand, open) : isCommon(operand);
-        });
-    return known[tile] = result;
+    return isa<tile::SplatOp, tile::IotaOp, tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp>(op) &&
+           llvm::all_of(op->getOperands(), [&](Value operand) {
+             return isa<RankedTensorType>(operand.getType()) ? readsCommon(operand, open) : isCommon(operand);
+           });
   };
   for (Item &item : blocks[&kernel.getBody().front()]) {
     if (item.kind == Item::Scalar) {
@@ -78,7 +73,6 @@ void Plan::noteCommon() {
       item.isCommon = load && !storedViews.contains(load.getView()) && llvm::all_of(load.getCoords(), isCommon);
     } else if (item.kind == Item::Group) {
       DenseSet<Value> open;
-      known.clear();
       for (const Root &root : item.roots)
         if (root.kind == Root::Value && root.definesValue)
           open.insert(root.value);

@@ -59,16 +59,6 @@ Value Emitter::quickWhole(ScalarOp op, Value x) {
 
 static Value quickOnAArch64(Emitter &e, ScalarOp op, Value x) {
   Type type = x.getType();
-  constexpr int64_t whole = 4;
-  if (int64_t lanes = Emitter::lanesOf(type); op == ScalarOp::Reciprocal && lanes > 1 && lanes < whole) {
-    // LLVM has the instructions for whole registers.
-    auto firstOf = [&](Value value, int64_t count) {
-      SmallVector<int32_t> mask = llvm::to_vector(llvm::seq<int32_t>(0, std::min(lanes, count)));
-      mask.resize(count, -1);
-      return e.shuffle(value, value, mask);
-    };
-    return firstOf(quickOnAArch64(e, op, firstOf(x, whole)), lanes);
-  }
   if (op == ScalarOp::Reciprocal) {
     // Infinite and zero estimates stay: the step takes their product with x for zero.
     Value estimate = e.intrinsic("llvm.aarch64.neon.frecpe", type, x);
