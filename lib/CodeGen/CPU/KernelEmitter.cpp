@@ -40,7 +40,6 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   if (plan.tileConfiguration())
     configureTileUnit();
 
-  emitItems(&kernel.getBody().front(), /*common=*/true);
   int64_t rank = kernel.getGridRank();
   e.loop(entry->getArgument(1), entry->getArgument(2), 1, [&](Value linear) {
     programIds.clear();
@@ -107,13 +106,7 @@ void KernelEmitter::unpackArguments() {
 
 void KernelEmitter::emitBlock(Block *block) {
   MemoScope scope(*this);
-  emitItems(block, /*common=*/false);
-}
-
-void KernelEmitter::emitItems(Block *block, bool common) {
   for (Item &item : plan.items(block)) {
-    if (item.isCommon != common)
-      continue;
     if (item.op)
       e.b.setLoc(item.op->getLoc());
     switch (item.kind) {

@@ -56,8 +56,6 @@ private:
   // KernelEmitter.cpp
   void unpackArguments();
   void emitBlock(mlir::Block *block);
-  /// The items that all programs have in common, or the others.
-  void emitItems(mlir::Block *block, bool common);
   mlir::LogicalResult emitScalar(mlir::Operation *op);
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);

@@ -778,7 +778,6 @@ LogicalResult Plan::build() {
   formGroups();
   while (materializeShared())
     formGroups();
-  noteCommon();
   int counter = 0;
   Block *body = &kernel.getBody().front();
   number(body, counter);

@@ -49,7 +49,6 @@ struct Buffer {
   mlir::Block *home = nullptr; // the block whose items bound its life
   int64_t offset = -1;
   int start = INT_MAX, end = -1; // numbers of the first and the last item that touch it
-  bool stays = false; // made before the first program, for all of them
 
   int64_t elements() const;
   int64_t partBytes() const { return shape[0] * shape[1] * 2; }
@@ -82,7 +81,6 @@ struct Item {
   // Group: loads along its rows that no group before it has read.
   llvm::SmallVector<mlir::Operation *> fresh;
   int number = 0, end = 0;
-  bool isCommon = false; // the same in every program: runs before the first
 };
 
 class Plan {
@@ -156,7 +154,6 @@ private:
   void noteUpcoming();
   void noteFresh();
   // PlanBuffers.cpp
-  void noteCommon();
   void number(mlir::Block *block, int &counter);
   void workInPlace(mlir::Block *block);
   void shareCarried(mlir::Block *block, Item &loop);
