@@ -259,7 +259,6 @@ def tail_weight(f, power):  # relative to f when the tail is scaled by x^power
 FORMS = {
     "Exp2": "2^x, |x| <= 1/2",
     "Exp2Unit": "(2^x - 1) / x, x in [0, 1]",
-    "Exp2Short": "(2^x - 1) / x, |x| <= 1/2",
     "Exp": "(exp(x) - 1 - x) / x^2, |x| <= ln(2) / 2",
     "Log": "(log(1 + x) - x + x^2 / 2) / x^3, 1 + x in [sqrt(1/2), sqrt(2)]",
     "Atanh": "(2 atanh(s) - 2 s) / s^3 in s^2, s = x / (2 + x) for the same x",
@@ -296,14 +295,6 @@ TABLE = {
         (4, None),
         EPS,
         mpf(1),
-    ),
-    "Exp2Short": (
-        lambda x: (mpf(2) ** x - 1) / x if x else mp.log(2),
-        lambda x: x * mpf(2) ** -x,
-        plain,
-        (4, None),
-        -mpf("0.5"),
-        mpf("0.5"),
     ),
     "Exp": (expm1_tail, tail_weight(mp.expm1, 2), plain, (5, 11), -LN2_HALF, LN2_HALF),
     "Log": (log_tail, tail_weight(mp.log1p, 3), plain, (8, None), *ROOT),

@@ -209,10 +209,8 @@ std::optional<Extent::Bound> Extents::reduced(tile::ReduceOp op) const {
     return std::nullopt;
   if (auto bound = unitBeyond(input, last, op.getReduceOp()))
     return bound;
-  // Powers of -inf, themselves or as they are expanded: zero where something is less than a number.
+  // Zero where something is less than a number: powers of -inf.
   auto where = input.getDefiningOp<tile::MapOp>();
-  if (where && where.getScalarOp() == ScalarOp::Exp2 && op.getReduceOp() == tessera::ReduceOp::Sum)
-    return minusInfBeyond(where.getInputs()[0], last);
   if (!where || where.getScalarOp() != ScalarOp::Where ||
       !isUnit(numberIn(where.getInputs()[1]), op.getReduceOp()))
     return std::nullopt;

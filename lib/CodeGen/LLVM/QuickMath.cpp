@@ -1,13 +1,11 @@
 //===- QuickMath.cpp - Functions with the digits of 16 bits ---------------===//
 //
-// What `fast` maps of f32 become on machines whose instructions estimate reciprocals (AVX-512, AArch64).
+// What `fast` maps of f32 become on machines whose instructions estimate reciprocals (AVX-512).
 // Relative errors, evaluation included, for every argument; infinities, nan, zeros and overflow as
 // in the exact functions:
 //
 //   2^x                        2^-18, and 0 below 2^-126
 //   1/x, 1/sqrt(x), sqrt(x)    2^-14 (the instructions' own)
-//
-// AArch64 has the first, and 1/x for normal x, whose estimate of 8 bits takes a step of Newton's method.
 //
 // bf16 has roundings of up to 2^-9 and f16 of up to 2^-11. All is done in whole registers: a number
 // has one result, however many lanes are beside it.
@@ -57,35 +55,7 @@ Value Emitter::quickWhole(ScalarOp op, Value x) {
   }
 }
 
-static Value quickOnAArch64(Emitter &e, ScalarOp op, Value x) {
-  Type type = x.getType();
-  if (op == ScalarOp::Reciprocal) {
-    // Infinite and zero estimates stay: the step takes their product with x for zero.
-    Value estimate = e.intrinsic("llvm.aarch64.neon.frecpe", type, x);
-    return LLVM::FMulOp::create(e.b, estimate, e.intrinsic("llvm.aarch64.neon.frecps", type, {x, estimate}));
-  }
-  if (op != ScalarOp::Exp2)
-    return Value();
-  // 2^x = 2^f 2^n: a sum without digits behind the point has n in its lowest bits.
-  Value shift = e.real(0x1.8p23, type);
-  Value y = LLVM::MinimumOp::create(e.b, x, e.real(128, type));
-  Value shifted = LLVM::FAddOp::create(e.b, y, shift);
-  Value f = LLVM::FSubOp::create(e.b, y, LLVM::FSubOp::create(e.b, shifted, shift));
-  // (2^f - 1) / f, by utils/minimax.py (Exp2Short): 2^-18.3 in 2^f, and exact at 0.
-  auto pair = [&](double c0, double c1) { return e.mulAdd(f, e.real(c1, type), e.real(c0, type)); };
-  Value square = LLVM::FMulOp::create(e.b, f, f);
-  Value high = e.mulAdd(square, e.real(0x1.3a9cb4p-7, type), pair(0x1.ec0186p-3, 0x1.ca1c18p-5));
-  Value sum = e.mulAdd(square, high, pair(1, 0x1.62e0dp-1));
-  Type bits = Emitter::withLanes(e.i32, Emitter::lanesOf(type));
-  Value power = LLVM::ShlOp::create(e.b, LLVM::BitcastOp::create(e.b, bits, shifted), e.integer(23, bits));
-  power = e.addI(LLVM::BitcastOp::create(e.b, bits, sum), power);
-  Value isSmall = e.fcmp(LLVM::FCmpPredicate::olt, x, e.real(-126, type));
-  return e.select(isSmall, e.real(0, type), LLVM::BitcastOp::create(e.b, type, power));
-}
-
 Value Emitter::quickOp(ScalarOp op, Value x) {
-  if (cpu.arch == CpuDescription::Arch::AArch64)
-    return elementOf(x.getType()).isF32() ? quickOnAArch64(*this, op, x) : Value();
   bool hasForm = op == ScalarOp::Exp2 || op == ScalarOp::Reciprocal || op == ScalarOp::Rsqrt ||
                  op == ScalarOp::Sqrt;
   if (!cpu.hasEstimates || !hasForm || !elementOf(x.getType()).isF32())

@@ -1,5 +1,4 @@
 //===- RelaxMath.cpp - No more digits than the program's type has ---------===//
-#include "MathExpansions.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -24,16 +23,12 @@ struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isQuick = takesQuickForms(function);
-      if (!isQuick && !exclusive && !weights)
+      if (!isQuick && !exclusive)
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
           kernel.walk([&](MapOp map) {
-            if (!llvm::is_contained(quick, map.getScalarOp()))
-              return;
-            if (!isQuick && weights && isWeight(map))
-              expand(map);
-            else
+            if (llvm::is_contained(quick, map.getScalarOp()))
               map.setFast(isQuick);
           });
       });
@@ -64,16 +59,6 @@ private:
       quick.push_back(*op);
     }
     return success();
-  }
-
-  static bool isWeight(MapOp map) {
-    return map.getFast() && map.getScalarOp() == ScalarOp::Exp2 && map.getType().getElementType().isF32();
-  }
-
-  static void expand(MapOp map) {
-    ImplicitLocOpBuilder builder(map.getLoc(), map);
-    map.getResult().replaceAllUsesWith(expandWeight(Term(builder, map.getInputs()[0]), /*inPairs=*/true).get());
-    map.erase();
   }
 
   /// The policy decides; without one, functions that keep no more digits take quick forms.
