@@ -20,6 +20,18 @@ LogicalResult GatesOp::verify() {
 }
 LogicalResult FenceOp::verify() { return success(); }
 
+/// Dimensions and coordinates of a view, and the type of the slot's elements.
+template <typename CopyOp> static LogicalResult verifyPlaces(CopyOp op) {
+  ViewType view = op.getView().getType();
+  if (failed(expectElement(op, "a buffer", view.getElementType(), op.getBuffer().getType().getTile().getElementType())) ||
+      failed(expectDistinctDims(op, op.getDims(), view.getRank())))
+    return failure();
+  if (op.getCoords().size() != view.getRank())
+    return op.emitOpError() << "expected " << view.getRank() << " coordinates, one for each dimension of the view, got "
+                            << op.getCoords().size();
+  return success();
+}
+
 /// A row of a view and its slot.
 template <typename RowOp> static LogicalResult verifyRow(RowOp op) {
   ViewType view = op.getView().getType();
@@ -27,12 +39,8 @@ template <typename RowOp> static LogicalResult verifyRow(RowOp op) {
   RankedTensorType tile = buffer.getTile();
   if (tile.getRank() != 1 || op.getDims().size() != 1)
     return op.emitOpError() << "expected a tile of rank 1, got " << tile << " and " << op.getDims().size() << " dims";
-  if (failed(expectElement(op, "a buffer", view.getElementType(), tile.getElementType())) ||
-      failed(expectDistinctDims(op, op.getDims(), view.getRank())))
+  if (failed(verifyPlaces(op)))
     return failure();
-  if (op.getCoords().size() != view.getRank())
-    return op.emitOpError() << "expected " << view.getRank() << " coordinates, one for each dimension of the view, got "
-                            << op.getCoords().size();
   if (!view.hasUnitStride(op.getDims()[0]))
     return op.emitOpError() << "expected neighbours in memory along dimension " << op.getDims()[0] << ", got " << view;
   int64_t elements = buffer.getElements(), bytes = buffer.getElementBytes();
@@ -94,12 +102,8 @@ static LogicalResult verifyBox(FetchOp op) {
   int64_t bytes = buffer.getElementBytes();
   if (int64_t(op.getDims().size()) != tile.getRank())
     return op.emitOpError() << "expected " << tile.getRank() << " dims for " << tile << ", got " << op.getDims().size();
-  if (failed(expectElement(op, "a buffer", view.getElementType(), tile.getElementType())) ||
-      failed(expectDistinctDims(op, op.getDims(), view.getRank())))
+  if (failed(verifyPlaces(op)))
     return failure();
-  if (op.getCoords().size() != view.getRank())
-    return op.emitOpError() << "expected " << view.getRank() << " coordinates, one for each dimension of the view, got "
-                            << op.getCoords().size();
   if (view.getRank() > Box::kMostDims)
     return op.emitOpError() << "expected a view of at most " << Box::kMostDims << " dimensions, got " << view;
   std::optional<unsigned> inner = innerOf(op);

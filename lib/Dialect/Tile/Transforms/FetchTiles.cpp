@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "FirstUse.h"
 #include "Rows.h"
+#include "Streams.h"
 #include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -29,14 +30,6 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// A load of a loop, what it is converted to if it is, and the room for its tiles.
-struct Stream {
-  LoadOp load;
-  Operation *wanted; // the conversion, or the load itself
-  BufferType buffer;
-  Value room;
-};
-
 class Fetcher {
 public:
   Fetcher(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, unsigned warps, SharedFeatures features)
@@ -45,12 +38,10 @@ public:
 
   /// The bytes of the streams that were found, with their gates.
   uint64_t find();
-  /// What the loop's other exchanges may take of shared memory at once.
-  uint64_t exchanged();
+  uint64_t exchanged() { return exchangedBeside(streams, loop, features); }
   void rewrite();
 
 private:
-  bool isKnownAhead(LoadOp load);
   std::optional<unsigned> innerOf(LoadOp load);
   std::optional<Stream> streamOf(LoadOp load);
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
@@ -67,13 +58,6 @@ private:
   Value gates;
 };
 } // namespace
-
-/// Whether the loop's step moves the load, and nothing else does.
-bool Fetcher::isKnownAhead(LoadOp load) {
-  return llvm::is_contained(load.getCoords(), loop.getInductionVar()) && llvm::all_of(load.getCoords(), [&](Value coordinate) {
-    return coordinate == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(coordinate);
-  });
-}
 
 /// The tile's dimension with the neighbours in memory, of a view that a tensor map can describe.
 std::optional<unsigned> Fetcher::innerOf(LoadOp load) {
@@ -99,11 +83,9 @@ std::optional<unsigned> Fetcher::innerOf(LoadOp load) {
 /// The slot's layout is the one of those that tensor copies write from which tiles are read best.
 std::optional<Stream> Fetcher::streamOf(LoadOp load) {
   bool isWritten = llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, SendOp>);
-  if (load->use_empty() || isWritten || !isKnownAhead(load) || !isZeroOrNone(load.getPad()))
+  if (load->use_empty() || isWritten || !isKnownAhead(loop, load) || !isZeroOrNone(load.getPad()))
     return std::nullopt;
-  Operation *wanted = load;
-  if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())
-    wanted = convert;
+  Operation *wanted = wantedOf(load);
   std::optional<unsigned> inner = innerOf(load);
   if (!inner || wanted->getBlock() != load->getBlock())
     return std::nullopt;
@@ -133,12 +115,6 @@ std::optional<Stream> Fetcher::streamOf(LoadOp load) {
   if (!best)
     return std::nullopt;
   return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, *best)), Value()};
-}
-
-uint64_t Fetcher::exchanged() {
-  return exchangedBytes(loop, features, [&](Operation *op) {
-    return llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
-  });
 }
 
 uint64_t Fetcher::find() {

@@ -1,6 +1,7 @@
 //===- PipelineLoops.cpp - Copies run ahead of a loop ---------------------===//
 #include "FirstUse.h"
 #include "Rows.h"
+#include "Streams.h"
 #include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -21,14 +22,6 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// A load of a loop, what it is converted to if it is, and how it goes through shared memory.
-struct Stream {
-  LoadOp load;
-  Operation *wanted; // the conversion, or the load itself
-  BufferType buffer;
-  Value room;
-};
-
 class Pipeline {
 public:
   Pipeline(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, SharedFeatures features)
@@ -36,17 +29,14 @@ public:
 
   /// The bytes of the streams that were found.
   uint64_t find();
-  /// What the loop's other exchanges may take of shared memory at once.
-  uint64_t exchanged();
+  uint64_t exchanged() { return exchangedBeside(streams, loop, features); }
   void rewrite();
 
 private:
-  bool isKnownAhead(LoadOp load);
   std::optional<Stream> streamOf(LoadOp load);
   Value index(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   /// The copies of a step, if there is such a step.
   void copyStep(Value step, Value slot);
-  Value nextSlot(Value slot);
 
   scf::ForOp loop;
   const Coordinates &coordinates;
@@ -58,20 +48,11 @@ private:
 };
 } // namespace
 
-/// Whether the loop's step moves the load, and nothing else does.
-bool Pipeline::isKnownAhead(LoadOp load) {
-  return llvm::is_contained(load.getCoords(), loop.getInductionVar()) && llvm::all_of(load.getCoords(), [&](Value coordinate) {
-    return coordinate == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(coordinate);
-  });
-}
-
 std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   constexpr unsigned kChunk = 16;
-  if (load->use_empty() || !isKnownAhead(load) || !isZeroOrNone(load.getPad()))
+  if (load->use_empty() || !isKnownAhead(loop, load) || !isZeroOrNone(load.getPad()))
     return std::nullopt;
-  Operation *wanted = load;
-  if (auto convert = dyn_cast<ConvertOp>(*load->user_begin()); convert && load->hasOneUse())
-    wanted = convert;
+  Operation *wanted = wantedOf(load);
   if (wanted->getBlock() != load->getBlock())
     return std::nullopt;
   RankedTensorType type = load.getType();
@@ -85,12 +66,6 @@ std::optional<Stream> Pipeline::streamOf(LoadOp load) {
     return std::nullopt;
   RankedTensorType held = withLayout(type, inAllBlocks(exchange->memory, from));
   return Stream{load, wanted, BufferType::get(load.getContext(), slots, held), Value()};
-}
-
-uint64_t Pipeline::exchanged() {
-  return exchangedBytes(loop, features, [&](Operation *op) {
-    return llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
-  });
 }
 
 uint64_t Pipeline::find() {
@@ -110,21 +85,13 @@ void Pipeline::copyStep(Value step, Value slot) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&branch.getThenRegion().front());
     for (Stream &stream : streams) {
-      SmallVector<Value> coords;
-      for (Value coordinate : stream.load.getCoords())
-        coords.push_back(coordinate == loop.getInductionVar() ? step : coordinate);
-      CopyOp::create(builder, stream.load.getLoc(), stream.load.getView(), coords, stream.load.getDims(), stream.room,
+      CopyOp::create(builder, stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, step),
+                     stream.load.getDims(), stream.room,
                      slot, /*condition=*/Value(), LayoutAttr::get(loop.getContext(), *layoutOf(stream.load)),
                      stream.load.getPad().has_value());
     }
   }
   CommitOp::create(builder, loc);
-}
-
-Value Pipeline::nextSlot(Value slot) {
-  Value next = arith::AddIOp::create(builder, loc, slot, index(1));
-  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, index(slots - 1));
-  return arith::SelectOp::create(builder, loc, isLast, index(0), next);
 }
 
 void Pipeline::rewrite() {
@@ -145,7 +112,7 @@ void Pipeline::rewrite() {
       [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
         OpBuilder::InsertionGuard guard(builder);
         builder.restoreInsertionPoint(inside.saveInsertionPoint());
-        return {nextSlot(carried[0]), nextSlot(carried[1])};
+        return {slotBehind(builder, loc, carried[0], slots), slotBehind(builder, loc, carried[1], slots)};
       }));
   loop = replaced;
   Value slot = loop.getRegionIterArgs().end()[-2], free = loop.getRegionIterArgs().end()[-1];

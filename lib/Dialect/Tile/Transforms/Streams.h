@@ -1,0 +1,46 @@
+//===- Streams.h - Loads that a loop has under way ahead --------*- C++ -*-===//
+//
+// What the passes share that bring the tiles of later turns into slots of shared memory, by threads' copies
+// (PipelineLoops.cpp) or as boxes (FetchTiles.cpp).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_STREAMS_H
+#define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_STREAMS_H
+
+#include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::tile {
+
+/// A load of a loop, what it is converted to if it is, and the room for its tiles.
+struct Stream {
+  LoadOp load;
+  mlir::Operation *wanted; // the conversion, or the load itself
+  BufferType buffer;
+  mlir::Value room;
+};
+
+/// Whether the loop's step moves the load, and nothing else does.
+inline bool isKnownAhead(mlir::scf::ForOp loop, LoadOp load) {
+  mlir::Value step = loop.getInductionVar();
+  return llvm::is_contained(load.getCoords(), step) && llvm::all_of(load.getCoords(), [&](mlir::Value coordinate) {
+           return coordinate == step || loop.isDefinedOutsideOfLoop(coordinate);
+         });
+}
+
+/// What a load is converted to, if nothing else takes it, or the load itself.
+inline mlir::Operation *wantedOf(LoadOp load) {
+  auto convert = load->hasOneUse() ? mlir::dyn_cast<ConvertOp>(*load->user_begin()) : ConvertOp();
+  return convert ? convert.getOperation() : load.getOperation();
+}
+
+/// What the loop's other exchanges may take of shared memory at once.
+inline uint64_t exchangedBeside(llvm::ArrayRef<Stream> streams, mlir::scf::ForOp loop, SharedFeatures features) {
+  return exchangedBytes(loop, features, [&](mlir::Operation *op) {
+    return llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
+  });
+}
+
+} // namespace tessera::tile
+
+#endif
