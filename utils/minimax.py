@@ -259,6 +259,7 @@ def tail_weight(f, power):  # relative to f when the tail is scaled by x^power
 FORMS = {
     "Exp2": "2^x, |x| <= 1/2",
     "Exp2Unit": "(2^x - 1) / x, x in [0, 1]",
+    "Weight": "(2^(1 + x) - 2) / x, |x| <= 1/2",
     "Exp": "(exp(x) - 1 - x) / x^2, |x| <= ln(2) / 2",
     "Log": "(log(1 + x) - x + x^2 / 2) / x^3, 1 + x in [sqrt(1/2), sqrt(2)]",
     "Atanh": "(2 atanh(s) - 2 s) / s^3 in s^2, s = x / (2 + x) for the same x",
@@ -295,6 +296,14 @@ TABLE = {
         (4, None),
         EPS,
         mpf(1),
+    ),
+    "Weight": (
+        per_x(lambda x: 2 * (mpf(2) ** x - 1), 2 * mp.log(2)),
+        lambda x: abs(x) * mpf(2) ** -(1 + x),
+        plain,
+        (5, None),
+        -mpf("0.5"),
+        mpf("0.5"),
     ),
     "Exp": (expm1_tail, tail_weight(mp.expm1, 2), plain, (5, 11), -LN2_HALF, LN2_HALF),
     "Log": (log_tail, tail_weight(mp.log1p, 3), plain, (8, None), *ROOT),

@@ -69,7 +69,7 @@ protected:
       relax.types = {"bf16", "f16"};
       relax.operations = {"exp",  "exp2",    "sigmoid", "silu",  "gelu_erf",  "gelu_tanh",
                           "tanh", "erf",     "sqrt",    "rsqrt", "reciprocal"};
-      relax.exclusive = true; // weights of streams are marked, which other machines compute to the last digit
+      relax.exclusive = true; // weights of streams are marked, which other machines compute to the last digits
       manager.addPass(tile::createTileRelaxMath(relax));
       expand.quick = {"exp2", "reciprocal", "rsqrt"};
     }

@@ -111,11 +111,6 @@ bool EdgeMask::match(Value tile, unsigned dim) {
   return index && limit && isa<IndexType>(limit.getScalar().getType());
 }
 
-static FloatAttr numberIn(Value tile) {
-  auto constant = tile.getDefiningOp<tile::ConstantOp>();
-  return constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
-}
-
 static bool isUnit(Attribute number, tessera::ReduceOp kind) {
   auto real = dyn_cast_or_null<FloatAttr>(number);
   if (!real)
@@ -133,27 +128,6 @@ static bool isUnit(Attribute number, tessera::ReduceOp kind) {
   }
 }
 
-/// The edge along `dim` beyond which a load or a masked tile is the unit of `kind`.
-static std::optional<Extent::Bound> unitBeyond(Value tile, unsigned dim, tessera::ReduceOp kind) {
-  if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
-    bool crosses =
-        Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(tile), dim);
-    if (crosses && isUnit(load.getPadAttr(), kind))
-      return Extent::Bound{load, dim};
-  }
-  // Zeros and infinities are those of every floating-point type.
-  if (auto cast = tile.getDefiningOp<tile::CastOp>();
-      cast && isa<FloatType>(Plan::elementOf(cast.getInput())) && isa<FloatType>(Plan::elementOf(tile)))
-    return unitBeyond(cast.getInput(), dim, kind);
-  if (auto where = tile.getDefiningOp<tile::MapOp>();
-      where && where.getScalarOp() == ScalarOp::Where) {
-    EdgeMask mask;
-    if (isUnit(numberIn(where.getInputs()[2]), kind) && mask.match(where.getInputs()[0], dim))
-      return Extent::Bound{mask.value.getDefiningOp(), 0};
-  }
-  return std::nullopt;
-}
-
 /// Whether a tile has one value along `dim`.
 static bool isOfRow(Value tile, unsigned dim) {
   if (auto map = tile.getDefiningOp<tile::MapOp>(); map && map.getScalarOp() == ScalarOp::Neg)
@@ -162,43 +136,82 @@ static bool isOfRow(Value tile, unsigned dim) {
   return broadcast && !llvm::is_contained(broadcast.getDims(), int64_t(dim));
 }
 
-static bool isPositiveNumber(Value tile) {
-  FloatAttr number = numberIn(tile);
-  return number && number.getValue().isFiniteNonZero() && !number.getValue().isNegative();
-}
+namespace {
+/// A number that a tile is everywhere beyond an edge.
+struct Beyond {
+  Extent::Bound edge;
+  TypedAttr number;
+};
 
-/// The edge along `dim` beyond which the tile is -inf, but for a shift by a row's own value. (Where
-/// that makes it nan, it does so before the edge, too.)
-static std::optional<Extent::Bound> minusInfBeyond(Value tile, unsigned dim) {
-  if (auto bound = unitBeyond(tile, dim, tessera::ReduceOp::Max))
-    return bound;
-  if (auto cast = tile.getDefiningOp<tile::CastOp>()) {
-    bool isFloat = isa<FloatType>(Plan::elementOf(cast.getInput())) &&
-                   isa<FloatType>(Plan::elementOf(tile));
-    return isFloat ? minusInfBeyond(cast.getInput(), dim) : std::nullopt;
+/// Finds what tiles are beyond their edges along a dimension, by computing with numbers.
+class BeyondEdges {
+public:
+  explicit BeyondEdges(unsigned dim) : dim(dim) {}
+
+  std::optional<Beyond> of(Value tile) {
+    if (auto it = known.find(tile); it != known.end())
+      return it->second;
+    std::optional<Beyond> found = find(tile);
+    return known[tile] = found;
   }
-  auto map = tile.getDefiningOp<tile::MapOp>();
-  if (!map)
-    return std::nullopt;
-  auto inputs = map.getInputs();
-  switch (map.getScalarOp()) {
-  case ScalarOp::Sub:
-    return isOfRow(inputs[1], dim) ? minusInfBeyond(inputs[0], dim) : std::nullopt;
-  case ScalarOp::Mul:
-    return isPositiveNumber(inputs[1]) ? minusInfBeyond(inputs[0], dim) : std::nullopt;
-  case ScalarOp::Fma:
-    return isPositiveNumber(inputs[1]) && isOfRow(inputs[2], dim) ? minusInfBeyond(inputs[0], dim) : std::nullopt;
-  case ScalarOp::Where: {
-    // At most a number: `where(x > number, number, x)`.
-    auto compare = inputs[0].getDefiningOp<tile::MapOp>();
-    bool isBound = compare && compare.getScalarOp() == ScalarOp::Gt && numberIn(inputs[1]) &&
-                   compare.getInputs()[0] == inputs[2] && compare.getInputs()[1] == inputs[1];
-    return isBound ? minusInfBeyond(inputs[2], dim) : std::nullopt;
+
+private:
+  std::optional<Beyond> find(Value tile) {
+    Operation *op = tile.getDefiningOp();
+    if (auto load = dyn_cast_or_null<tile::LoadOp>(op)) {
+      bool crosses = Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(tile), dim);
+      if (crosses && load.getPadAttr())
+        return Beyond{{load, dim}, load.getPadAttr()};
+      return std::nullopt;
+    }
+    if (!isa_and_nonnull<tile::MapOp, tile::CastOp, tile::BitcastOp>(op))
+      return std::nullopt;
+    auto map = dyn_cast<tile::MapOp>(op);
+    bool isChoice = map && map.getScalarOp() == ScalarOp::Where;
+    if (EdgeMask mask; isChoice && mask.match(map.getInputs()[0], dim))
+      if (auto other = map.getInputs()[2].getDefiningOp<tile::ConstantOp>())
+        return Beyond{{mask.value.getDefiningOp(), 0}, other.getValue()};
+    std::optional<Beyond> first;
+    SmallVector<TypedAttr> numbers;
+    for (Value operand : op->getOperands()) {
+      if (auto constant = operand.getDefiningOp<tile::ConstantOp>()) {
+        numbers.push_back(constant.getValue());
+        continue;
+      }
+      std::optional<Beyond> beyond = of(operand);
+      if (beyond && first && !(beyond->edge == first->edge))
+        return std::nullopt;
+      if (!first)
+        first = beyond;
+      numbers.push_back(beyond ? beyond->number : TypedAttr());
+    }
+    if (!first)
+      return std::nullopt;
+    if (map && isShifted(map, numbers))
+      return Beyond{first->edge, numbers[0]};
+    Type element = Plan::elementOf(tile);
+    TypedAttr number = map                       ? tile::foldScalarOp(map.getScalarOp(), numbers)
+                       : isa<tile::CastOp>(op) ? tile::foldCast(numbers[0], element)
+                                                 : tile::foldBitcast(numbers[0], element);
+    return number ? std::optional(Beyond{first->edge, number}) : std::nullopt;
   }
-  default:
-    return std::nullopt;
+
+  /// Whether a map leaves -inf as it is, but for a shift by a row's own value. (Where that makes it nan, it does so before
+  /// the edge, too.)
+  bool isShifted(tile::MapOp map, ArrayRef<TypedAttr> numbers) const {
+    auto isPositive = [](Attribute number) {
+      auto real = dyn_cast_or_null<FloatAttr>(number);
+      return real && real.getValue().isFiniteNonZero() && !real.getValue().isNegative();
+    };
+    bool isSub = map.getScalarOp() == ScalarOp::Sub, isFma = map.getScalarOp() == ScalarOp::Fma;
+    return isUnit(numbers[0], tessera::ReduceOp::Max) && ((isSub && isOfRow(map.getInputs()[1], dim)) ||
+           (isFma && isPositive(numbers[1]) && isOfRow(map.getInputs()[2], dim)));
   }
-}
+
+  unsigned dim;
+  DenseMap<Value, std::optional<Beyond>> known;
+};
+} // namespace
 
 std::optional<Extent::Bound> Extents::reduced(tile::ReduceOp op) const {
   Value input = op.getInput();
@@ -207,17 +220,8 @@ std::optional<Extent::Bound> Extents::reduced(tile::ReduceOp op) const {
   if (shape.empty() || !Plan::isWalked(shape.back(), cpu) ||
       !llvm::is_contained(op.getDims(), int64_t(last)))
     return std::nullopt;
-  if (auto bound = unitBeyond(input, last, op.getReduceOp()))
-    return bound;
-  // Zero where something is less than a number: powers of -inf.
-  auto where = input.getDefiningOp<tile::MapOp>();
-  if (!where || where.getScalarOp() != ScalarOp::Where ||
-      !isUnit(numberIn(where.getInputs()[1]), op.getReduceOp()))
-    return std::nullopt;
-  auto compare = where.getInputs()[0].getDefiningOp<tile::MapOp>();
-  if (!compare || compare.getScalarOp() != ScalarOp::Lt || !numberIn(compare.getInputs()[1]))
-    return std::nullopt;
-  return minusInfBeyond(compare.getInputs()[0], last);
+  std::optional<Beyond> beyond = BeyondEdges(last).of(input);
+  return beyond && isUnit(beyond->number, op.getReduceOp()) ? std::optional(beyond->edge) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,20 +24,19 @@ func.func @exp2(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
-// A weight is scaled by its exponent alone: below the normal numbers it is 0.
+// A weight is a product with a power of two, whose bits are those of a sum: below the normal numbers it is 0.
 // CHECK-LABEL: func.func @weight
-// CHECK-SAME: (%[[X:.*]]: tensor<64xf32>)
 func.func @weight(%x: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK-COUNT-2: tile.map where
   // CHECK: %[[WHOLE:.*]] = tile.map add(%{{.*}}, %[[SHIFT:.*]]) :
   // CHECK: tile.map sub(%[[WHOLE]], %[[SHIFT]])
-  // CHECK-COUNT-6: tile.map fma
-  // CHECK: %[[BITS:.*]] = tile.bitcast %{{.*}} : tensor<64xf32> -> tensor<64xi32>
+  // CHECK-COUNT-5: tile.map fma
   // CHECK: %[[POWER:.*]] = tile.bitcast %[[WHOLE]] : tensor<64xf32> -> tensor<64xi32>
   // CHECK: %[[SHIFTED:.*]] = tile.map bitwise_left_shift(%[[POWER]],
-  // CHECK: tile.map add(%[[BITS]], %[[SHIFTED]])
+  // CHECK: %[[SCALE:.*]] = tile.bitcast %[[SHIFTED]] : tensor<64xi32> -> tensor<64xf32>
+  // CHECK: %[[WEIGHT:.*]] = tile.map mul(%{{.*}}, %[[SCALE]])
   // CHECK-NOT: scaleb
-  // CHECK: tile.map lt(%[[X]],
-  // CHECK: tile.map where(
+  // CHECK: return %[[WEIGHT]]
   %0 = tile.map exp2(%x) fast : (tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }

@@ -289,6 +289,27 @@ TEST_P(ExpandMath, F64) {
   measure<double>(GetParam(), Float64Type::get(&context), GetParam().boundF64);
 }
 
+/// A power that is `fast` is that of a weight: 2.1 units, 0 below 2^-125.5, and nan stays nan, whatever its bits.
+TEST(ExpandMathFast, Weight) {
+  MLIRContext context;
+  context.loadDialect<tile::TileDialect, func::FuncDialect>();
+  ExpandedMap expanded(context, ScalarOp::Exp2, Float32Type::get(&context), /*fast=*/true);
+  Case test{ScalarOp::Exp2, -140, 130, 2.1, 0};
+  std::vector<Lanes> inputs(1);
+  std::vector<float> &x = inputs[0].f32 = samples<float>(test, 1)[0];
+  for (uint32_t bits : {0x7fffffffu, 0xffffffffu, 0x7fc00001u, 0xffc00100u})
+    x.push_back(fromBits<float>(bits));
+  std::vector<float> result = expanded.run(inputs, x.size()).f32;
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i] < -125.5)
+      EXPECT_EQ(result[i], 0) << "at " << x[i];
+    else
+      worst = std::max(worst, ulpError<float, double>(result[i], std::exp2(double(x[i])), 0));
+  }
+  EXPECT_LE(worst, test.boundF32);
+}
+
 TEST(ExpandMathInteger, Philox) {
   MLIRContext context;
   context.loadDialect<tile::TileDialect, func::FuncDialect>();

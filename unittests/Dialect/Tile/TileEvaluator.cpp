@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::test;
 
-ExpandedMap::ExpandedMap(MLIRContext &context, ScalarOp op, Type type) {
+ExpandedMap::ExpandedMap(MLIRContext &context, ScalarOp op, Type type, bool fast) {
   OpBuilder builder(&context);
   Location loc = builder.getUnknownLoc();
   module = ModuleOp::create(builder, loc);
@@ -20,7 +20,7 @@ ExpandedMap::ExpandedMap(MLIRContext &context, ScalarOp op, Type type) {
   SmallVector<Type> inputs(scalarOpInfo(op).arity, RankedTensorType::get({}, type));
   auto function = func::FuncOp::create(builder, loc, "f", builder.getFunctionType(inputs, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  Value result = tile::MapOp::create(builder, loc, op, function.getArguments());
+  Value result = tile::MapOp::create(builder, loc, op, function.getArguments(), fast);
   func::ReturnOp::create(builder, loc, result);
   function.setType(builder.getFunctionType(inputs, result.getType()));
 

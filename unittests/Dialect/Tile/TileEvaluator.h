@@ -35,7 +35,7 @@ template <typename T> std::vector<T> &lanesOf(Lanes &lanes) {
 class ExpandedMap {
 public:
   /// `op` on operands of element type `type`, expanded and simplified.
-  ExpandedMap(mlir::MLIRContext &context, ScalarOp op, mlir::Type type);
+  ExpandedMap(mlir::MLIRContext &context, ScalarOp op, mlir::Type type, bool fast = false);
 
   /// The number of operations after the expansion, constants apart.
   unsigned numOps();

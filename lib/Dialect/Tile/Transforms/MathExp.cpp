@@ -24,22 +24,25 @@ static Reduced reduce(Term x) {
   return {n, fma(n, x.pick(-0x1.7f7d1cp-20f, -0x1.a39ef35793c76p-33), r)};
 }
 
-/// c0 + x (c1 + c2 x + …). Neighbours come first, which do not wait for each other, then Horner's rule in x².
+/// c0 + c1 x + c2 x² + …: neighbours first, which do not wait for each other, then Horner's rule in x².
 static Term byPairs(Term x, Term square, llvm::ArrayRef<float> coefficients) {
   std::optional<Term> sum;
-  for (size_t i = coefficients.size() / 2 * 2 + 1; i > 1; i -= 2) {
+  for (size_t i = (coefficients.size() - 1) / 2 * 2 + 2; i > 0; i -= 2) {
     Term pair = x.number(coefficients[i - 2]);
     if (i - 1 < coefficients.size())
       pair = fma(x, x.number(coefficients[i - 1]), pair);
     sum = sum ? fma(square, *sum, pair) : pair;
   }
-  return fma(x, *sum, x.number(coefficients[0]));
+  return *sum;
 }
 
 /// exp(r) - 1 on |r| <= ln(2) / 2.
 static Term expm1Reduced(Term r) {
   Term square = r * r;
-  return fma(square, r.isF64() ? horner<double>(r, kExpF64) : byPairs(r, square, kExpF32), r);
+  if (r.isF64())
+    return fma(square, horner<double>(r, kExpF64), r);
+  llvm::ArrayRef<float> c = kExpF32;
+  return fma(square, fma(r, byPairs(r, square, c.drop_front()), r.number(c.front())), r);
 }
 
 /// `power` of x, and 0 where x is below `low`: there the power is less than half of the smallest
@@ -75,12 +78,14 @@ Term tile::expandExp2(Term x) {
                    [](Term y) { return exp2InRange(y); });
 }
 
-Term tile::expandWeight(Term x, bool inPairs) {
-  Term y = atMost(x, 128), shifted = y + roundingShift(y);
-  Term f = y - (shifted - roundingShift(y));
-  Term p = inPairs ? byPairs(f, f * f, kExp2F32) : horner<float>(f, kExp2F32);
-  Term power = (p.bits() + (shifted.bits() << 23)).asFloat(x);
-  return where(x < -126.0, 0.0, power);
+Term tile::expandWeight(Term x) {
+  // 2^n 2^f is twice 2^f times 2^(n - 1), whose exponent has the sum's last bits: 0 for the smallest n, and finite for
+  // the largest. A product keeps nan.
+  constexpr double shift = 0x1.8p23 + 126;
+  Term y = clamp(x, -126, 128), shifted = y + shift;
+  Term f = y - (shifted - shift);
+  Term twice = fma(f, byPairs(f, f * f, kWeightF32), f.number(2));
+  return twice * (shifted.bits() << 23).asFloat(x);
 }
 
 Term tile::expandExpm1(Term x) {

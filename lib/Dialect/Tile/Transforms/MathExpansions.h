@@ -27,9 +27,8 @@ Term geluTanhExponent(Term x);
 std::pair<Term, Term> quickTanh(Term x);
 /// exp(-x²) as p · 2^n (p first), the square kept to twice the precision; x in [0, 10.2] (27.3).
 std::pair<Term, Term> expMinusSquare(Term x);
-/// 2^x of f32 to the last digit, but 0 where that is below the normal numbers. `inPairs` shortens the chain and wants more
-/// registers.
-Term expandWeight(Term x, bool inPairs = false);
+/// 2^x of f32 to 2.1 units of the last place, but 0 below 2^-125.5.
+Term expandWeight(Term x);
 /// 2^x for x within the range of scaleb's exponents; also for x = high + low with a small low part.
 Term exp2InRange(Term x);
 Term exp2InRange(Term high, Term low);

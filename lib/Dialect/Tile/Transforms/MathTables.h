@@ -28,6 +28,11 @@ inline constexpr double kExp2F64[] = {0x1p+0,
                                       0x1.eb06b37c49cd7p-32,
                                       0x1.d47a65e13d80cp-36};
 
+// (2^(1 + x) - 2) / x, |x| <= 1/2
+// F32: 2^-23.1
+inline constexpr float kWeightF32[] = {0x1.62e42ap+0f, 0x1.ebf9bcp-2f, 0x1.c6b752p-4f, 0x1.3cea88p-6f,
+                                       0x1.5bba18p-9f};
+
 // (exp(x) - 1 - x) / x^2, |x| <= ln(2) / 2
 // F32: 2^-26.1
 inline constexpr float kExpF32[] = {0x1.fffffep-2f, 0x1.5554acp-3f, 0x1.55572p-5f, 0x1.122a96p-7f,

@@ -26,6 +26,7 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     `native` and kept; with `exp2`, `exp` of f32 is made of it (1.9 units, and what `exp2` is off by).
     Functions that are `fast` become quick forms of exp2 and reciprocals, with an error of 2^-14 of the result or less (of
     gelu_erf also 2^-25 of the argument); a positive constant that only multiplies such a result goes into its constants.
+    Where a target has no quick exp2, a `fast` one is off by at most 2.1 units, and 0 below 2^-125.5.
 
     Arithmetic and reductions on f16 and bf16 tiles are done in f32 between casts, with one rounding per operation;
     `where` only moves elements and stays. A power with a small constant integral exponent becomes a product.
