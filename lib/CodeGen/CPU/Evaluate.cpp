@@ -261,9 +261,10 @@ Value KernelEmitter::bufferAddress(const Buffer &buffer, ArrayRef<Ix> index) {
                    e.add(e.mul(index[0], buffer.panel), inside));
   } else if (!index.empty()) {
     int64_t stride = buffer.rowStride;
-    offset = index.back();
+    auto at = [&](size_t d) { return d == 0 ? rowIn(buffer, index[0]) : index[d]; };
+    offset = at(index.size() - 1);
     for (size_t d = index.size() - 1; d-- > 0;) {
-      offset = e.add(offset, e.mul(index[d], stride));
+      offset = e.add(offset, e.mul(at(d), stride));
       stride *= buffer.shape[d];
     }
   }

@@ -141,7 +141,10 @@ void KernelEmitter::emitNest(const Item &item) {
       return;
     }
     // A bound on K is rounded up to whole steps of the contraction.
-    e.loop(e.integer(0), limit(wanted[d], item.shape[d], extents->contractionStep()), 1,
+    Value first = e.integer(0), end = limit(wanted[d], item.shape[d], extents->contractionStep());
+    if (d == 0)
+      std::tie(first, end) = presentRows(end);
+    e.loop(first, end, 1,
            [&](Value i) {
              MemoScope scope(*this);
              index.push_back(Ix(i));
@@ -150,6 +153,23 @@ void KernelEmitter::emitNest(const Item &item) {
            });
   };
   nest(0);
+}
+
+/// Evaluates what is the same all along a row before its loop: memory that the loop writes may be the same for all that
+/// is known of it.
+void KernelEmitter::evaluateRowConstants(const Item &item, const Position &at) {
+  DenseSet<Value> seen;
+  SmallVector<Value> work = llvm::map_to_vector(item.roots, [](const Root &root) { return root.value; });
+  while (!work.empty()) {
+    Value tile = work.pop_back_val();
+    Operation *op = tile.getDefiningOp();
+    if (!op || !seen.insert(tile).second || (plan.bufferOf(tile) && !open.contains(tile)))
+      continue;
+    if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op))
+      llvm::append_range(work, op->getOperands());
+    else if (isa<tile::BroadcastOp>(op) && isUniform(tile, at.vectorDim))
+      (void)evaluate(tile, at);
+  }
 }
 
 /// One row: all vectors along the last dimension, then the reductions of the row.
@@ -191,6 +211,7 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
     for (int64_t i = 0; i < whole; ++i)
       step(Ix(i * lanes), i % unrollLoop);
   } else {
+    evaluateRowConstants(item, at);
     int64_t steps = whole / unrollLoop * unrollLoop;
     SmallVector<Value> inits;
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
@@ -216,6 +237,8 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
     };
     // Whole steps before an edge need no mask.
     Value start = e.integer(0), edge = columnsInside(item);
+    if (item.shape.size() == 1)
+      std::tie(start, end) = presentRows(end);
     SmallVector<Value> results = inits, bounds;
     for (const Root *root : reductions) {
       bounds.push_back(reductionEnd(*root));

@@ -17,6 +17,7 @@ using namespace tessera::cpu;
 /// Where an element of a row lies.
 Value KernelEmitter::interleavedRow(const Buffer &buffer, Ix row, Ix depth) {
   int64_t side = buffer.interleaved, bytes = Emitter::byteWidth(buffer.element);
+  row = rowIn(buffer, row);
   Ix group(row.constant / side), inGroup(row.constant % side);
   if (!row.isConstant()) {
     Value number = e.materialize(row);
@@ -33,7 +34,7 @@ void KernelEmitter::emitInterleave(const Item &item) {
 }
 
 void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
-  int64_t rows = to.shape[0], depth = to.shape[1], side = to.interleaved;
+  int64_t rows = Plan::shapeOf(tile)[0], depth = to.shape[1], side = to.interleaved;
   int64_t bytes = Emitter::byteWidth(to.element), lanes = cpu.lanes(bytes);
   Type element = Plan::elementOf(tile), vectorType = Emitter::withLanes(to.element, lanes);
   bool isAcross = Plan::isTransposedLoad(tile) && !plan.bufferOf(tile);
@@ -47,7 +48,7 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
   };
   // `width` steps of the rows of a group, of which there are `height`.
   auto block = [&](Ix first, int64_t height, Ix step, int64_t width) {
-    Ix start = e.add(e.mul(first, depth * bytes), e.mul(step, side * bytes));
+    Ix start = e.add(e.mul(rowIn(to, first), depth * bytes), e.mul(step, side * bytes));
     for (int64_t inGroup = 0; inGroup < height; inGroup += lanes) {
       Ix row = e.add(first, inGroup);
       int64_t left = std::min(lanes, height - inGroup);
@@ -74,9 +75,9 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
     }
   };
   int64_t whole = rows / side * side;
-  Value end = limit(extents->of(tile, 0), rows, side);
+  auto [start, end] = presentRows(e.minI(limit(extents->of(tile, 0), rows, side), e.integer(whole)));
   if (whole)
-    e.loop(e.integer(0), e.minI(end, e.integer(whole)), side, [&](Value row) { group(Ix(row), side); });
+    e.loop(start, end, side, [&](Value row) { group(Ix(row), side); });
   if (rows > whole)
     group(Ix(whole), rows - whole);
 }

@@ -106,40 +106,71 @@ void KernelEmitter::unpackArguments() {
 
 void KernelEmitter::emitBlock(Block *block) {
   MemoScope scope(*this);
-  for (Item &item : plan.items(block)) {
-    if (item.op)
-      e.b.setLoc(item.op->getLoc());
-    switch (item.kind) {
-    case Item::Scalar:
-      (void)emitScalar(item.op);
-      break;
-    case Item::Access:
-      emitAccess(item.op);
-      break;
-    case Item::Group:
-      emitGroup(item);
-      break;
-    case Item::Transpose:
-      emitTranspose(item);
-      break;
-    case Item::Mma:
-      emitMma(cast<tile::MmaOp>(item.op));
-      break;
-    case Item::Scatter:
-      emitScatter(cast<tile::ScatterOp>(item.op));
-      break;
-    case Item::Scan:
-      emitScan(cast<tile::ScanOp>(item.op));
-      break;
-    case Item::For:
-      emitFor(cast<scf::ForOp>(item.op));
-      break;
-    case Item::If:
-      emitIf(cast<scf::IfOp>(item.op));
-      break;
-    }
-    if (failed)
-      return;
+  ArrayRef<Item> items = plan.items(block);
+  while (!items.empty() && !failed) {
+    const Item &item = items.front();
+    size_t count = item.band ? plan.band(item.band).items : 1;
+    if (item.band)
+      emitBand(items.take_front(count));
+    else
+      emitItem(item);
+    items = items.drop_front(count);
+  }
+}
+
+void KernelEmitter::emitBand(ArrayRef<Item> items) {
+  Extent wanted;
+  for (const Item &item : items) {
+    if (item.kind == Item::Mma)
+      wanted.join(extents->of(item.op->getResult(0), 0));
+    for (const Root &root : item.roots)
+      wanted.join(extents->of(root.value, 0));
+  }
+  int64_t rows = plan.band(items[0].band).rows, all = 0;
+  for (const Item &item : items)
+    all = item.kind == Item::Mma ? Plan::shapeOf(item.op->getResult(0))[0] : all;
+  e.loop(e.integer(0), limit(wanted, all, 1), rows, [&](Value row) {
+    MemoScope scope(*this);
+    bandStart = row;
+    bandEnd = e.addI(row, e.integer(rows));
+    for (const Item &item : items)
+      emitItem(item);
+  });
+  bandStart = bandEnd = Value();
+}
+
+Ix KernelEmitter::rowIn(const Buffer &buffer, Ix row) {
+  return buffer.band > 0 ? Ix(e.subI(e.materialize(row), bandStart)) : row;
+}
+
+std::pair<Value, Value> KernelEmitter::presentRows(Value end) {
+  return bandStart ? std::pair(bandStart, e.minI(end, bandEnd)) : std::pair(e.integer(0), end);
+}
+
+void KernelEmitter::emitItem(const Item &item) {
+  if (item.op)
+    e.b.setLoc(item.op->getLoc());
+  switch (item.kind) {
+  case Item::Scalar:
+    return (void)emitScalar(item.op);
+  case Item::Access:
+    return emitAccess(item.op);
+  case Item::Group:
+    return emitGroup(item);
+  case Item::Transpose:
+    return emitTranspose(item);
+  case Item::Pack:
+    return packAhead(cast<tile::MmaOp>(item.op));
+  case Item::Mma:
+    return emitMma(cast<tile::MmaOp>(item.op));
+  case Item::Scatter:
+    return emitScatter(cast<tile::ScatterOp>(item.op));
+  case Item::Scan:
+    return emitScan(cast<tile::ScanOp>(item.op));
+  case Item::For:
+    return emitFor(cast<scf::ForOp>(item.op));
+  case Item::If:
+    return emitIf(cast<scf::IfOp>(item.op));
   }
 }
 

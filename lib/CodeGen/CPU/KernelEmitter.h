@@ -56,6 +56,12 @@ private:
   // KernelEmitter.cpp
   void unpackArguments();
   void emitBlock(mlir::Block *block);
+  void emitItem(const Item &item);
+  void emitBand(llvm::ArrayRef<Item> items);
+  /// Where a row lies in a buffer.
+  Ix rowIn(const Buffer &buffer, Ix row);
+  /// From where to where rows are computed of those before `end`.
+  std::pair<Value, Value> presentRows(Value end);
   mlir::LogicalResult emitScalar(mlir::Operation *op);
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
@@ -107,6 +113,7 @@ private:
   void emitGroup(const Item &item);
   void emitNest(const Item &item);
   void emitColumnReductions(const Item &item);
+  void evaluateRowConstants(const Item &item, const Position &at);
   void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index, llvm::ArrayRef<Extent> wanted);
   /// Reductions drop what lies beyond their `ends`, where there are any.
   llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators,
@@ -143,6 +150,7 @@ private:
   Position alongRow(Ix row, Ix column, int64_t lanes);
   /// What a product is added to; columns beyond the tile, which exist only in the padding of buffers, are zeros.
   Value evaluateSums(tile::MmaOp op, Position at);
+  void packAhead(tile::MmaOp op);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows);
   void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed, Value depth);
@@ -205,6 +213,7 @@ private:
   llvm::DenseMap<Value, View> views;
   llvm::SmallVector<Value> grid, programIds;
   Value program; // its number in the grid
+  Value bandStart, bandEnd; // rows of the present band; null outside of one
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseSet<Value> open; // tiles that the present group makes itself
   llvm::DenseMap<const Buffer *, Value> firstOfPair; // of vectors that are split together

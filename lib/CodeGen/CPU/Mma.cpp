@@ -112,7 +112,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         emitTileUnitRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth);
       });
     });
-  Value rowStart = e.integer(0), rowStop = rowEnd;
+  auto [rowStart, rowStop] = presentRows(rowEnd);
   // A panel that is packed as column `packed` of what is.
   auto passPacked = [&](Ix column, Ix packed, int64_t width) {
     int64_t vectors = vectorsOf(width);
@@ -138,7 +138,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
           emitRows(rows, vectors, Ix(row));
         });
       if (halves)
-        e.loop(end, e.minI(rowEnd, e.integer(covered)), rows / 2, [&](Value row) {
+        e.loop(end, e.minI(rowStop, e.integer(covered)), rows / 2, [&](Value row) {
           MemoScope scope(*this);
           emitRows(rows / 2, vectors, Ix(row));
         });
@@ -199,6 +199,25 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     rowStop = e.minI(rowEnd, e.addI(row, e.integer(near)));
     passPanels();
   });
+}
+
+/// Packs all panels of the right-hand side.
+void KernelEmitter::packAhead(tile::MmaOp op) {
+  const Buffer &rhs = *plan.rhsOf(op);
+  int64_t n = rhs.shape[1], panelBytes = rhs.shape[0] * Emitter::byteWidth(rhs.element);
+  int64_t step = Plan::isTransposedLoad(op.getRhs()) ? rhs.panel : std::min(stripPanels * rhs.panel, n);
+  Value depth = contractionLimit(op), end = limit(extents->of(op, 1), n, 1), base = scratch;
+  auto pack = [&](Ix column, int64_t width) {
+    MemoScope scope(*this);
+    scratch = e.address(base, e.mul(column, panelBytes));
+    packPanel(op, column, width, depth);
+    scratch = base;
+  };
+  int64_t whole = n / step * step;
+  e.loop(e.integer(0), e.minI(end, e.integer(whole)), step, [&](Value column) { pack(Ix(column), step); });
+  if (n > whole)
+    e.branch(
+        e.cmp(LLVM::ICmpPredicate::sgt, end, e.integer(whole)), [&] { pack(Ix(whole), n - whole); }, nullptr);
 }
 
 /// Copies columns [column, column + width) of the right-hand side into the one panel, or splits a

@@ -17,9 +17,6 @@ static constexpr double recomputeLimit = 6;
 /// memory, and what becomes of them stays in the second cache.
 static constexpr int64_t stripColumns = 256;
 
-/// How many panels are packed at once, where that is more than one.
-static constexpr int64_t stripPanels = 4;
-
 int64_t Buffer::elements() const {
   if (paired && !panel)
     return llvm::alignTo(shape[0], 2) * shape[1];
@@ -261,6 +258,15 @@ Buffer *Plan::sharedOperand(Value value, function_ref<bool(const Buffer &)> isWa
   return nullptr;
 }
 
+/// Whether only this contraction reads its right-hand side, which it then packs itself: panel by panel, right before each is
+/// used, so that it stays in the first cache, or all of them before a loop over bands.
+bool Plan::packsRight(MmaOp op) const {
+  Value rhs = op.getRhs();
+  LoadOp load = onlyLoad(rhs);
+  return load && load->hasOneUse() && rhs.hasOneUse() && load->getBlock() == op->getBlock() &&
+         load.getDims().size() == 2 && !storedViews.contains(load.getView()) && shapeOf(op.getLhs())[0] > 4;
+}
+
 void Plan::chooseOperands(MmaOp op) {
   Type accumulator = elementOf(op.getResult());
   int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
@@ -330,12 +336,7 @@ void Plan::chooseOperands(MmaOp op) {
   }
   int64_t columns = shapeOf(rhs)[1];
   int64_t panel = std::min(microTile(op).vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
-  // A tile that only this contraction reads is packed panel by panel, right before the panel is
-  // used: the panel stays in the first cache.
-  LoadOp load = onlyLoad(rhs);
-  bool isPanelwise = load && load->hasOneUse() && rhs.hasOneUse() &&
-                     load->getBlock() == op->getBlock() && load.getDims().size() == 2 &&
-                     !storedViews.contains(load.getView());
+  bool isAhead = chained.contains(op), isPanelwise = !isAhead && packsRight(op);
   if (isPanelwise)
     panelwise.insert(op);
   if (onTileUnit) {
@@ -350,7 +351,7 @@ void Plan::chooseOperands(MmaOp op) {
   if (isPanelwise && lhsBuffers[op]->interleaved && !isTransposedLoad(rhs))
     strip = std::min(stripPanels * panel, columns / panel * panel);
   rhsBuffers[op] = newBuffer(accumulator, {shapeOf(rhs)[0], isPanelwise ? strip : columns}, panel);
-  if (!isPanelwise)
+  if (!isPanelwise && !isAhead)
     addRoot(rhs, rhsBuffers[op]);
 }
 
@@ -377,6 +378,7 @@ void Plan::chooseForced() {
   separateCarried(kernel);
   kernel.walk([&](tile::StoreOp store) { storedViews.insert(store.getView()); });
   kernel.walk([&](tile::ScatterOp scatter) { storedViews.insert(scatter.getView()); });
+  findChains();
   kernel.walk([&](Operation *op) {
     auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
     if (isa<LoadOp, GatherOp>(op)) {
@@ -593,6 +595,8 @@ void Plan::formBlock(Block *block) {
         for (const Root &root : it->second)
           addRoot(root, shapeOf(root.value), root.dest->interleaved);
       flush();
+      if (chained.contains(&op))
+        simple(Item::Pack, &op);
       simple(Item::Mma, &op);
       pack(mma.getResult());
     } else if (isa<tile::ScanOp>(op)) {
@@ -760,7 +764,11 @@ LogicalResult Plan::build() {
   number(body, counter);
   workInPlace(body);
   dropCopies(body);
+  formBands();
+  number(body, counter);
+  numberBands();
   liveness(body);
+  narrowBands();
   allocate();
   noteUpcoming();
   noteFresh();

@@ -49,6 +49,7 @@ struct Buffer {
   mlir::Block *home = nullptr; // the block whose items bound its life
   int64_t offset = -1;
   int start = INT_MAX, end = -1; // numbers of the first and the last item that touch it
+  int band = -1; // the only one whose items touch it, which holds its present rows; 0 if there is none
 
   int64_t elements() const;
   int64_t partBytes() const { return shape[0] * shape[1] * 2; }
@@ -63,6 +64,9 @@ struct Buffer {
 /// Rows and columns of the block that products of pairs keep in registers.
 inline constexpr int64_t pairRows = 8, pairPanel = 8;
 
+/// How many panels are packed at once, where that is more than one.
+inline constexpr int64_t stripPanels = 4;
+
 struct Root {
   enum Kind { Value, Store, Reduce } kind;
   mlir::Operation *op = nullptr; // Store, Reduce
@@ -72,7 +76,7 @@ struct Root {
 };
 
 struct Item {
-  enum Kind { Scalar, Access, Group, Transpose, Mma, Scan, Scatter, For, If } kind = Scalar;
+  enum Kind { Scalar, Access, Group, Transpose, Pack, Mma, Scan, Scatter, For, If } kind = Scalar;
   mlir::Operation *op = nullptr;
   llvm::SmallVector<int64_t> shape; // Group
   llvm::SmallVector<Root> roots;    // Group, Transpose (one)
@@ -81,6 +85,13 @@ struct Item {
   // Group: loads along its rows that no group before it has read.
   llvm::SmallVector<mlir::Operation *> fresh;
   int number = 0, end = 0;
+  int band = 0; // that it is part of, counted from 1
+};
+
+/// Items that follow each other and run over a few rows at a time (PlanBands.cpp).
+struct Band {
+  int64_t rows;
+  size_t items;
 };
 
 class Plan {
@@ -96,6 +107,7 @@ public:
   Buffer *lhsOf(tile::MmaOp op) const { return lhsBuffers.lookup(op); }
   Buffer *rhsOf(tile::MmaOp op) const { return rhsBuffers.lookup(op); }
   bool packsPanels(tile::MmaOp op) const { return panelwise.contains(op); }
+  const Band &band(int number) const { return bands[number - 1]; }
   /// One panel or strip of panels in the tile unit's form; null when the vector unit multiplies.
   Buffer *splitRhsOf(tile::MmaOp op) const { return splitRhs.lookup(op); }
   /// Whether a strip of panels is split at once, right from memory.
@@ -150,6 +162,16 @@ private:
   bool materializeShared();
   void noteUpcoming();
   void noteFresh();
+  bool packsRight(tile::MmaOp op) const;
+  // PlanBands.cpp
+  void findChains();
+  bool isRowwise(const Item &item, int64_t rows) const;
+  bool readsOwnRows(mlir::Value value, const llvm::DenseSet<mlir::Value> &open,
+                    const llvm::DenseSet<const Buffer *> &written) const;
+  bool isBand(llvm::ArrayRef<Item> run) const;
+  void formBands();
+  void numberBands();
+  void narrowBands();
   // PlanBuffers.cpp
   void number(mlir::Block *block, int &counter);
   void workInPlace(mlir::Block *block);
@@ -173,7 +195,8 @@ private:
   llvm::MapVector<mlir::Value, Buffer *> buffers;
   llvm::DenseMap<mlir::Operation *, Buffer *> lhsBuffers, rhsBuffers, splitRhs;
   Buffer *configuration = nullptr;
-  llvm::DenseSet<mlir::Operation *> panelwise;
+  llvm::DenseSet<mlir::Operation *> panelwise, chained;
+  std::vector<Band> bands;
   // Buffers to fill when a value is made: packed forms for contractions.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Buffer *>> packed;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Root>>

@@ -210,6 +210,7 @@ void Plan::touch(Buffer *buffer, Block *block, const Item &item) {
     return;
   if (!buffer->home)
     buffer->home = block;
+  buffer->band = buffer->band < 0 || buffer->band == item.band ? item.band : 0;
   int first = item.number, last = item.end;
   if (block != buffer->home) {
     Operation *ancestor = block->getParentOp();
@@ -238,6 +239,8 @@ void Plan::liveness(Block *block) {
       touch(rhsOf(mma), block, item);
       touch(splitRhsOf(mma), block, item);
     }
+    if (item.kind == Item::Pack)
+      touch(rhsOf(cast<tile::MmaOp>(item.op)), block, item);
     if (item.kind != Item::For && item.kind != Item::If && item.kind != Item::Scan)
       continue;
     for (Value result : item.op->getResults())
