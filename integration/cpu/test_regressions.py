@@ -206,3 +206,27 @@ def test_remainders_of_quotients_that_overflow(dtype, least, most):
         exact = np.fmod(x.astype(np.float64), y.astype(np.float64))
     np.testing.assert_array_equal(np.asarray(f(x, y)).astype(np.float64), exact)
     check(define("def f(x, y):\n    return tsr.remainder(x, y)\n"), x, y)
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00100])
+def test_weights_of_nan_are_nan_whatever_its_bits(bits):
+    """The exponent of a power comes from the bits of a sum, which are those of a nan where there is one."""
+    x = random((4, 70))
+    x.view(np.uint32)[1, 3] = bits
+    result = define("def f(x):\n    return tsr.softmax(x, dim=-1)\n")(x)
+    np.testing.assert_array_equal(np.isnan(result), np.broadcast_to(np.arange(4)[:, None] == 1, x.shape))
+
+
+def test_rows_pass_through_two_products_in_bands():
+    """Intermediate tiles hold a few rows at a time: more than one band, an end inside of one, rows that depend on others."""
+    chain = define("""def f(x, a, b):
+    p = tsr.gelu(x @ a)
+    return p @ b, (p - p.mean(dim=0)) @ b
+""")
+    attend = define("""def f(q, k, v):
+    s = q @ k.mT
+    return tsr.softmax(s, dim=-1) @ v, tsr.logsumexp(s, dim=-1)
+""")
+    for rows in (1, 15, 17, 255, 256, 529):
+        check(chain, random((rows, 64)), random((64, 256), seed=1) * 0.1, random((256, 80), seed=2) * 0.1)
+        check(attend, random((2, rows, 64)) * 0.3, random((2, 300, 64), seed=1) * 0.3, random((2, 300, 72), seed=2))
