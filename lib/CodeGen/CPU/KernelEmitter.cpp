@@ -140,7 +140,9 @@ void KernelEmitter::emitBand(ArrayRef<Item> items) {
 }
 
 Ix KernelEmitter::rowIn(const Buffer &buffer, Ix row) {
-  return buffer.band > 0 ? Ix(e.subI(e.materialize(row), bandStart)) : row;
+  if (buffer.band <= 0)
+    return row;
+  return Ix(e.subI(row.value ? row.value : e.integer(0), bandStart), row.constant);
 }
 
 std::pair<Value, Value> KernelEmitter::presentRows(Value end) {

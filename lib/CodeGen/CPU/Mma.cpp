@@ -130,6 +130,11 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       Value end = e.minI(rowStop, e.integer(wholeRows));
       if (halves)
         end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
+      // In a band panels follow each other, as they lie in memory; there is one block of rows at a time.
+      if (bandStart) {
+        prefetchSums(op, {rows, vectors}, Ix(rowStart), e.add(column, vectors * lanes));
+        return emitRows(rows, vectors, Ix(rowStart));
+      }
       if (wholeRows)
         e.loop(rowStart, end, rows, [&](Value row) {
           MemoScope scope(*this);
@@ -189,11 +194,14 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       return passStrips();
     inPieces(Ix(0), n, rhs.panel, passPanel);
   };
-  // Pairs are multiplied faster than the second cache gives them: all panels pass over rows that stay in the first.
+  // Pairs are multiplied faster than the second cache gives them: all panels pass over rows that stay in the first. Those
+  // of a band do so as well: panels that are read once, in their order, are fetched ahead.
   int64_t near = rhs.paired && !halves ? cpu.l1Bytes / 2 / (k * bytes) / rows * rows : 0;
-  if (!near || m <= near || m % near)
+  if (bandStart)
+    near = rows;
+  else if (!near || m <= near || m % near)
     return passPanels();
-  e.loop(rowStart, rowEnd, near, [&](Value row) {
+  e.loop(rowStart, rowStop, near, [&](Value row) {
     MemoScope scope(*this);
     rowStart = row;
     rowStop = e.minI(rowEnd, e.addI(row, e.integer(near)));

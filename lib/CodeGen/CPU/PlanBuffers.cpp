@@ -261,9 +261,12 @@ void Plan::allocate() {
   for (auto &buffer : storage)
     if (buffer->end >= 0)
       order.push_back(buffer.get());
-  llvm::sort(order, [](Buffer *a, Buffer *b) {
-    return std::pair(a->start, a->end) < std::pair(b->start, b->end);
-  });
+  // Rows that are read and written at many constant distances come first: these then fit into the instructions.
+  auto rank = [](const Buffer *buffer) {
+    bool isPacked = buffer->panel || buffer->parts || buffer->paired || buffer->interleaved;
+    return std::tuple(isPacked, buffer->band <= 0, buffer->start, buffer->end);
+  };
+  llvm::sort(order, [&](Buffer *a, Buffer *b) { return rank(a) < rank(b); });
   std::vector<Buffer *> placed;
   for (Buffer *buffer : order) {
     std::vector<Buffer *> live;

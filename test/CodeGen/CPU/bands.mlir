@@ -7,11 +7,12 @@
 // CHECK-SAME: scratch_bytes = 1097792
 // CHECK-DAG: %[[STEP:.*]] = llvm.mlir.constant(16 : i64)
 // CHECK-DAG: %[[ROWS:.*]] = llvm.mlir.constant(256 : i64)
+// CHECK-DAG: %[[BLOCK:.*]] = llvm.mlir.constant(8 : i64)
 // CHECK-DAG: %[[PANEL:.*]] = llvm.mlir.constant(12 : i64)
 // CHECK: scf.for %[[BAND:.*]] = %{{.*}} to %[[ROWS]] step %[[STEP]]
 // CHECK-NEXT: %[[END:.*]] = llvm.add %[[BAND]], %[[STEP]]
+// CHECK: scf.for %{{.*}} = %[[BAND]] to %{{.*}} step %[[BLOCK]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[PANEL]]
-// CHECK: scf.for %{{.*}} = %[[BAND]] to
 
 // Of vectors four times as long, whole ones of rows do not fit into the first cache.
 // WIDE-LABEL: tessera_target.kernel @chain
