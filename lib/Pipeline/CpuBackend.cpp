@@ -63,15 +63,20 @@ protected:
   LogicalResult lower(ModuleOp module) const override {
     PassManager manager(module.getContext());
     tile::TileExpandMathOptions expand;
-    if (target.describe().hasEstimates) {
-      // Within 2^-13, whatever the argument: less than what a rounding to either type loses.
-      tile::TileRelaxMathOptions relax;
-      relax.types = {"bf16", "f16"};
-      relax.operations = {"exp",  "exp2",    "sigmoid", "silu",  "gelu_erf",  "gelu_tanh",
-                          "tanh", "erf",     "sqrt",    "rsqrt", "reciprocal"};
+    // Within 2^-13, whatever the argument: less than what a rounding to either type loses.
+    tile::TileRelaxMathOptions relax;
+    relax.types = {"bf16", "f16"};
+    relax.operations = {"exp", "exp2", "sigmoid", "silu", "gelu_erf", "gelu_tanh", "tanh", "erf"};
+    CpuDescription description = target.describe();
+    if (description.hasEstimates) {
+      relax.operations.insert(relax.operations.end(), {"sqrt", "rsqrt", "reciprocal"});
       relax.exclusive = true; // weights of streams are marked, which other machines compute to the last digits
       manager.addPass(tile::createTileRelaxMath(relax));
       expand.quick = {"exp2", "reciprocal", "rsqrt"};
+    } else if (description.arch == CpuDescription::Arch::AArch64) {
+      relax.weights = true;
+      manager.addPass(tile::createTileRelaxMath(relax));
+      expand.quick = {"exp2", "reciprocal"};
     }
     manager.addPass(tile::createTileExpandMath(expand));
     manager.addPass(createCanonicalizerPass());

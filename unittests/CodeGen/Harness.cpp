@@ -19,7 +19,8 @@ Array Array::dense(void *data, std::vector<int64_t> sizes) {
   return {data, std::move(sizes), std::move(strides)};
 }
 
-CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &target) {
+CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &target,
+                                 const std::function<void(target::ModuleOp)> &amend) {
   mlir::DialectRegistry registry;
   registry.insert<tile::TileDialect, target::TargetDialect, mlir::arith::ArithDialect,
                   mlir::scf::SCFDialect>();
@@ -36,6 +37,8 @@ CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &targe
     return;
   }
   lowered = *result;
+  if (amend)
+    amend(lowered);
   if (mlir::failed(mlir::verify(lowered))) {
     message += "the lowered module is invalid\n";
     return;

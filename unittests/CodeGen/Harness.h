@@ -11,6 +11,7 @@
 #include "tessera/CodeGen/CPU/CPU.h"
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -29,8 +30,9 @@ struct Array {
 
 class CompiledKernels {
 public:
-  /// Empty `error()` on success.
-  explicit CompiledKernels(const std::string &text, const CpuTarget &target = CpuTarget::host());
+  /// Empty `error()` on success. `amend` may change the lowered kernels before code is made of them.
+  explicit CompiledKernels(const std::string &text, const CpuTarget &target = CpuTarget::host(),
+                           const std::function<void(target::ModuleOp)> &amend = nullptr);
   ~CompiledKernels();
 
   const std::string &error() const { return message; }

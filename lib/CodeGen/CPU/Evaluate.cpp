@@ -61,9 +61,24 @@ void KernelEmitter::evaluateTogether(const Item &item, ArrayRef<Position> positi
       for (auto [at, narrow] : llvm::zip(positions, e.bf16FromF32(wide)))
         memo.back()[keyOf(tile, at)] = narrow;
     }
+    evaluatePowers(tile, positions);
     for (const Position &at : positions)
       (void)evaluate(tile, at);
   }
+}
+
+/// A quick power is a chain of its own: those of all positions are one long vector, which is computed operation by
+/// operation again.
+void KernelEmitter::evaluatePowers(Value tile, ArrayRef<Position> positions) {
+  auto map = tile.getDefiningOp<tile::MapOp>();
+  if (!map || !map.getFast() || map.getScalarOp() != ScalarOp::Exp2 || cpu.arch != CpuDescription::Arch::AArch64 ||
+      !Plan::elementOf(tile).isF32())
+    return;
+  SmallVector<Value> all =
+      llvm::map_to_vector(positions, [&](const Position &at) { return evaluate(map.getInputs()[0], at); });
+  Value powers = e.quickOp(ScalarOp::Exp2, e.concat(all));
+  for (auto [i, at] : llvm::enumerate(positions))
+    memo.back()[keyOf(tile, at)] = e.part(powers, i * at.lanes, at.lanes);
 }
 
 static Position scalarAt(ArrayRef<Ix> index) {

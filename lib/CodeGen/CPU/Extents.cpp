@@ -189,6 +189,8 @@ private:
       return std::nullopt;
     if (map && isShifted(map, numbers))
       return Beyond{first->edge, numbers[0]};
+    if (map && map.getScalarOp() == ScalarOp::Exp2 && isUnit(numbers[0], tessera::ReduceOp::Max))
+      return Beyond{first->edge, FloatAttr::get(numbers[0].getType(), 0.0)};
     Type element = Plan::elementOf(tile);
     TypedAttr number = map                       ? tile::foldScalarOp(map.getScalarOp(), numbers)
                        : isa<tile::CastOp>(op) ? tile::foldCast(numbers[0], element)

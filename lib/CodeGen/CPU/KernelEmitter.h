@@ -80,6 +80,7 @@ private:
   // Evaluate.cpp
   Value evaluate(Value tile, const Position &at);
   void evaluateTogether(const Item &item, llvm::ArrayRef<Position> positions);
+  void evaluatePowers(Value tile, llvm::ArrayRef<Position> positions);
   Value evaluateUncached(Value tile, const Position &at);
   /// Elements of an access at `at`, moved by some bytes.
   Value evaluateAccess(const Access &access, const Position &at, Type element, mlir::TypedAttr pad,

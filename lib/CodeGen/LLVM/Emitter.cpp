@@ -254,6 +254,14 @@ Value Emitter::concat(Value x, Value y) {
   return shuffle(x, y, mask);
 }
 
+Value Emitter::concat(ArrayRef<Value> vectors) {
+  if (vectors.size() == 1)
+    return vectors.front();
+  assert(llvm::isPowerOf2_64(vectors.size()));
+  size_t half = vectors.size() / 2;
+  return concat(concat(vectors.take_front(half)), concat(vectors.drop_front(half)));
+}
+
 Value Emitter::widen(Value value, Value filler) {
   int64_t have = lanesOf(value.getType()), want = lanesOf(filler.getType());
   if (have == want)

@@ -1,11 +1,13 @@
 //===- QuickMath.cpp - Functions with the digits of 16 bits ---------------===//
 //
-// What `fast` maps of f32 become on machines whose instructions estimate reciprocals (AVX-512).
+// What `fast` maps of f32 become on machines whose instructions estimate reciprocals (AVX-512, AArch64).
 // Relative errors, evaluation included, for every argument; infinities, nan, zeros and overflow as
 // in the exact functions:
 //
-//   2^x                        2^-18, and 0 below 2^-126
+//   2^x                        2^-18, and 0 below 2^-126 (AArch64: 2^-13.2, and 0 below 2^-125.5)
 //   1/x, 1/sqrt(x), sqrt(x)    2^-14 (the instructions' own)
+//
+// AArch64 has the first, and 1/x for normal x, whose estimate of 8 bits takes a step of Newton's method.
 //
 // bf16 has roundings of up to 2^-9 and f16 of up to 2^-11. All is done in whole registers: a number
 // has one result, however many lanes are beside it.
@@ -17,7 +19,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::codegen;
 
-constexpr int64_t kLanes = 16;
+constexpr int64_t kLanes = 16; // of quickWhole
 
 Value Emitter::quickWhole(ScalarOp op, Value x) {
   Type type = x.getType();
@@ -55,19 +57,61 @@ Value Emitter::quickWhole(ScalarOp op, Value x) {
   }
 }
 
+/// 1/x from an estimate and one step of Newton's method, for a register or a number.
+static Value quickReciprocal(Emitter &e, Value x) {
+  // Infinite and zero estimates stay: the step takes their product with x for zero.
+  Value estimate = e.intrinsic("llvm.aarch64.neon.frecpe", x.getType(), x);
+  return LLVM::FMulOp::create(e.b, estimate, e.intrinsic("llvm.aarch64.neon.frecps", x.getType(), {x, estimate}));
+}
+
+/// 2^x in ordinary operations, for as many lanes as there are.
+static Value quickPower(Emitter &e, Value x) {
+  Type type = x.getType(), bits = Emitter::withLanes(e.i32, Emitter::lanesOf(type));
+  // 2^n 2^f is twice 2^f times 2^(n - 1), whose exponent has the last bits of a sum without digits behind the point.
+  Value shift = e.real(0x1.8p23 + 126, type);
+  Value y = LLVM::MaximumOp::create(e.b, LLVM::MinimumOp::create(e.b, x, e.real(128, type)), e.real(-126, type));
+  Value shifted = LLVM::FAddOp::create(e.b, y, shift);
+  Value f = LLVM::FSubOp::create(e.b, y, LLVM::FSubOp::create(e.b, shifted, shift));
+  Value twice = e.real(0x1.c2a218p-4, type); // by utils/minimax.py (WeightShort): 2^-13.27, and exact at 0
+  for (double c : {0x1.f00c4cp-2, 0x1.62f5fap+0, 2.0})
+    twice = e.mulAdd(twice, f, e.real(c, type));
+  Value power = LLVM::ShlOp::create(e.b, LLVM::BitcastOp::create(e.b, bits, shifted), e.integer(23, bits));
+  return LLVM::FMulOp::create(e.b, twice, LLVM::BitcastOp::create(e.b, type, power));
+}
+
+/// What `whole` makes of a vector of any length, register by register: LLVM knows a machine's own instructions for whole
+/// registers only. The last one is filled with ones.
+static Value inRegisters(Emitter &e, Value x, int64_t registerLanes, function_ref<Value(Value)> whole) {
+  int64_t lanes = Emitter::lanesOf(x.getType());
+  Value filler = e.real(1, Emitter::withLanes(e.f32, registerLanes));
+  SmallVector<Value> results;
+  for (int64_t first = 0; first < lanes; first += registerLanes) {
+    int64_t count = std::min(registerLanes, lanes - first);
+    results.push_back(whole(e.widen(count < lanes ? e.part(x, first, count) : x, filler)));
+  }
+  results.resize(llvm::PowerOf2Ceil(results.size()), results.back());
+  Value joined = e.concat(results);
+  return Emitter::lanesOf(joined.getType()) == lanes ? joined : e.part(joined, 0, lanes);
+}
+
 Value Emitter::quickOp(ScalarOp op, Value x) {
+  if (!elementOf(x.getType()).isF32())
+    return Value();
+  bool isScalar = !lanesOf(x.getType());
+  if (cpu.arch == CpuDescription::Arch::AArch64) {
+    if (op == ScalarOp::Exp2)
+      return quickPower(*this, x);
+    if (op != ScalarOp::Reciprocal)
+      return Value();
+    auto reciprocal = [&](Value whole) { return quickReciprocal(*this, whole); };
+    return isScalar ? reciprocal(x) : inRegisters(*this, x, 4, reciprocal);
+  }
   bool hasForm = op == ScalarOp::Exp2 || op == ScalarOp::Reciprocal || op == ScalarOp::Rsqrt ||
                  op == ScalarOp::Sqrt;
-  if (!cpu.hasEstimates || !hasForm || !elementOf(x.getType()).isF32())
+  if (!cpu.hasEstimates || !hasForm)
     return Value();
-  int64_t lanes = lanesOf(x.getType());
-  if (lanes > kLanes) {
-    int64_t half = lanes / 2; // lanes are a power of two
-    return concat(quickOp(op, part(x, 0, half)), quickOp(op, part(x, half, half)));
-  }
   Value filler = real(1, withLanes(f32, kLanes));
-  if (!lanes)
+  if (isScalar)
     return extract(quickWhole(op, insert(filler, x, 0)), 0);
-  Value whole = quickWhole(op, widen(x, filler));
-  return lanes == kLanes ? whole : part(whole, 0, lanes);
+  return inRegisters(*this, x, kLanes, [&](Value whole) { return quickWhole(op, whole); });
 }

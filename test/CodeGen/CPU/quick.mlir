@@ -1,4 +1,5 @@
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v4 -print-cpu-code -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -convert-tile-to-cpu=target=aarch64 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=ARM
 
 // Marked operations of f32 are estimates in whole registers, a scalar's too; others are exact.
 // CHECK-LABEL: lanes:
@@ -9,6 +10,17 @@
 // CHECK-DAG: vrcp14ps {{.*}}zmm
 // CHECK-DAG: vrsqrt14ps {{.*}}zmm
 // CHECK-DAG: vfixupimmps {{.*}}zmm
+
+// On AArch64 the exponent of a power comes from the bits of a sum, and quotients from an estimate and one step.
+// ARM-LABEL: lanes:
+// ARM-NOT: fdiv
+// ARM-NOT: frint
+// ARM-NOT: fcvt
+// ARM-DAG: fmin {{.*}}.4s
+// ARM-DAG: shl {{.*}}.4s, #23
+// ARM-DAG: frecpe {{.*}}.4s
+// ARM-DAG: frecps {{.*}}.4s
+// ARM: fsqrt {{.*}}.4s
 !v = !tile.view<16xf32, strides = [1]>
 tile.kernel @lanes(%x: !v, %y: !v) grid 1 {
   %c0 = arith.constant 0 : index
@@ -31,6 +43,9 @@ tile.kernel @scalar(%x: !v, %y: !v) grid 1 {
   tile.return
 }
 
+// ARM-LABEL: exact:
+// ARM: fsqrt {{.*}}.4s
+// ARM: fdiv {{.*}}.4s
 // CHECK-LABEL: exact:
 // CHECK: vsqrtps {{.*}}zmm
 // CHECK: vdivps {{.*}}zmm

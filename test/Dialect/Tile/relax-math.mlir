@@ -105,3 +105,42 @@ func.func @others(%x: !gir.tensor<64, f32>) {
   tile.launch @marked grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
   return
 }
+
+// Powers that a kernel marks itself keep all digits of f32 where the function is not of a narrow type.
+// RUN: %tessera_opt %s '-tile-relax-math=types=bf16 operations=exp2,tanh weights=true' | FileCheck %s --check-prefix=WEIGHTS
+// WEIGHTS-LABEL: tile.kernel @weights
+// WEIGHTS-NOT: exp2
+// WEIGHTS: tile.map bitwise_left_shift(
+// WEIGHTS: tile.map mul(
+// WEIGHTS: tile.map exp2(%{{[^)]*}}) : (tensor<64xf64>)
+// WEIGHTS: tile.return
+tile.kernel @weights(%x: !tile.view<64xf32, strides = [1]>, %y: !tile.view<64xf64, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %x[%c0] dims [0] : !tile.view<64xf32, strides = [1]> -> tensor<64xf32>
+  %1 = tile.map exp2(%0) fast : (tensor<64xf32>) -> tensor<64xf32>
+  tile.store %1, %x[%c0] dims [0] : tensor<64xf32>, !tile.view<64xf32, strides = [1]>
+  %2 = tile.load %y[%c0] dims [0] : !tile.view<64xf64, strides = [1]> -> tensor<64xf64>
+  %3 = tile.map exp2(%2) fast : (tensor<64xf64>) -> tensor<64xf64>
+  tile.store %3, %y[%c0] dims [0] : tensor<64xf64>, !tile.view<64xf64, strides = [1]>
+  tile.return
+}
+
+func.func @wideRows(%x: !gir.tensor<64, f32>, %y: !gir.tensor<64, f64>) {
+  tile.launch @weights grid ["1"] (%x, %y) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>, #tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>, !gir.tensor<64, f64>
+  return
+}
+
+// WEIGHTS-LABEL: tile.kernel @narrowWeights
+// WEIGHTS: tile.map exp2(%{{.*}}) fast
+tile.kernel @narrowWeights(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %x[%c0] dims [0] : !tile.view<64xf32, strides = [1]> -> tensor<64xf32>
+  %1 = tile.map exp2(%0) fast : (tensor<64xf32>) -> tensor<64xf32>
+  tile.store %1, %x[%c0] dims [0] : tensor<64xf32>, !tile.view<64xf32, strides = [1]>
+  tile.return
+}
+
+func.func @narrowRows(%x: !gir.tensor<64, f32>) attributes {gir.value_type = bf16} {
+  tile.launch @narrowWeights grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
+  return
+}

@@ -89,6 +89,8 @@ public:
   /// The first `lanes` lanes are `value`'s, the others `filler`'s.
   Value widen(Value value, Value filler);
   Value concat(Value a, Value b);
+  /// As many vectors of one type as a power of two.
+  Value concat(llvm::ArrayRef<Value> vectors);
   /// So many lanes from `first` on.
   Value part(Value vector, int64_t first, int64_t count);
   Value insert(Value vector, Value scalar, int64_t lane);

@@ -1,4 +1,5 @@
 //===- RelaxMath.cpp - No more digits than the program's type has ---------===//
+#include "MathExpansions.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -23,12 +24,16 @@ struct TileRelaxMath : tile::impl::TileRelaxMathBase<TileRelaxMath> {
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isQuick = takesQuickForms(function);
-      if (!isQuick && !exclusive)
+      if (!isQuick && !exclusive && !weights)
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
           kernel.walk([&](MapOp map) {
-            if (llvm::is_contained(quick, map.getScalarOp()))
+            if (!llvm::is_contained(quick, map.getScalarOp()))
+              return;
+            if (!isQuick && weights && isWeight(map))
+              expand(map);
+            else
               map.setFast(isQuick);
           });
       });
@@ -59,6 +64,16 @@ private:
       quick.push_back(*op);
     }
     return success();
+  }
+
+  static bool isWeight(MapOp map) {
+    return map.getFast() && map.getScalarOp() == ScalarOp::Exp2 && map.getType().getElementType().isF32();
+  }
+
+  static void expand(MapOp map) {
+    ImplicitLocOpBuilder builder(map.getLoc(), map);
+    map.getResult().replaceAllUsesWith(expandWeight(Term(builder, map.getInputs()[0])).get());
+    map.erase();
   }
 
   /// The policy decides; without one, functions that keep no more digits take quick forms.

@@ -138,6 +138,10 @@ def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
     The policy `fast_math = "true"` marks them in any function, `"false"` in none; a function whose numerics are strict
     has no `gir.value_type`.
 
+    Powers that a kernel itself marks, the weights of streams, are `fast` in every function. A target whose quick form
+    of them has fewer digits than f32 keeps it to narrow types: with `exclusive` the other functions lose the mark, with
+    `weights` they have such powers expanded here, to the last digits but without numbers below the normal ones.
+
     ```mlir
     %1 = tile.map tanh(%0) fast : (tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
@@ -145,7 +149,8 @@ def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"types", "types", "std::string", "narrow types whose functions take quick forms">,
     ListOption<"operations", "operations", "std::string", "operations that have a quick form">,
-    Option<"exclusive", "exclusive", "bool", "false", "take the mark away from these operations in all other functions">
+    Option<"exclusive", "exclusive", "bool", "false", "take the mark away from these operations in all other functions">,
+    Option<"weights", "weights", "bool", "false", "so, but expand powers of f32 that are marked there">
   ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
