@@ -148,6 +148,28 @@ def test_who_takes_them_on_aarch64():
     assert "fdiv" in tsr.function(quotient).inspect_ir("asm", tsr.Tensor[256, 256, tsr.bf16], target="aarch64:neon")
 
 
+def test_halves_are_added_as_they_are():
+    """Where products of f16 are added in f32: one instruction for what would be two, and no other result."""
+
+    def shifted(x, y):
+        return (x.to(tsr.fp32) + y, y - x.to(tsr.fp32), x.to(tsr.fp32) - y, x.to(tsr.fp32))
+
+    types = tsr.Tensor[64, 1024, tsr.fp16], tsr.Tensor[64, 1024, tsr.fp32]
+    with_products = tsr.function(shifted).inspect_ir("asm", *types, target="aarch64:neon,fullfp16,fp16fml")
+    assert "fmlal" in with_products
+    assert "fmlal" not in tsr.function(shifted).inspect_ir("asm", *types, target="aarch64:neon,fullfp16")
+    x = every_number("fp16")
+    y = np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    y[:, ::7] = -0.0
+    wide = x.astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        expected = wide + y, y - wide, wide - y, wide
+    for found, want in zip(tsr.function(shifted)(x, y), expected):
+        assert np.array_equal(found, want, equal_nan=True)
+        numbers = ~np.isnan(want)
+        assert np.array_equal(np.signbit(found[numbers]), np.signbit(want[numbers]))
+
+
 @pytest.mark.parametrize("dtype", ["bf16", "fp16"])
 def test_a_number_has_one_result(dtype):
     """However many lanes are beside it."""

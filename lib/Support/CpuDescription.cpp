@@ -15,6 +15,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
     cpu.hasFma = true;
     cpu.multipliesByLane = true;
     cpu.hasHalfConversion = true;
+    cpu.hasHalfProducts = has("fp16fml");
     cpu.hasBf16Conversion = has("bf16");
     cpu.hasBf16Products = has("bf16");
     cpu.l1Bytes = 64 << 10;

@@ -171,13 +171,17 @@ TEST(Quick, VectorsOfEveryLength) {
 }
 
 TEST(Quick, OtherMachinesHaveEveryWidth) {
-  for (const CpuTarget &target : {*CpuTarget::baseline("aarch64"), *CpuTarget::baseline("x86-64-v4")})
+  CpuTarget arm = *CpuTarget::baseline("aarch64");
+  arm.features += ",+fullfp16,+fp16fml";
+  for (const CpuTarget &target : {*CpuTarget::baseline("aarch64"), arm, *CpuTarget::baseline("x86-64-v4")})
     for (std::string type : types) {
       CompiledKernels kernels(textFor(type), target);
       ASSERT_EQ(kernels.error(), "") << target.triple << " " << target.features << " " << type;
       std::string code = kernels.target();
-      bool isArm = target.describe().arch == CpuDescription::Arch::AArch64;
+      CpuDescription machine = target.describe();
+      bool isArm = machine.arch == CpuDescription::Arch::AArch64;
       EXPECT_NE(code.find(isArm ? "neon.frecpe" : "avx512.rcp14"), std::string::npos);
+      EXPECT_EQ(code.find("neon.fmlal") != std::string::npos, machine.hasHalfProducts && type == "f16");
     }
 }
 

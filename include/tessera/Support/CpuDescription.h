@@ -25,6 +25,7 @@ struct CpuDescription {
   bool hasMaskedMemory =
       false; // masked loads and stores of 32- and 64-bit elements are instructions
   bool hasHalfConversion = false;
+  bool hasHalfProducts = false; // multiplies f16 and adds in f32 with one rounding (FMLAL)
   bool hasScaleF = false; // one instruction multiplies by a power of two (AVX-512F)
   bool hasEstimates = false; // instructions give 1/x and 1/sqrt(x) to 14 bits, and fractions
   bool hasBf16Conversion = false;

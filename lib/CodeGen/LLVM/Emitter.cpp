@@ -199,8 +199,54 @@ LLVM::FastmathFlags Emitter::freedom() const {
   return cpu.fusesArithmetic ? LLVM::FastmathFlags::contract : LLVM::FastmathFlags::none;
 }
 
-Value Emitter::fadd(Value x, Value y) { return LLVM::FAddOp::create(b, x, y, freedom()); }
-Value Emitter::fsub(Value x, Value y) { return LLVM::FSubOp::create(b, x, y, freedom()); }
+/// sum + x y with one rounding, for halves: the first lanes of registers that have twice as many.
+static Value addProducts(Emitter &e, Value sum, Value x, Value y) {
+  int64_t lanes = Emitter::lanesOf(sum.getType());
+  Type type = Emitter::withLanes(e.b.getF16Type(), 2 * lanes);
+  auto grown = [&](Value halves) {
+    if (halves.getType() == type)
+      return halves;
+    auto lanesAndNothing = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+    lanesAndNothing.resize(2 * lanes, -1);
+    return e.shuffle(halves, halves, lanesAndNothing);
+  };
+  return e.intrinsic("llvm.aarch64.neon.fmlal", sum.getType(), {sum, grown(x), grown(y)});
+}
+
+Value Emitter::addHalves(Value sum, Value halves) {
+  Type type = withLanes(b.getF16Type(), 2 * lanesOf(sum.getType()));
+  return addProducts(*this, sum, halves, real(1, type));
+}
+
+/// The halves that a register was converted from; null if it was not.
+static Value halvesOf(Value value) {
+  auto extension = value.getDefiningOp<LLVM::FPExtOp>();
+  bool isWhole = extension && Emitter::elementOf(extension.getArg().getType()).isF16() &&
+                 Emitter::elementOf(value.getType()).isF32() && Emitter::lanesOf(value.getType()) == 4;
+  return isWhole ? extension.getArg() : Value();
+}
+
+Value Emitter::fadd(Value x, Value y) {
+  if (cpu.hasHalfProducts)
+    for (auto [sum, added] : {std::pair(x, y), std::pair(y, x)}) {
+      if (Value halves = halvesOf(added))
+        return addHalves(sum, halves);
+      // Products of halves are exact in f32.
+      auto product = added.getDefiningOp<LLVM::FMulOp>();
+      Value lhs = product ? halvesOf(product.getLhs()) : Value();
+      Value rhs = product ? halvesOf(product.getRhs()) : Value();
+      if (lhs && rhs)
+        return addProducts(*this, sum, lhs, rhs);
+    }
+  return LLVM::FAddOp::create(b, x, y, freedom());
+}
+
+Value Emitter::fsub(Value x, Value y) {
+  if (Value halves = subtractsFromHalves && cpu.hasHalfProducts ? halvesOf(x) : Value())
+    return addHalves(LLVM::FNegOp::create(b, y), halves);
+  return LLVM::FSubOp::create(b, x, y, freedom());
+}
+
 Value Emitter::fmul(Value x, Value y) { return LLVM::FMulOp::create(b, x, y, freedom()); }
 Value Emitter::fdiv(Value x, Value y) {
   return LLVM::FDivOp::create(b, x, y,
