@@ -40,6 +40,11 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   if (plan.tileConfiguration())
     configureTileUnit();
 
+  {
+    // A kernel is called for one program at least.
+    MemoScope scope(*this);
+    emitItems(&kernel.getBody().front(), /*common=*/true);
+  }
   int64_t rank = kernel.getGridRank();
   e.loop(entry->getArgument(1), entry->getArgument(2), 1, [&](Value linear) {
     programIds.clear();
@@ -106,13 +111,17 @@ void KernelEmitter::unpackArguments() {
 
 void KernelEmitter::emitBlock(Block *block) {
   MemoScope scope(*this);
+  emitItems(block, /*common=*/false);
+}
+
+void KernelEmitter::emitItems(Block *block, bool common) {
   ArrayRef<Item> items = plan.items(block);
   while (!items.empty() && !failed) {
     const Item &item = items.front();
     size_t count = item.band ? plan.band(item.band).items : 1;
-    if (item.band)
+    if (item.band && !common)
       emitBand(items.take_front(count));
-    else
+    else if (!item.band && item.isCommon == common)
       emitItem(item);
     items = items.drop_front(count);
   }

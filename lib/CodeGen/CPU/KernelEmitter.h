@@ -56,6 +56,8 @@ private:
   // KernelEmitter.cpp
   void unpackArguments();
   void emitBlock(mlir::Block *block);
+  /// The items that all programs have in common, or the others.
+  void emitItems(mlir::Block *block, bool common);
   void emitItem(const Item &item);
   void emitBand(llvm::ArrayRef<Item> items);
   /// Where a row lies in a buffer.

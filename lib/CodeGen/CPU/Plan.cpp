@@ -782,6 +782,7 @@ LogicalResult Plan::build() {
   formGroups();
   while (materializeShared())
     formGroups();
+  noteCommon();
   int counter = 0;
   Block *body = &kernel.getBody().front();
   number(body, counter);

@@ -17,7 +17,7 @@
 //
 // Buffers have static offsets in the thread's scratch memory; those that are not live together
 // share memory, and a group that reads a buffer for the last time at the very position it writes
-// works in place.
+// works in place. A tile that is the same in every program is made before the first and stays.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_PLAN_H
@@ -50,6 +50,7 @@ struct Buffer {
   int64_t offset = -1;
   int start = INT_MAX, end = -1; // numbers of the first and the last item that touch it
   int band = -1; // the only one whose items touch it, which holds its present rows; 0 if there is none
+  bool stays = false; // made before the first program, for all of them
 
   int64_t elements() const;
   int64_t partBytes() const { return shape[0] * shape[1] * 2; }
@@ -86,6 +87,7 @@ struct Item {
   llvm::SmallVector<mlir::Operation *> fresh;
   int number = 0, end = 0;
   int band = 0; // that it is part of, counted from 1
+  bool isCommon = false; // the same in every program: runs before the first
 };
 
 /// Items that follow each other and run over a few rows at a time (PlanBands.cpp).
@@ -176,6 +178,7 @@ private:
   void numberBands();
   void narrowBands();
   // PlanBuffers.cpp
+  void noteCommon();
   void number(mlir::Block *block, int &counter);
   void workInPlace(mlir::Block *block);
   void shareCarried(mlir::Block *block, Item &loop);

@@ -46,9 +46,9 @@ void Plan::findChains() {
   });
 }
 
-/// Whether an item can go ahead of what stands before it: it reads no tile.
+/// Whether an item can go ahead of what stands before it: it reads no tile, or none of a program's own.
 static bool goesAhead(const Item &item) {
-  return item.kind == Item::Pack || item.kind == Item::Access ||
+  return item.isCommon || item.kind == Item::Pack || item.kind == Item::Access ||
          (item.kind == Item::Scalar && !isa<tile::ExtractOp>(item.op));
 }
 

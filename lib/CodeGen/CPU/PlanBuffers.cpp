@@ -43,6 +43,59 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
   }
 }
 
+/// Marks items of the kernel's own block that are the same in every program: tiles of views that it does not write, at
+/// places that no program chooses. What they make stays while programs run.
+void Plan::noteCommon() {
+  DenseSet<Operation *> common;
+  auto isCommon = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || common.contains(op);
+  };
+  // Whether all that evaluating a tile reads is common, and it is no more than elementwise work. A load may be common and
+  // its tile be made by a group that is not.
+  DenseMap<Value, bool> known;
+  std::function<bool(Value, const DenseSet<Value> &)> readsCommon = [&](Value tile, const DenseSet<Value> &open) {
+    Operation *op = tile.getDefiningOp();
+    if (Buffer *buffer = bufferOf(tile); buffer && !open.contains(tile))
+      return buffer->stays;
+    if (!op || common.contains(op) || isa<tile::ConstantOp>(op))
+      return bool(op);
+    if (auto found = known.find(tile); found != known.end())
+      return found->second;
+    bool result =
+        isa<tile::SplatOp, tile::IotaOp, tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp>(op) &&
+        llvm::all_of(op->getOperands(), [&](Value operand) {
+          return isa<RankedTensorType>(operand.getType()) ? readsCommon(operand, open) : isCommon(operand);
+        });
+    return known[tile] = result;
+  };
+  for (Item &item : blocks[&kernel.getBody().front()]) {
+    if (item.kind == Item::Scalar) {
+      item.isCommon = isPure(item.op) && !isa<tile::ProgramIdOp, tile::ExtractOp>(item.op) &&
+                      llvm::all_of(item.op->getOperands(), isCommon);
+    } else if (item.kind == Item::Access) {
+      auto load = dyn_cast<tile::LoadOp>(item.op);
+      item.isCommon = load && !storedViews.contains(load.getView()) && llvm::all_of(load.getCoords(), isCommon);
+    } else if (item.kind == Item::Group) {
+      DenseSet<Value> open;
+      known.clear();
+      for (const Root &root : item.roots)
+        if (root.kind == Root::Value && root.definesValue)
+          open.insert(root.value);
+      item.isCommon = open.size() == item.roots.size() &&
+                      llvm::all_of(open, [&](Value tile) { return readsCommon(tile, open); });
+    }
+    if (!item.isCommon)
+      continue;
+    if (item.op)
+      common.insert(item.op);
+    for (const Root &root : item.roots) {
+      common.insert(root.value.getDefiningOp());
+      root.dest->stays = true;
+    }
+  }
+}
+
 void Plan::forEachItem(Block *block, function_ref<void(Block *, Item &)> visit) {
   for (Item &item : blocks[block]) {
     visit(block, item);
@@ -127,7 +180,7 @@ void Plan::shareCarried(Block *block, Item &item) {
     // The initial tile is not wanted after the copy into the loop.
     Buffer *first = bufferOf(init);
     carried = bufferOf(argument);
-    if (!first || first == carried || !first->sameForm(*carried) || init.getParentBlock() != block)
+    if (!first || first == carried || first->stays || !first->sameForm(*carried) || init.getParentBlock() != block)
       continue;
     if (llvm::count(loop.getInitArgs(), init) > 1)
       continue;
@@ -173,7 +226,7 @@ void Plan::workInPlace(Block *block) {
         continue;
       for (auto [read, here] : onlyHere) {
         Buffer *old = bufferOf(read);
-        if (!old || old == buffer || !here || taken.contains(old) || !old->sameForm(*buffer))
+        if (!old || old == buffer || old->stays || !here || taken.contains(old) || !old->sameForm(*buffer))
           continue;
         Operation *def = read.getDefiningOp();
         if (!def || def->getBlock() != block || isa<scf::ForOp, scf::IfOp>(def))
@@ -259,8 +312,11 @@ void Plan::allocate() {
   }
   std::vector<Buffer *> order;
   for (auto &buffer : storage)
-    if (buffer->end >= 0)
+    if (buffer->end >= 0) {
+      if (buffer->stays)
+        std::tie(buffer->start, buffer->end) = std::pair(0, INT_MAX);
       order.push_back(buffer.get());
+    }
   // Rows that are read and written at many constant distances come first: these then fit into the instructions.
   auto rank = [](const Buffer *buffer) {
     bool isPacked = buffer->panel || buffer->parts || buffer->paired || buffer->interleaved;

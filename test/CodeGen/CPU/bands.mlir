@@ -17,18 +17,19 @@
 // Of vectors four times as long, whole ones of rows do not fit into the first cache.
 // WIDE-LABEL: tessera_target.kernel @chain
 // WIDE-SAME: scratch_bytes = 557056
-!v = !tile.view<256x256xf32, strides = [256, 1]>
+!v = !tile.view<1024x256xf32, strides = [256, 1]>
 tile.kernel @chain(%a: !v, %b: !v, %c: !v, %out: !v) grid 1 {
   %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
   %zero = tile.constant 0.0 : f32 : tensor<256x256xf32>
-  %x = tile.load %a[%c0, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
-  %y = tile.load %b[%c0, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
+  %x = tile.load %a[%i, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
+  %y = tile.load %b[%i, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
   %s = tile.mma %x, %y, %zero : (tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
   %max = tile.reduce max %s dims [1] : tensor<256x256xf32> -> tensor<256xf32>
   %spread = tile.broadcast %max dims [0] : tensor<256xf32> -> tensor<256x256xf32>
   %p = tile.map sub(%s, %spread) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
-  %z = tile.load %c[%c0, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
+  %z = tile.load %c[%i, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
   %m = tile.mma %p, %z, %zero : (tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
-  tile.store %m, %out[%c0, %c0] dims [0, 1] : tensor<256x256xf32>, !v
+  tile.store %m, %out[%i, %c0] dims [0, 1] : tensor<256x256xf32>, !v
   tile.return
 }
