@@ -236,8 +236,8 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
   bool isDense = buffer && !from.empty() && (from.size() == 1 || buffer->rowStride == from.back());
   if (isDense && (at.vectorDim == last || at.vectorDim < 0)) {
     Type stored = Emitter::withLanes(e.storageType(buffer->element), at.lanes);
-    Ix bytes = e.add(e.mul(flat, Emitter::byteWidth(buffer->element)), buffer->offset);
-    return e.fromStorage(e.load(stored, e.address(scratch, bytes), scratchScope), buffer->element);
+    Value address = e.address(bufferStart(*buffer), e.mul(flat, Emitter::byteWidth(buffer->element)));
+    return e.fromStorage(e.load(stored, address, scratchScope), buffer->element);
   }
   if (!at.lanes)
     return evaluate(input, scalarAt(delinear(flat, from)));
@@ -252,6 +252,17 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
+
+/// Computed once: a number that is part of every address costs LLVM's passes over loops more than it is worth.
+Value KernelEmitter::bufferStart(const Buffer &buffer) {
+  Value &start = starts[&buffer];
+  if (!start) {
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPointAfter(scratch.getDefiningOp());
+    start = e.address(scratch, buffer.offset);
+  }
+  return start;
+}
 
 Value KernelEmitter::bufferAddress(const Buffer &buffer, ArrayRef<Ix> index) {
   int64_t bytes = Emitter::byteWidth(buffer.element);
@@ -283,7 +294,7 @@ Value KernelEmitter::bufferAddress(const Buffer &buffer, ArrayRef<Ix> index) {
       stride *= buffer.shape[d];
     }
   }
-  return e.address(scratch, e.add(e.mul(offset, bytes), buffer.offset));
+  return e.address(bufferStart(buffer), e.mul(offset, bytes));
 }
 
 Value KernelEmitter::loadBuffer(const Buffer &buffer, const Position &at) {

@@ -117,8 +117,7 @@ void KernelEmitter::emitNest(const Item &item) {
     Type stored = e.storageType(element);
     auto fill = [&](Ix start, int64_t width) {
       Value unit = e.toStorage(e.unit(reduce.getReduceOp(), element, width), element);
-      Ix bytes = e.add(e.mul(start, Emitter::byteWidth(stored)), root.dest->offset);
-      e.store(unit, e.address(scratch, bytes), scratchScope);
+      e.store(unit, e.address(bufferStart(*root.dest), e.mul(start, Emitter::byteWidth(stored))), scratchScope);
     };
     int64_t whole = count / lanes * lanes;
     e.loop(e.integer(0), e.integer(whole), lanes, [&](Value i) { fill(Ix(i), lanes); });
@@ -220,9 +219,12 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
       for (const Root *root : reductions)
         inits.push_back(e.unit(opOf(root), elementOf(root), lanes));
     Value end = e.minI(limit(wanted.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
-    auto run = [&](Value from, Value to, ValueRange sums) {
+    auto run = [&](Value from, Value to, ValueRange sums, bool isBehindEdge) {
       return e.loop(from, to, unrollLoop * lanes, sums, [&](Value i, ValueRange carried) {
         MemoScope scope(*this);
+        // Few steps with many comparisons, which LLVM would spend half of its time to express by each other.
+        if (isBehindEdge)
+          i = e.opaque(i);
         SmallVector<Position> positions(unrollLoop, at);
         for (int64_t slot = 0; slot < unrollLoop; ++slot)
           positions[slot].index.back() = Ix(i, slot * lanes);
@@ -250,14 +252,14 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
     if (edge) {
       Value whole = e.andI(e.maxI(edge, start), e.integer(-unrollLoop * lanes));
       whole = e.minI(whole, end);
-      results = run(start, whole, results);
+      results = run(start, whole, results, false);
       alwaysTrue.clear();
       for (auto &access : accesses)
         access.second.isInside = false;
       start = whole;
       ends = bounds;
     }
-    results = run(start, end, results);
+    results = run(start, end, results, bool(edge));
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
       accumulators[slot].assign(results.begin() + slot * reductions.size(),
                                 results.begin() + (slot + 1) * reductions.size());

@@ -25,7 +25,7 @@ Value KernelEmitter::interleavedRow(const Buffer &buffer, Ix row, Ix depth) {
     inGroup = Ix(LLVM::URemOp::create(e.b, number, e.integer(side)));
   }
   Ix element = e.add(e.add(e.mul(group, buffer.shape[1] * side), e.mul(depth, side)), inGroup);
-  return e.address(scratch, e.add(e.mul(element, bytes), buffer.offset));
+  return e.address(bufferStart(buffer), e.mul(element, bytes));
 }
 
 void KernelEmitter::emitInterleave(const Item &item) {
@@ -58,7 +58,7 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
       if (!isAcross)
         vectors = transposeLanes(vectors);
       for (int64_t i = 0; i < width; ++i)
-        e.store(vectors[i], e.address(scratch, e.add(start, to.offset + (i * side + inGroup) * bytes)), scratchScope);
+        e.store(vectors[i], e.address(bufferStart(to), e.add(start, (i * side + inGroup) * bytes)), scratchScope);
     }
   };
   auto group = [&](Ix row, int64_t height) {

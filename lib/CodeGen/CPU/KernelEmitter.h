@@ -93,6 +93,7 @@ private:
   Value evaluateReshape(tile::ReshapeOp op, const Position &at);
   Value loadBuffer(const Buffer &buffer, const Position &at);
   void storeBuffer(const Buffer &buffer, Value value, const Position &at);
+  Value bufferStart(const Buffer &buffer);
   Value bufferAddress(const Buffer &buffer, llvm::ArrayRef<Ix> index);
   /// Address and, at an edge, the number of valid lanes (from the first; null if all are) of the
   /// elements at `at`.
@@ -207,6 +208,7 @@ private:
   target::KernelOp result;
   Value scratch;
   Scope scratchScope;
+  llvm::DenseMap<const Buffer *, Value> starts; // of buffers, at the head of the kernel
   llvm::DenseMap<Value, Value> scalars;
   struct View {
     Value base;

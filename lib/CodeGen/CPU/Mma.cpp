@@ -214,12 +214,12 @@ void KernelEmitter::packAhead(tile::MmaOp op) {
   const Buffer &rhs = *plan.rhsOf(op);
   int64_t n = rhs.shape[1], panelBytes = rhs.shape[0] * Emitter::byteWidth(rhs.element);
   int64_t step = Plan::isTransposedLoad(op.getRhs()) ? rhs.panel : std::min(stripPanels * rhs.panel, n);
-  Value depth = contractionLimit(op), end = limit(extents->of(op, 1), n, 1), base = scratch;
+  Value depth = contractionLimit(op), end = limit(extents->of(op, 1), n, 1), start = bufferStart(rhs);
   auto pack = [&](Ix column, int64_t width) {
     MemoScope scope(*this);
-    scratch = e.address(base, e.mul(column, panelBytes));
+    starts[&rhs] = e.address(start, e.mul(column, panelBytes));
     packPanel(op, column, width, depth);
-    scratch = base;
+    starts[&rhs] = start;
   };
   int64_t whole = n / step * step;
   e.loop(e.integer(0), e.minI(end, e.integer(whole)), step, [&](Value column) { pack(Ix(column), step); });
@@ -355,7 +355,7 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
   // Where pieces of panels are multiplied, vectors of two may follow each other.
   bool isKnown = packed.isConstant();
-  Value rhsBase = e.address(scratch, e.add(isKnown ? Ix(0) : e.mul(packed, k * bytes), rhs.offset));
+  Value rhsBase = e.address(bufferStart(rhs), isKnown ? Ix(0) : e.mul(packed, k * bytes));
   auto inPanels = [&](int64_t v) {
     int64_t at = (isKnown ? packed.constant : 0) + v * lanes;
     return at / rhs.panel * k * rhs.panel + at % rhs.panel;

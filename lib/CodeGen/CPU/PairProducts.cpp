@@ -31,7 +31,7 @@ Value KernelEmitter::pairedRow(const Buffer &buffer, Ix row, Ix depth) {
     inPair = Ix(e.andI(number, e.integer(1)));
   }
   Ix start = e.add(e.mul(pair, 2 * buffer.shape[1] * bytes), e.mul(inPair, step * bytes));
-  return e.address(scratch, e.add(e.add(start, e.mul(depth, 2 * bytes)), buffer.offset));
+  return e.address(bufferStart(buffer), e.add(start, e.mul(depth, 2 * bytes)));
 }
 
 /// Packs the right-hand side. Most of it lies inside the view even where the tile does not.
@@ -65,7 +65,7 @@ void KernelEmitter::packColumns(tile::MmaOp op, Value depth, Value columnEnd) {
   };
   auto store = [&](Value vector, Ix row, Ix panel, int64_t inPanel) {
     Ix offset = e.add(e.mul(panel, k * bytes), e.mul(row, pairPanel * bytes));
-    e.store(vector, e.address(scratch, e.add(offset, to.offset + inPanel * step * bytes)), scratchScope);
+    e.store(vector, e.address(bufferStart(to), e.add(offset, inPanel * step * bytes)), scratchScope);
   };
   // Four steps of some columns of a panel.
   auto packStep = [&](Ix row, Ix panel, int64_t width) {
@@ -131,8 +131,8 @@ void KernelEmitter::emitPairKernel(tile::MmaOp op, MicroTile block, Ix row, Ix c
       for (auto &half : halves)
         accumulators.push_back(e.shuffle(both[0], both[1], half));
     }
-  Value lhsBase = e.address(scratch, e.add(e.mul(row, k * bytes), lhs.offset));
-  Value rhsBase = e.address(scratch, e.add(panelStart, rhs.offset));
+  Value lhsBase = e.address(bufferStart(lhs), e.mul(row, k * bytes));
+  Value rhsBase = e.address(bufferStart(rhs), panelStart);
   accumulators = e.loop(e.integer(0), depth, step, accumulators, [&](Value at, ValueRange carried) {
     Value lhsAt = e.address(lhsBase, e.mul(Ix(at), 2 * bytes));
     Value rhsAt = e.address(rhsBase, e.mul(Ix(at), pairPanel * bytes));

@@ -265,6 +265,13 @@ Value Emitter::mulAdd(Value x, Value y, Value z) {
   return fadd(fmul(x, y), z);
 }
 
+Value Emitter::opaque(Value integer) {
+  return LLVM::InlineAsmOp::create(b, integer.getType(), integer, /*asm_string=*/"", /*constraints=*/"=r,0",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
+
 Value Emitter::intrinsic(StringRef name, Type result, ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
 }

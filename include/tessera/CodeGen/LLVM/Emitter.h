@@ -82,6 +82,8 @@ public:
   Value fcmp(mlir::LLVM::FCmpPredicate predicate, Value a, Value b);
   /// a * b + c for floats (one rounding where the machine can) and integers.
   Value mulAdd(Value a, Value b, Value c);
+  /// The same integer, of which LLVM's passes know nothing.
+  Value opaque(Value integer);
   Value intrinsic(llvm::StringRef name, Type result, ValueRange operands);
   void procedure(llvm::StringRef name, ValueRange operands);
 
