@@ -15,6 +15,8 @@
 //     (packed in the form that the micro-kernel wants), is read in another order than it is made,
 //     or is dear and wanted by several groups.
 //
+// Groups and contractions that compute each row for itself run over a few rows at a time (PlanBands.cpp).
+//
 // Buffers have static offsets in the thread's scratch memory; those that are not live together
 // share memory, and a group that reads a buffer for the last time at the very position it writes
 // works in place. A tile that is the same in every program is made before the first and stays.
