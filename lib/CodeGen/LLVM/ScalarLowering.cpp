@@ -362,17 +362,29 @@ Value Emitter::bitcast(Value value, Type to) {
   return type == value.getType() ? value : Value(LLVM::BitcastOp::create(b, type, value));
 }
 
+/// A bf16 is the upper half of an f32.
+Value Emitter::bf16ToF32(Value value) {
+  int64_t lanes = lanesOf(value.getType());
+  Type wide = withLanes(i32, lanes), result = withLanes(f32, lanes);
+  if (cpu.arch == CpuDescription::Arch::AArch64 && lanes && lanes % 4 == 0) {
+    // All units interleave (ZIP1), half of them shift (SHLL).
+    SmallVector<int32_t> mask;
+    for (int64_t i = 0; i < lanes; ++i)
+      mask.append({int32_t(i), int32_t(lanes + i)});
+    return LLVM::BitcastOp::create(b, result, shuffle(integer(0, value.getType()), value, mask));
+  }
+  Value bits = LLVM::ShlOp::create(b, LLVM::ZExtOp::create(b, wide, value), integer(16, wide));
+  return LLVM::BitcastOp::create(b, result, bits);
+}
+
 Value Emitter::cast(Value value, Type from, Type to) {
   if (from == to)
     return value;
   int64_t lanes = lanesOf(value.getType());
   Type target = withLanes(valueType(to), lanes);
   // Narrow floats go through f32.
-  if (from.isBF16()) {
-    Type wide = withLanes(i32, lanes);
-    Value bits = LLVM::ShlOp::create(b, LLVM::ZExtOp::create(b, wide, value), integer(16, wide));
-    return cast(LLVM::BitcastOp::create(b, withLanes(f32, lanes), bits), f32, to);
-  }
+  if (from.isBF16())
+    return cast(bf16ToF32(value), f32, to);
   if (from.isF16())
     return cast(halfToF32(value), f32, to);
   if (isFloat8(from))

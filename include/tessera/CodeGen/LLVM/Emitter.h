@@ -168,6 +168,7 @@ private:
   Value float8ToF32(Value value, Type from);
   Value float8FromF32(Value value, Type to);
   Value roundedToBf16(Value value);
+  Value bf16ToF32(Value value);
   Value halfToF32(Value value);
   Value halfFromF32(Value value);
   Value constantOp(Type type, mlir::Attribute attribute);
