@@ -47,6 +47,15 @@ tessera_target.module @n triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
   }
 }
 
+// A launch may have nothing but its grid.
+// CHECK-LABEL: tessera_target.program @bare
+tessera_target.module @o triple "t" cpu "c" features "" {
+  tessera_target.program @bare {
+    // CHECK: tessera_target.launch @k grid ["1"]() words [] grain 1{{$}}
+    tessera_target.launch @k grid ["1"] () words [] grain 1
+  }
+}
+
 // How a GPU's kernels are launched; what is as usual is not written.
 // CHECK-LABEL: tessera_target.module @gpu
 tessera_target.module @gpu triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {

@@ -8,6 +8,14 @@ tile.kernel @three(%x: !v) grid 1 hints {cluster = 3, warps = 1} {
 
 // -----
 
+tile.kernel @closed() grid 1 hints {cluster = 2, warps = 1} {
+  // expected-error @+1 {{expected at least one mailbox, got none}}
+  "tile.open"() : () -> ()
+  tile.return
+}
+
+// -----
+
 !v = !tile.view<512xf32, strides = [1]>
 tile.kernel @scan(%x: !v, %y: !v) grid 1 hints {cluster = 2, warps = 1} {
   %c0 = arith.constant 0 : index

@@ -105,6 +105,14 @@ func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor
   return %0 : !gir.tensor<D, S, f32>
 }
 
+// A launch may have nothing but its grid.
+// CHECK-LABEL: func.func @bare(
+func.func @bare() {
+  // CHECK: tile.launch @hinted grid ["1", "2"]() views [] sizes []{{$}}
+  tile.launch @hinted grid ["1", "2"] () views [] sizes []
+  return
+}
+
 // CHECK-LABEL: tile.kernel @places(
 tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: index) grid 1 {
   %0 = tile.splat %i : index -> tensor<4x8xi64>

@@ -142,6 +142,8 @@ static LogicalResult verifyMailbox(Operation *op, Value mailbox) {
 }
 
 LogicalResult OpenOp::verify() {
+  if (getMailboxes().empty())
+    return emitOpError("expected at least one mailbox, got none");
   for (Value mailbox : getMailboxes())
     if (failed(verifyMailbox(*this, mailbox)))
       return failure();

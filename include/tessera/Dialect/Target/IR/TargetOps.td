@@ -272,7 +272,8 @@ def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects
                        ArrayAttr:$words, OptionalAttr<TypedArrayAttrBase<Target_TensorMapAttr, "tensor maps">>:$maps, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work,
                        OptionalAttr<TypedArrayAttrBase<Graph_FailureAttr, "failures">>:$checks);
   let assemblyFormat = [{
-    $kernel `grid` $grid `(` $operands `)` `words` $words (`maps` $maps^)? (`grain` $grain^)? (`work` $work^)? (`checks` $checks^)? attr-dict `:` type($operands)
+    $kernel `grid` $grid `(` $operands `)` `words` $words (`maps` $maps^)? (`grain` $grain^)? (`work` $work^)? (`checks` $checks^)? attr-dict
+    (`:` type($operands)^)?
   }];
   let hasVerifier = 1;
 }

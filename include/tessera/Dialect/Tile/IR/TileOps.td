@@ -89,7 +89,7 @@ def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[
                        ArrayAttr:$views, StrArrayAttr:$sizes, Variadic<Graph_TensorType>:$scalars);
   let assemblyFormat = [{
     $kernel `grid` $grid `(` $tensors `)` `views` $views `sizes` $sizes (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
-    attr-dict `:` type($tensors)
+    attr-dict (`:` type($tensors)^)?
   }];
 }
 
