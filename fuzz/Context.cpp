@@ -61,6 +61,9 @@ static std::string withoutNames(llvm::StringRef text) {
 
 void fuzz::checkRoundTrip(ModuleOp module, const Messages &messages) {
   std::string text = print(module);
+  // A function of MLIR's own may have no name, which MLIR has no text for.
+  if (llvm::StringRef(text).contains("@<<INVALID EMPTY SYMBOL>>"))
+    return;
   OwningOpRef<ModuleOp> again = parseSourceString<ModuleOp>(text, ParserConfig(module.getContext()));
   expect(bool(again), "a module from its own text", messages.text() + text);
   std::string written = print(*again);

@@ -20,6 +20,15 @@ func.func private @twice(!sched.val<[i, i], f32>)
 
 // -----
 
+func.func @nameless() {
+  // expected-error @+1 {{attribute 'sym_name' failed to satisfy constraint: string attribute that is not empty}}
+  sched.kernel @""() -> () dims [parallel i = S tile 1] order [i] {
+  }
+  return
+}
+
+// -----
+
 func.func @declared_twice() {
   // expected-error @+1 {{expected distinct dimensions, got 'i' twice}}
   sched.kernel @k() -> () dims [parallel i = S tile 1, inner i = S tile 1] order [i] {

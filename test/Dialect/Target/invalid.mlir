@@ -10,6 +10,22 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 
 // -----
 
+// expected-error @+1 {{attribute 'sym_name' failed to satisfy constraint: string attribute that is not empty}}
+"tessera_target.module"() <{cpu = "c", features = "", sym_name = "", triple = "t"}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+tessera_target.module @m triple "t" cpu "c" features "" {
+  tessera_target.program @f {
+    // expected-error @+1 {{attribute 'kernel' failed to satisfy constraint: flat symbol reference attribute with a name}}
+    tessera_target.launch @"" grid ["1"] () words []
+  }
+}
+
+// -----
+
 tessera_target.module @m triple "t" cpu "c" features "" {
   // expected-error @below {{expected a grid rank of 1 to 3, got 4}}
   tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 4, words = 0, scratch_bytes = 0> {

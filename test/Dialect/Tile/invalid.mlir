@@ -5,6 +5,13 @@ func.func @element(%x: !tile.view<4xi7, strides = [1]>)
 
 // -----
 
+// expected-error @+1 {{attribute 'sym_name' failed to satisfy constraint: string attribute that is not empty}}
+"tile.kernel"() <{function_type = () -> (), grid_rank = 1 : i64, sym_name = ""}> ({
+  "tile.return"() : () -> ()
+}) : () -> ()
+
+// -----
+
 // expected-error @+1 {{expected 2 strides, got 1}}
 func.func @strides(%x: !tile.view<4x4xf32, strides = [1]>)
 

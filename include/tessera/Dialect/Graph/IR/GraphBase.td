@@ -71,6 +71,12 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
   }];
 }
 
+// MLIR has no text for a symbol without a name.
+def Graph_SymbolNameAttr : ConfinedAttr<SymbolNameAttr,
+    [AttrConstraint<CPred<"!::llvm::cast<::mlir::StringAttr>($_self).empty()">, "that is not empty">]>;
+def Graph_SymbolRefAttr : ConfinedAttr<FlatSymbolRefAttr,
+    [AttrConstraint<CPred<"!::llvm::cast<::mlir::FlatSymbolRefAttr>($_self).getValue().empty()">, "with a name">]>;
+
 def Graph_FailureAttr : AttrDef<Graph_Dialect, "Failure"> {
   let mnemonic = "failure";
   let summary = "what is told when a check fails";

@@ -42,7 +42,7 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs,
+  let arguments = (ins Graph_SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs,
                        ArrayAttr:$dims, StrArrayAttr:$order,
                        OptionalAttr<DenseI64ArrayAttr>:$into, OptionalAttr<DictionaryAttr>:$hints);
   let results = (outs Variadic<Graph_TensorType>:$outputs);

@@ -107,7 +107,7 @@ def Target_ModuleOp : Target_Op<"module", [IsolatedFromAbove, NoTerminator, Sing
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$triple, StrAttr:$cpu, StrAttr:$features);
+  let arguments = (ins Graph_SymbolNameAttr:$sym_name, StrAttr:$triple, StrAttr:$cpu, StrAttr:$features);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `triple` $triple `cpu` $cpu `features` $features attr-dict-with-keyword $body
@@ -139,7 +139,7 @@ def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, AnyAttrOf<[Target_RangeConfigAttr, Target_KernelConfigAttr]>:$config);
+  let arguments = (ins Graph_SymbolNameAttr:$sym_name, AnyAttrOf<[Target_RangeConfigAttr, Target_KernelConfigAttr]>:$config);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `config` $config attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
@@ -165,7 +165,7 @@ def Target_ImageOp : Target_Op<"image", [Symbol]> {
       code dense_resource<more> : tensor<2034xui8>
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels,
+  let arguments = (ins Graph_SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels,
                        OptionalAttr<TypedArrayAttrBase<Target_KernelConfigAttr, "configurations of kernels">>:$configs,
                        ElementsAttr:$code);
   let assemblyFormat = "$sym_name `format` $format `kernels` $kernels (`configs` $configs^)? `code` $code attr-dict";
@@ -201,7 +201,7 @@ def Target_ProgramOp : Target_Op<"program", [IsolatedFromAbove, NoTerminator, Si
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins Graph_SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
 }
@@ -268,7 +268,7 @@ def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects
     nanoseconds; `grain` is the least number of consecutive grid indices worth giving to a thread. `checks` are the failures
     that the kernel may tell, which names them by their number. `maps` are tensor maps, which come behind the words.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$operands,
+  let arguments = (ins Graph_SymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$operands,
                        ArrayAttr:$words, OptionalAttr<TypedArrayAttrBase<Target_TensorMapAttr, "tensor maps">>:$maps, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work,
                        OptionalAttr<TypedArrayAttrBase<Graph_FailureAttr, "failures">>:$checks);
   let assemblyFormat = [{

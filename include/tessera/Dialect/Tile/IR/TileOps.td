@@ -42,7 +42,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, S
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$grid_rank,
+  let arguments = (ins Graph_SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$grid_rank,
                        OptionalAttr<DictionaryAttr>:$hints,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
@@ -85,7 +85,7 @@ def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[
       : !gir.tensor<B, S, f32>, !gir.tensor<B, S, f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$tensors,
+  let arguments = (ins Graph_SymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$tensors,
                        ArrayAttr:$views, StrArrayAttr:$sizes, Variadic<Graph_TensorType>:$scalars);
   let assemblyFormat = [{
     $kernel `grid` $grid `(` $tensors `)` `views` $views `sizes` $sizes (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
