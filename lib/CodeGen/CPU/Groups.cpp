@@ -43,14 +43,12 @@ void KernelEmitter::emitGroup(const Item &item) {
     if (root.dest && root.dest->parts)
       e.store(e.integer(0), oddNumbersFlag(*root.dest), scratchScope);
   SmallVector<Operation *> read = accessesOf(item);
-  e.subtractsFromHalves = plan.convertsMostly(item);
   versioned(isFull(read), [&] {
     inside.clear();
     if (!atEdge)
       inside.insert(read.begin(), read.end());
     emitNest(item);
   });
-  e.subtractsFromHalves = false;
   inside.clear();
   open.clear();
 }

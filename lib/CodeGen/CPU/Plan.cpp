@@ -176,29 +176,6 @@ double Plan::cost(Value value) {
   return costs[value] = own;
 }
 
-bool Plan::convertsMostly(const Item &item) const {
-  constexpr double operationsPerConversion = 8;
-  double conversions = 0, operations = 0;
-  DenseSet<Value> seen;
-  std::function<void(Value, bool)> visit = [&](Value value, bool isRoot) {
-    Operation *op = value.getDefiningOp();
-    if (!op || (!isRoot && buffers.contains(value)) || !seen.insert(value).second)
-      return;
-    if (auto cast = dyn_cast<tile::CastOp>(op))
-      conversions += elementOf(value).isF16() || elementOf(cast.getInput()).isF16();
-    else if (auto map = dyn_cast<tile::MapOp>(op); map && map.getScalarOp() != ScalarOp::Where)
-      operations += isa<FloatType>(elementOf(value)) ? mapCost(map) : 0;
-    if (isEvaluated(op))
-      for (Value operand : tilesOf(op))
-        visit(operand, false);
-  };
-  for (const Root &root : item.roots) {
-    operations += root.kind == Root::Reduce;
-    visit(root.value, true);
-  }
-  return conversions * operationsPerConversion >= operations;
-}
-
 /// Buffers for what `user` cannot evaluate in its own order.
 void Plan::chooseForOperand(Operation *user, Value value) {
   if (isLeaf(value))

@@ -128,9 +128,6 @@ public:
   /// Whether a store's lines are brought near before it comes.
   bool isAnnounced(mlir::Operation *store) const { return announced.contains(store); }
 
-  /// Whether a group does little besides converting f16.
-  bool convertsMostly(const Item &item) const;
-
   /// Calls `read` for every buffered tile and load that evaluating `value` reads; `here` says that
   /// it is read at the position that is evaluated. Values in `open` are looked through.
   using ReadFn = llvm::function_ref<void(mlir::Value, bool here)>;

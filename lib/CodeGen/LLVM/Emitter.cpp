@@ -218,31 +218,22 @@ Value Emitter::addHalves(Value sum, Value halves) {
   return addProducts(*this, sum, halves, real(1, type));
 }
 
-/// The halves that a register was converted from; null if it was not.
-static Value halvesOf(Value value) {
-  auto extension = value.getDefiningOp<LLVM::FPExtOp>();
-  bool isWhole = extension && Emitter::elementOf(extension.getArg().getType()).isF16() &&
-                 Emitter::elementOf(value.getType()).isF32() && Emitter::lanesOf(value.getType()) == 4;
-  return isWhole ? extension.getArg() : Value();
-}
-
 Value Emitter::fadd(Value x, Value y) {
-  if (cpu.hasHalfProducts)
-    for (auto [sum, added] : {std::pair(x, y), std::pair(y, x)}) {
-      if (Value halves = halvesOf(added))
-        return addHalves(sum, halves);
-      // Products of halves are exact in f32.
-      auto product = added.getDefiningOp<LLVM::FMulOp>();
-      Value lhs = product ? halvesOf(product.getLhs()) : Value();
-      Value rhs = product ? halvesOf(product.getRhs()) : Value();
-      if (lhs && rhs)
-        return addProducts(*this, sum, lhs, rhs);
-    }
+  for (auto [sum, added] : {std::pair(x, y), std::pair(y, x)}) {
+    if (Value halves = halvesOf.lookup(added))
+      return addHalves(sum, halves);
+    // Products of halves are exact in f32.
+    auto product = added.getDefiningOp<LLVM::FMulOp>();
+    Value lhs = product ? halvesOf.lookup(product.getLhs()) : Value();
+    Value rhs = product ? halvesOf.lookup(product.getRhs()) : Value();
+    if (lhs && rhs)
+      return addProducts(*this, sum, lhs, rhs);
+  }
   return LLVM::FAddOp::create(b, x, y, freedom());
 }
 
 Value Emitter::fsub(Value x, Value y) {
-  if (Value halves = subtractsFromHalves && cpu.hasHalfProducts ? halvesOf(x) : Value())
+  if (Value halves = halvesOf.lookup(x))
     return addHalves(LLVM::FNegOp::create(b, y), halves);
   return LLVM::FSubOp::create(b, x, y, freedom());
 }

@@ -313,6 +313,12 @@ Value Emitter::oddF32FromF64(Value value) {
 Value Emitter::halfToF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
+  // Of a whole register: a conversion takes a unit as long as four sums, of which one with -0 changes nothing.
+  if (cpu.hasHalfProducts && lanes == 4) {
+    Value result = addHalves(real(-0.0, wide), value);
+    halvesOf[result] = value;
+    return result;
+  }
   if (cpu.hasHalfConversion)
     return LLVM::FPExtOp::create(b, wide, value);
   // Shift exponent and mantissa into place and let a multiplication repair the bias, subnormals

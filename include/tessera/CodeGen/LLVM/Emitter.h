@@ -43,8 +43,6 @@ public:
   mlir::ImplicitLocOpBuilder b;
   const CpuDescription &cpu;
   Type i1, i8, i16, i32, i64, f32, f64, ptr;
-  /// Whether f16 minus f32 is a product that is added, where the machine adds such: a conversion less, a copy more.
-  bool subtractsFromHalves = false;
 
   // Types. `lanes` 0 means a scalar.
   static Type elementOf(Type type);
@@ -159,6 +157,7 @@ private:
   Value bound(Value condition, Value x, Value y);
   /// sum + f32(halves), rounded once.
   Value addHalves(Value sum, Value halves);
+  llvm::DenseMap<Value, Value> halvesOf; // registers that were made of halves by such a sum
   bool isWholeF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
   Value scaleB(Value x, Value exponent);
