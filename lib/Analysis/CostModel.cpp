@@ -105,7 +105,7 @@ private:
     }
     // What is streamed is packed once per row tile; the elements between the contractions stay in the second level, or in
     // the first, of a few rows at a time.
-    bool inBands = machine.interleavesRows && shape.storageBytes >= 4;
+    bool inBands = machine.interleavesRows && shape.storageBytes == 4;
     int64_t height = shape.masked || machine.l2Bytes < 1 << 20 ? 128 : inBands ? 512 : 256;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)

@@ -135,13 +135,11 @@ void KernelEmitter::emitBand(ArrayRef<Item> items) {
     for (const Root &root : item.roots)
       wanted.join(extents->of(root.value, 0));
   }
-  int64_t rows = plan.band(items[0].band).rows, all = 0;
-  for (const Item &item : items)
-    all = item.kind == Item::Mma ? Plan::shapeOf(item.op->getResult(0))[0] : all;
-  e.loop(e.integer(0), limit(wanted, all, 1), rows, [&](Value row) {
+  const Band &band = plan.band(items[0].band);
+  e.loop(e.integer(0), limit(wanted, band.allRows, 1), band.rows, [&](Value row) {
     MemoScope scope(*this);
     bandStart = row;
-    bandEnd = e.addI(row, e.integer(rows));
+    bandEnd = e.addI(row, e.integer(band.rows));
     for (const Item &item : items)
       emitItem(item);
   });

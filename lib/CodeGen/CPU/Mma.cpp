@@ -53,7 +53,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   int64_t bytes = Emitter::byteWidth(rhs.element);
   int64_t lanes = cpu.lanes(Emitter::byteWidth(Plan::elementOf(op.getResult())));
   // Of few rows that may end anywhere, a last block would be mostly rows that nobody wants: halves of it come last.
-  bool halves = !extents->of(op, 0).all && m <= mostShortRows && !plan.splitRhsOf(op);
+  bool halves = !bandStart && !extents->of(op, 0).all && m <= mostShortRows && !plan.splitRhsOf(op);
   int64_t rows = rhs.paired ? std::min(m, pairRows) : plan.microTile(op, halves).rows;
   int64_t wholeRows = m / rows * rows;
   halves &= rows % (rhs.paired ? 4 : 2) == 0;

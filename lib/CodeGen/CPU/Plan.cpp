@@ -766,6 +766,7 @@ LogicalResult Plan::build() {
   workInPlace(body);
   dropCopies(body);
   formBands();
+  counter = 0;
   number(body, counter);
   numberBands();
   liveness(body);

@@ -94,7 +94,7 @@ struct Item {
 
 /// Items that follow each other and run over a few rows at a time (PlanBands.cpp).
 struct Band {
-  int64_t rows;
+  int64_t allRows, rows;
   size_t items;
 };
 

@@ -146,7 +146,7 @@ void Plan::formBands() {
       }
       if (!isBand(run))
         continue;
-      bands.push_back({rows, run.size()});
+      bands.push_back({rows, rows, run.size()});
       for (Item &item : run)
         item.band = int(bands.size());
       llvm::copy(ahead, items.begin() + first);
@@ -179,8 +179,8 @@ void Plan::narrowBands() {
         bytes += buffer->bytes();
       }
     // Half of the cache is for the operands that pass by.
-    int64_t rows = cpu.l1Bytes / 2 * band.rows / std::max<int64_t>(bytes, 1) / step * step;
-    band.rows = std::clamp(rows, step, band.rows);
+    int64_t rows = cpu.l1Bytes / 2 * band.allRows / std::max<int64_t>(bytes, 1) / step * step;
+    band.rows = std::clamp(rows, step, band.allRows);
     for (Buffer *buffer : own) {
       buffer->shape[0] = band.rows;
       if (buffer->shape.size() == 1)
