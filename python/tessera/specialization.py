@@ -11,7 +11,7 @@ from .types import DTYPES
 
 #: A dimension that was of so many classes is compiled for wide ones from then on, which end here.
 _NARROW_CLASSES = 2
-_WIDE_BOUNDS = (16, 64, 128, 256, 1024, 16384)
+_WIDE_BOUNDS = (16, 64, 128, 256, 512, 1024, 16384)
 
 
 class Specialization:
