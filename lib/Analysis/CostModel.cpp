@@ -106,7 +106,7 @@ private:
     // What is streamed is packed once per row tile; the elements between the contractions stay in the second level, or in
     // the first, of a few rows at a time.
     bool inBands = machine.interleavesRows && shape.storageBytes == 4;
-    int64_t height = shape.masked || machine.l2Bytes < 1 << 20 ? 128 : inBands ? 512 : 256;
+    int64_t height = shape.masked || machine.l2Bytes < 1 << 20 ? 128 : inBands ? 1024 : 256;
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
@@ -120,6 +120,10 @@ private:
           row = dim;
         }
       }
+    // The cores end at about the same time.
+    if (int64_t count = programs(), rounds = (count + machine.cores - 1) / machine.cores;
+        row && height > 512 && rounds * machine.cores * 10 > count * 11)
+      row->tile = rowsOf(*row, 512);
     // A long stream is cut into parts for more programs instead: what it reads is then packed once,
     // and for whole blocks of the matrix unit.
     bool isLong = std::any_of(shape.dims.begin(), shape.dims.end(), [&](const Dim &dim) {
