@@ -310,7 +310,7 @@ TABLE = {
         per_x(lambda x: 2 * (mpf(2) ** x - 1), 2 * mp.log(2)),
         lambda x: abs(x) * mpf(2) ** -(1 + x),
         plain,
-        (3, None),
+        (4, None),
         -mpf("0.5"),
         mpf("0.5"),
     ),

@@ -24,7 +24,7 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     fmod, comparisons, where, the bitwise operations and shifts. `scaleb` is used with exponents between -1100 and 1100
     (-160 and 160 for f32), or on nan; a back end need not care for others. What a target computes itself is named in
     `native` and kept; with `exp2`, `exp` of f32 is made of it (1.9 units, and what `exp2` is off by).
-    Functions that are `fast` become quick forms of exp2 and reciprocals, with an error of 2^-13 of the result or less (of
+    Functions that are `fast` become quick forms of exp2 and reciprocals, with an error of 2^-14 of the result or less (of
     gelu_erf also 2^-25 of the argument); a positive constant that only multiplies such a result goes into its constants.
     Where a target has no quick exp2, a `fast` one is off by at most 2.1 units, and 0 below 2^-125.5.
 
