@@ -317,12 +317,9 @@ void Plan::allocate() {
         std::tie(buffer->start, buffer->end) = std::pair(0, INT_MAX);
       order.push_back(buffer.get());
     }
-  // Rows that are read and written at many constant distances come first: these then fit into the instructions.
-  auto rank = [](const Buffer *buffer) {
-    bool isPacked = buffer->panel || buffer->parts || buffer->paired || buffer->interleaved;
-    return std::tuple(isPacked, buffer->band <= 0, buffer->start, buffer->end);
-  };
-  llvm::sort(order, [&](Buffer *a, Buffer *b) { return rank(a) < rank(b); });
+  llvm::sort(order, [](Buffer *a, Buffer *b) {
+    return std::pair(a->start, a->end) < std::pair(b->start, b->end);
+  });
   std::vector<Buffer *> placed;
   for (Buffer *buffer : order) {
     std::vector<Buffer *> live;
