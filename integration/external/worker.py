@@ -12,6 +12,7 @@ import collections
 import json
 import os
 import random
+import signal
 import sys
 import warnings
 import zlib
@@ -29,6 +30,7 @@ import wrong
 from torch.testing._internal.common_methods_invocations import op_db
 
 MESSAGES = 12  # kept of a task
+SECONDS = 900  # of processor time for one task; then the process ends
 
 
 def database() -> dict[tuple[str, str], Any]:
@@ -114,6 +116,7 @@ def main() -> None:
         task = line.strip()
         name, variant, dtype = task.split("|")
         seed(task)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             result = run(known[name, variant], dtype, limit)
         except Exception as error:  # noqa: BLE001 (the judge's own failure is one of the task)

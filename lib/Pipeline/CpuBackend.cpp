@@ -55,7 +55,7 @@ public:
     machine.l1Bytes = description.l1Bytes;
     machine.l2Bytes = description.l2Bytes;
     machine.interleavesRows = description.multipliesByLane;
-    machine.detectsStreams = description.arch == CpuDescription::Arch::AArch64;
+    machine.detectsStreams = description.detectsStreams;
     return machine;
   }
 

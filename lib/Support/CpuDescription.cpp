@@ -14,6 +14,7 @@ CpuDescription CpuDescription::from(std::string_view arch, const std::set<std::s
     cpu.vectorRegisters = 32;
     cpu.hasFma = true;
     cpu.multipliesByLane = true;
+    cpu.detectsStreams = true;
     cpu.hasHalfConversion = true;
     cpu.hasHalfProducts = has("fp16fml");
     cpu.hasBf16Conversion = has("bf16");

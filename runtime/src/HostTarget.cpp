@@ -136,7 +136,7 @@ static std::vector<std::string> detect() {
 #endif
 
 /// Whether the operating system gives a feature's registers to this process.
-static bool isGranted(std::string_view name) {
+static bool isGranted([[maybe_unused]] std::string_view name) {
 #if defined(__x86_64__)
   return !name.starts_with("amx-") || requestTiles();
 #else

@@ -33,6 +33,7 @@ struct CpuDescription {
   bool hasTileUnit = false; // multiplies 16×32 by 32×16 tiles of bf16 (AMX)
   bool fusesArithmetic = true; // a product may go into the addition behind it without being rounded
   bool usesReciprocals = false; // quotients may be products with reciprocals
+  bool detectsStreams = false; // lines that are written as a whole are not read first, whatever the stores
   bool rowsAlone = false; // products of few rows are computed as those of many
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;

@@ -201,10 +201,12 @@ Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, uns
 /// As wide accesses as the addresses allow, by neighbouring lanes.
 Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share) {
   auto type = cast<ViewType>(view.getType());
-  SmallVector<unsigned> order(shape.size());
-  std::iota(order.rbegin(), order.rend(), 0);
   auto isDense = [&](unsigned dim) { return dims[dim] >= 0 && type.hasUnitStride(dims[dim]); };
-  std::stable_partition(order.begin(), order.end(), isDense);
+  SmallVector<unsigned> order;
+  for (bool dense : {true, false})
+    for (unsigned dim : llvm::reverse(llvm::seq<unsigned>(0, shape.size())))
+      if (isDense(dim) == dense)
+        order.push_back(dim);
   if (shape.empty() || !isDense(order[0]))
     return spread(shape, order, 1, share);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
