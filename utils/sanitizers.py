@@ -22,6 +22,7 @@ CALLS = [
     "integration/python/test_specializations.py",
     "integration/python/test_threads.py",
 ]
+_REFUSED = "WARNING: AddressSanitizer failed to allocate"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class Sanitizer:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def reports(self, folder: Path) -> list[str]:
-        return [p.read_text(errors="replace") for p in sorted(folder.glob(f"{self.name}-report*"))]
+        """What was found; an allocation that is refused, as some tests ask for, is no more than a warning."""
+        texts = [p.read_text(errors="replace") for p in sorted(folder.glob(f"{self.name}-report*"))]
+        return [text for text in texts if not all(_REFUSED in line for line in text.splitlines())]
 
     def takes(self, patterns: list[str], path: str) -> bool:
         return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
@@ -69,8 +72,10 @@ SANITIZERS = {
     "address": Sanitizer(
         name="address",
         variable="ASAN_OPTIONS",
-        # Allocators of LLVM mark memory in headers and use it in archives; what is interned stays.
-        options="allow_user_poisoning=0:alloc_dealloc_mismatch=0:detect_leaks=0:allocator_may_return_null=1",
+        # Allocators of LLVM mark memory in headers and use it in archives; what is interned stays. What is freed is
+        # held back for a while, less of it than the test allows that looks whether memory is given back.
+        options="allow_user_poisoning=0:alloc_dealloc_mismatch=0:detect_leaks=0:allocator_may_return_null=1"
+        ":quarantine_size_mb=16",
         unit=["*"],
         lit=True,
         python=[*CALLS, "integration/python/test_cache.py", "integration/fake_gpu/test_gpu_interface.py"],
