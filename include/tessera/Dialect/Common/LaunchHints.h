@@ -20,7 +20,7 @@ struct LaunchHint {
   llvm::StringRef meaning;
 };
 
-inline constexpr std::array<LaunchHint, 11> kLaunchHints = {{
+inline constexpr std::array<LaunchHint, 12> kLaunchHints = {{
     {"warps", 1, 32, "warps that share a program"},
     {"residents", 1, 32, "programs that share a multiprocessor"},
     {"cluster", 1, 16, "multiprocessors that share a program"},
@@ -28,6 +28,7 @@ inline constexpr std::array<LaunchHint, 11> kLaunchHints = {{
     {"persistent", 1, 1 << 20, "programs that walk the grid, instead of one for each place in it"},
     {"ahead", 1, 10, "how far ahead of their use a loop's loads are begun, in steps of the loop"},
     {"bulk", 0, 1, "whether tiles are moved by the copy engine where that is possible"},
+    {"warpgroups", 0, 1, "whether groups of four warps make products from shared memory where that is possible"},
     {"unit", 0, 1, "whether a CPU's matrix unit is used where that is possible"},
     {"cached", 0, 1, "whether a CPU's caches keep what a kernel reads and writes"},
     {"walk", 1, 1 << 20, "neighbouring programs that a block takes one after the other"},

@@ -18,6 +18,7 @@
 #include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Layout/Layout.h"
@@ -87,6 +88,10 @@ mlir::RankedTensorType withLayout(mlir::Type tile, const Layout &layout);
 mlir::RankedTensorType partialType(mlir::RankedTensorType input, llvm::ArrayRef<int64_t> dims);
 /// How many elements deep the instruction of tensor cores is that makes this product (m16n8kN); none: there is none.
 std::optional<unsigned> fragmentDepth(MmaOp mma);
+/// How groups of four warps, of so many warps in all, hold a product's sums, or its left operand of so many bits; none: they
+/// cannot.
+std::optional<Layout> groupSums(llvm::ArrayRef<int64_t> shape, unsigned warps);
+std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps);
 /// The elements of a tile as the outputs of layouts.
 Space spaceOf(llvm::ArrayRef<int64_t> shape);
 

@@ -728,5 +728,6 @@ def Tile_MmaOp : Tile_PureOp<"mma"> {
 }
 
 include "tessera/Dialect/Tile/IR/TileBulkOps.td"
+include "tessera/Dialect/Tile/IR/TileGroupOps.td"
 
 #endif

@@ -1,0 +1,119 @@
+//===- GroupVerify.cpp - What makes products of four warps well formed ----===//
+#include "Verify.h"
+
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Families.h"
+#include "tessera/Layout/SharedMatrix.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+static constexpr unsigned kGroup = 4, kRowsOfWarp = 16, kColumns = 8; // warps of a group; an instruction's least part
+
+static bool isGrouped(ArrayRef<int64_t> shape, unsigned warps) {
+  return shape.size() == 2 && warps % kGroup == 0 && shape[0] >= int64_t(kRowsOfWarp * warps) &&
+         llvm::all_of(shape, llvm::isPowerOf2_64) && llvm::isPowerOf2_32(warps);
+}
+
+std::optional<Layout> tile::groupSums(ArrayRef<int64_t> shape, unsigned warps) {
+  if (!isGrouped(shape, warps) || shape[1] < kColumns)
+    return std::nullopt;
+  return wgmmaAccumulator(kColumns, warps / kGroup).fit(spaceOf(shape), std::array{1u, 0u});
+}
+
+std::optional<Layout> tile::groupLeft(ArrayRef<int64_t> shape, unsigned bits, unsigned warps) {
+  unsigned depth = 256 / bits; // all instructions are 32 bytes deep
+  if (!isGrouped(shape, warps) || shape[1] < depth)
+    return std::nullopt;
+  return wgmmaOperandA(depth, bits, warps / kGroup).fit(spaceOf(shape), std::array{1u, 0u});
+}
+
+/// Sums that are under way are for products to add to, for loops to carry there, and to be waited for.
+static LogicalResult verifyUses(MmaAsyncOp op, Value sums, llvm::SmallPtrSetImpl<OpOperand *> &seen) {
+  for (OpOperand &use : sums.getUses()) {
+    Operation *user = use.getOwner();
+    auto next = dyn_cast<MmaAsyncOp>(user);
+    if (isa<MmaWaitOp>(user) || (next && use.get() != next.getLhs()) || !seen.insert(&use).second)
+      continue;
+    bool isYield = isa<scf::YieldOp>(user);
+    auto loop = dyn_cast<scf::ForOp>(isYield ? user->getParentOp() : user);
+    if (!loop)
+      return op.emitOpError("expected sums that are added to or waited for before anything else takes them")
+                 .attachNote(user->getLoc())
+             << "they are taken here";
+    unsigned number = use.getOperandNumber() - (isYield ? 0 : loop.getNumControlOperands());
+    if (failed(verifyUses(op, loop.getRegionIterArg(number), seen)) ||
+        (isYield && failed(verifyUses(op, loop.getResult(number), seen))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult MmaAsyncOp::verify() {
+  RankedTensorType lhs = getLeft(), rhs = getRhs().getType().getTile(), acc = tileType(getAcc());
+  auto left = dyn_cast<BufferType>(getLhs().getType());
+  if (bool(left) != bool(getLhsSlot()))
+    return emitOpError() << "expected a slot for a buffer on the left and none for a tile, got " << getLhs().getType();
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)
+    return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", " << rhs.getRank() << " and "
+                         << acc.getRank();
+  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), acc.getDimSize(1)}, rhs.getShape())) ||
+      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, acc.getShape())) ||
+      failed(expectElement(*this, "rhs", lhs.getElementType(), rhs.getElementType())))
+    return failure();
+  Type element = lhs.getElementType();
+  if (!(element.isBF16() || element.isF16()) || !acc.getElementType().isF32())
+    return emitOpError() << "expected a product of bf16 or f16 in f32, got " << element << " in " << acc.getElementType();
+  constexpr int64_t kMost = 256;
+  if (acc.getDimSize(1) > kMost)
+    return emitOpError() << "expected at most " << kMost << " columns, got " << acc.getDimSize(1);
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  unsigned warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
+  unsigned bits = element.getIntOrFloatBitWidth();
+  std::optional<Layout> sums = groupSums(acc.getShape(), warps), rows = groupLeft(lhs.getShape(), bits, warps);
+  if (!sums || !rows || layoutOf(getAcc()) != sums)
+    return emitOpError() << "expected sums as groups of four of " << warps << " warps hold them, got " << acc;
+  if (!left && layoutOf(getLhs()) != rows)
+    return emitOpError() << "expected a left operand as groups of four of " << warps << " warps hold it, got " << lhs;
+  if (left && !sharedMatrix(left.getMemory(), /*over=*/1, bits))
+    return emitOpError() << "expected a matrix as tensor copies write it, got " << left;
+  if (!sharedMatrix(getRhs().getType().getMemory(), /*over=*/0, bits))
+    return emitOpError() << "expected a matrix as tensor copies write it, got " << getRhs().getType();
+  for (Value buffer : {Value(getLhs()), Value(getRhs())}) {
+    auto room = buffer.getDefiningOp<AllocOp>();
+    if (room && room.getOffset() && *room.getOffset() % getAlignment(buffer))
+      return emitOpError() << "expected a buffer at an offset that " << getAlignment(buffer) << " divides, got "
+                           << int64_t(*room.getOffset());
+  }
+  llvm::SmallPtrSet<OpOperand *, 4> seen;
+  return verifyUses(*this, getResult(), seen);
+}
+
+LogicalResult MmaAsyncOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
+                                           OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
+  types.push_back(operands.back().getType());
+  return success();
+}
+
+int64_t MmaAsyncOp::getAlignment(Value buffer) {
+  auto type = cast<BufferType>(buffer.getType());
+  std::optional<SharedMatrix> matrix =
+      sharedMatrix(type.getMemory(), /*over=*/buffer == getRhs() ? 0 : 1, 8 * type.getElementBytes());
+  return matrix ? matrix->stride : 1;
+}
+
+LogicalResult MmaFenceOp::verify() { return success(); }
+LogicalResult MmaCommitOp::verify() { return success(); }
+
+LogicalResult MmaWaitOp::verify() {
+  if (int64_t(getPending()) < 0)
+    return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
+  return success();
+}
+
+LogicalResult MmaWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
+                                          OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}

@@ -1,0 +1,114 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @taken_early(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected sums that are added to or waited for before anything else takes them}}
+  %0 = tile.mma_async %x[%i], %x[%i], %zero : !b, !b, !s
+  // expected-note @+1 {{they are taken here}}
+  %1 = tile.map exp2(%0) : (!s) -> !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @taken_behind_a_loop(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  %sum = scf.for %k = %i to %i step %i iter_args(%acc = %zero) -> (!s) {
+    // expected-error @+1 {{expected sums that are added to or waited for before anything else takes them}}
+    %0 = tile.mma_async %x[%i], %x[%i], %acc : !b, !b, !s
+    scf.yield %0 : !s
+  }
+  // expected-note @+1 {{they are taken here}}
+  %1 = tile.map exp2(%sum) : (!s) -> !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @warps(%i: index) grid 1 hints {warps = 8} {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected sums as groups of four of 8 warps hold them}}
+  %0 = tile.mma_async %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1, d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @not_swizzled(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a matrix as tensor copies write it}}
+  %0 = tile.mma_async %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @alignment(%i: index) grid 1 {
+  %x = tile.alloc offset 512 : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a buffer at an offset that 1024 divides, got 512}}
+  %0 = tile.mma_async %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#left = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+#rows = #tile.layout<"register[d1:1, d1:2, d1:4, d0:16, d0:32] lane[d1:8, d1:16, d1:32, d0:1, d0:2] warp[d0:4, d0:8] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #left>
+tile.kernel @left(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  %p = tile.constant 0.0 : bf16 : tensor<64x64xbf16, #rows>
+  // expected-error @+1 {{expected a left operand as groups of four of 4 warps hold it}}
+  %0 = tile.mma_async %p, %x[%i], %zero : tensor<64x64xbf16, #rows>, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @no_slot(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a slot for a buffer on the left and none for a tile}}
+  %0 = tile.mma_async %x, %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+tile.kernel @pending() grid 1 {
+  // expected-error @+1 {{expected a number of groups of at least 0, got -1}}
+  tile.mma_wait -1
+  tile.return
+}
