@@ -1,6 +1,7 @@
 //===- SharedMemory.cpp - Who touches shared memory, and when -------------===//
 #include "tessera/Analysis/SharedMemory.h"
 
+#include "tessera/Layout/Families.h"
 #include "tessera/Layout/Reduction.h"
 #include "tessera/Support/GpuDescription.h"
 #include "llvm/ADT/SetVector.h"
@@ -76,11 +77,25 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
             {op, mma.getLhs(), mma.getLhsSlot(), false, ofProduct(sums, Dim::D0, mma.getLhs().getType().getTile())},
             {op, mma.getRhs(), mma.getRhsSlot(), false, ofProduct(sums, Dim::D1, mma.getRhs().getType().getTile())}};
       })
+      .Case([&](tile::MmaAsyncOp mma) {
+        // The warps of a group read together; each is taken to read what its sums need.
+        RankedTensorType left = mma.getLeft(), right = mma.getRhs().getType().getTile();
+        unsigned bits = left.getElementTypeBitWidth(), warps = tile::layoutOf(mma.getAcc())->in().size(Dim::Warp);
+        Accesses accesses;
+        if (mma.getLhsSlot())
+          accesses.push_back({op, mma.getLhs(), mma.getLhsSlot(), false, *tile::groupLeft(left.getShape(), bits, warps)});
+        accesses.push_back({op, mma.getRhs(), mma.getRhsSlot(), false,
+                            mmaOperandB(right.getDimSize(0), right.getDimSize(1), bits) * Layout::broadcast(Dim::Warp, warps)});
+        return accesses;
+      })
       .Default([](Operation *) { return Accesses(); });
 }
 
 /// Whether the machine makes it on its own, of a whole slot, when one thread has begun it.
 static bool isOfRow(Operation *op) { return isa<tile::FetchOp, tile::SendOp>(op); }
+
+/// Whether tensor cores or the machine's copies access memory by themselves, past what threads have not fenced.
+static bool isBesideThreads(Operation *op) { return isOfRow(op) || isa<tile::MmaAsyncOp>(op); }
 
 static Value behindOf(Operation *op) {
   if (auto read = dyn_cast<tile::ReadOp>(op))
@@ -262,7 +277,7 @@ static BarrierScope between(const BufferAccess &a, const BufferAccess &b, unsign
     return BarrierScope::Block;
   if (areApart(a, b, turns))
     return BarrierScope::None;
-  if (isOfRow(a.op) || isOfRow(b.op) || behindOf(a.op) != behindOf(b.op))
+  if (isBesideThreads(a.op) || isBesideThreads(b.op) || behindOf(a.op) != behindOf(b.op))
     return BarrierScope::Block;
   return apart(a, b);
 }
@@ -280,7 +295,7 @@ struct Past {
   }
 };
 
-/// What may lie behind a place: accesses since the last barrier of the block, copies that go on, writes that copies of rows do
+/// What may lie behind a place: accesses since the last barrier of the block, copies and products that go on, writes that copies of rows do
 /// not see for want of a fence, and gates that only one thread knows.
 struct State {
   SmallVector<Past> since, copies, unfenced;
@@ -375,7 +390,7 @@ Hazard Walk::need(Operation *op, const State &state) const {
       return {made, op, BarrierScope::Block};
   }
   for (const BufferAccess &access : bufferAccesses(op)) {
-    if (isOfRow(op))
+    if (isBesideThreads(op))
       for (const Past &past : state.unfenced)
         if (overlap(past.access.buffer, access.buffer) &&
             (past.access.buffer != access.buffer || !areApart(past.access, access, past.turns)))
@@ -418,12 +433,15 @@ void Walk::run(Operation *op, State &state) {
     return state.pass(barrier.getWarp() ? BarrierScope::Warp : BarrierScope::Block);
   if (isa<tile::FenceOp>(op))
     return state.unfenced.clear();
-  if (isa<tile::WaitOp, tile::SentOp>(op)) {
-    auto wait = dyn_cast<tile::WaitOp>(op);
-    auto isMeant = [&](const Past &copy) { return isa<tile::CopyOp>(copy.access.op) == bool(wait); };
+  if (isa<tile::WaitOp, tile::SentOp, tile::MmaWaitOp>(op)) {
+    auto isMeant = [&](const Past &copy) {
+      return isa<tile::WaitOp>(op)   ? isa<tile::CopyOp>(copy.access.op)
+             : isa<tile::SentOp>(op) ? isa<tile::SendOp>(copy.access.op)
+                                     : isa<tile::MmaAsyncOp>(copy.access.op);
+    };
     for (const Past &copy : llvm::make_filter_range(state.copies, isMeant))
       State::add(state.since, copy);
-    if ((wait ? wait.getPending() : cast<tile::SentOp>(op).getPending()) == 0)
+    if (op->getAttrOfType<IntegerAttr>("pending").getInt() == 0)
       llvm::erase_if(state.copies, isMeant);
     return;
   }
@@ -434,7 +452,7 @@ void Walk::run(Operation *op, State &state) {
     // Whoever reads a row that was fetched has waited at its gate; one that is sent is read until a wait.
     if (!isOfRow(op))
       State::add(state.since, {access});
-    if (isa<tile::CopyOp, tile::SendOp>(op))
+    if (isa<tile::CopyOp, tile::SendOp, tile::MmaAsyncOp>(op))
       State::add(state.copies, {access});
     if (isa<tile::WriteOp>(op))
       State::add(state.unfenced, {access});

@@ -221,6 +221,10 @@ void Machine::waitForSends(Block &block, Warp &warp, int64_t pending) {
 
 void Machine::reportUnfinished(const Block &block) {
   for (const Copy &copy : block.copies)
+    if (copy.product)
+      setup.findings.add(FindingKind::EarlyUse, copy.step->op,
+                         std::string(kindName(FindingKind::EarlyUse)) + ": the block may end while this product goes on");
+  for (const Copy &copy : block.copies)
     if (copy.send || (copy.gate && !copy.hasLanded))
       setup.findings.add(FindingKind::EarlyUse, copy.step->op,
                          std::string(kindName(FindingKind::EarlyUse)) +

@@ -105,7 +105,7 @@ void Explorer::runSeeds(LaunchReport &launchReport) {
       for (bool isCopy : {false, true})
         for (const Step &step : program.steps)
           costs.push_back({step.op, isCopy || step.kind == Step::Kind::Shared ||
-                                        step.kind == Step::Kind::Take});
+                                        step.kind == Step::Kind::Product || step.kind == Step::Kind::Take});
       with.costs = &costs;
     }
     Machine machine(with);

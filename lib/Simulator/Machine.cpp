@@ -198,6 +198,8 @@ bool Machine::isVisible(const Step &step) const {
   case Step::Kind::Send:
   case Step::Kind::Sent:
   case Step::Kind::Fence:
+  case Step::Kind::Product:
+  case Step::Kind::MmaWait:
   case Step::Kind::Barrier:
   case Step::Kind::WarpBarrier:
   case Step::Kind::Open:
@@ -228,7 +230,7 @@ void Machine::advance(Block &block, Warp &warp) {
     if (isVisible(step))
       return;
     ++*setup.instructions;
-    if (step.kind == Step::Kind::Commit)
+    if (llvm::is_contained({Step::Kind::Commit, Step::Kind::MmaFence, Step::Kind::MmaCommit}, step.kind))
       setup.reached->insert(step.op);
     unsigned next = warp.at + 1;
     switch (step.kind) {
@@ -270,6 +272,12 @@ void Machine::advance(Block &block, Warp &warp) {
       return leave(block, warp, step);
     case Step::Kind::Commit:
       ++warp.group;
+      break;
+    case Step::Kind::MmaFence:
+      warp.fenced = Tile::count;
+      break;
+    case Step::Kind::MmaCommit:
+      ++frame.group;
       break;
     case Step::Kind::Check:
       if (!scalar(step.in[0]))
@@ -322,6 +330,12 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
     break;
   case Step::Kind::Fence:
     fence(block, warp);
+    break;
+  case Step::Kind::Product:
+    beginProduct(block, warp, step);
+    break;
+  case Step::Kind::MmaWait:
+    waitForProducts(block, warp, step);
     break;
   case Step::Kind::WarpBarrier:
     warp.lastSync = warp.clock[warp.frame.warp];

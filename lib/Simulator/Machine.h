@@ -132,6 +132,7 @@ private:
     std::vector<int64_t> at = {}; // of a row: addresses
     Gate *gate = nullptr;         // that a fetch opens
     int64_t send = 0;             // the number of the warp's sends, counted from 1
+    int64_t product = 0;          // the number of the warp's groups of products, counted from 1
   };
   struct Warp {
     enum class State { Ready, AtBarrier, Ended };
@@ -143,6 +144,7 @@ private:
     int64_t group = 0;           // that copies are added to
     unsigned copies = 0;
     int64_t sends = 0;
+    uint64_t fenced = 0;           // until when products see what is in registers, by when tiles are made
     uint32_t opened = 0;    // when it has told the cluster that it runs; 0: it has not
     uint32_t lastReceived = 0; // until when it knows of its own pushes
     std::map<unsigned, int64_t> turns; // of mailboxes, by buffer: those that are over
@@ -257,6 +259,11 @@ private:
   bool areSent(const Block &block, const Warp &warp, int64_t pending) const;
   void waitForSends(Block &block, Warp &warp, int64_t pending);
   void reportUnfinished(const Block &block);
+
+  // Products of groups of warps (Group.cpp)
+  void beginProduct(Block &block, Warp &warp, const Step &step);
+  void waitForProducts(Block &block, Warp &warp, const Step &step);
+
   // Mailboxes (Cluster.cpp)
   bool hasAllOpened(const Block &block) const;
   bool hasCome(const Block &block, const Warp &warp, const Step &step) const;

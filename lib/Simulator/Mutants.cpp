@@ -31,7 +31,8 @@ static bool isMemoryOp(Operation *op) {
             isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp,
                 tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp, tile::FetchOp,
                 tile::AwaitOp, tile::SendOp, tile::SentOp, tile::FenceOp, tile::OpenOp,
-                tile::MeetOp, tile::PushOp, tile::ReceiveOp, tile::TakeOp>(each);
+                tile::MeetOp, tile::PushOp, tile::ReceiveOp, tile::TakeOp, tile::MmaAsyncOp,
+                tile::MmaFenceOp, tile::MmaCommitOp, tile::MmaWaitOp>(each);
         return isPart ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -108,12 +109,13 @@ static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
 }
 
 static bool leaveOut(Operation *op) {
+  op->replaceAllUsesWith(op->getOperands().take_back(op->getNumResults()));
   op->erase();
   return true;
 }
 
 static std::vector<Change> changesOf(Operation *op) {
-  if (isa<tile::CommitOp, tile::FenceOp>(op))
+  if (isa<tile::CommitOp, tile::FenceOp, tile::MmaFenceOp, tile::MmaCommitOp>(op))
     return {{"removed", leaveOut}, {"too early", moveUp}};
   if (isa<tile::OpenOp, tile::PushOp>(op))
     return {{"removed", leaveOut}};
@@ -147,6 +149,27 @@ static std::vector<Change> changesOf(Operation *op) {
     return {{"removed", leaveOut},
             {"weakened to wait " + std::to_string(more), weaken},
             {"too early", moveUp}};
+  }
+  if (auto wait = dyn_cast<tile::MmaWaitOp>(op)) {
+    int64_t more = wait.getPending() + 1;
+    auto weaken = [more](Operation *each) {
+      cast<tile::MmaWaitOp>(each).setPending(more);
+      return true;
+    };
+    return {{"removed", leaveOut},
+            {"weakened to mma_wait " + std::to_string(more), weaken},
+            {"too early", moveUp}};
+  }
+  if (auto mma = dyn_cast<tile::MmaAsyncOp>(op)) {
+    unsigned right = mma.getRhsSlotMutable().getOperandNumber();
+    std::vector<Change> changes = {{"of the next slot on the right", [right](Operation *each) {
+                                      return turnSlot(each, right, cast<tile::MmaAsyncOp>(each).getRhs());
+                                    }}};
+    if (mma.getLhsSlot())
+      changes.push_back({"of the next slot on the left", [](Operation *each) {
+                           return turnSlot(each, 1, cast<tile::MmaAsyncOp>(each).getLhs());
+                         }});
+    return changes;
   }
   if (auto await = dyn_cast<tile::AwaitOp>(op)) {
     unsigned gate = await.getGateMutable().getOperandNumber(), phase = await.getPhaseMutable().getOperandNumber();

@@ -83,6 +83,7 @@ private:
   LogicalResult compileSlot(Operation *op, Value buffer, Value slot, const Layout &layout,
                             bool isWrite, unsigned tile);
   LogicalResult compileMmaShared(tile::MmaSharedOp mma);
+  LogicalResult compileMmaAsync(tile::MmaAsyncOp mma);
   /// What is done with a mailbox, by those who hold elements of it as the layout says.
   LogicalResult compileMailbox(Step::Kind kind, Operation *op, Value mailbox, const Layout &layout);
   std::shared_ptr<GlobalAccess> globalAccess(Operation *op, Value view, ValueRange coords,
@@ -117,7 +118,7 @@ LogicalResult Compiler::run() {
                                                                             : slotOf(argument));
   kernel.walk([&](Operation *op) {
     auto send = dyn_cast<tile::SendOp>(op);
-    program.hasRows |= isa<tile::FetchOp, tile::SendOp>(op);
+    program.hasRows |= isa<tile::FetchOp, tile::SendOp, tile::MmaAsyncOp>(op);
     if (send || isa<tile::StoreOp, tile::ScatterOp>(op))
       if (auto view = dyn_cast<BlockArgument>(send ? send.getView() : op->getOperand(1)))
         program.isWritten[view.getArgNumber()] = true;
@@ -420,6 +421,37 @@ LogicalResult Compiler::compileMmaShared(tile::MmaSharedOp mma) {
                               add(Step::Kind::Compute, mma));
 }
 
+/// Reads of slots that go on, and a product of what they give.
+LogicalResult Compiler::compileMmaAsync(tile::MmaAsyncOp mma) {
+  SmallVector<TileCompiler::Factor> factors;
+  if (!mma.getLhsSlot())
+    factors.push_back({slotOf(mma.getLhs()), tiles.placesOf(mma.getLhs()), mma.getLeft()});
+  for (const BufferAccess &read : bufferAccesses(mma)) {
+    auto access = slotAccess(mma, read.buffer, read.slot, read.layout, /*isWrite=*/false);
+    if (!access)
+      return failure();
+    Step &step = add(Step::Kind::Product, mma);
+    step.shared = access;
+    step.out = {program.slotCount++};
+    // What is in registers already.
+    step.in = {slotOf(mma.getAcc())};
+    if (!mma.getLhsSlot())
+      step.in.push_back(slotOf(mma.getLhs()));
+    factors.push_back({step.out[0], access->places, cast<tile::BufferType>(read.buffer.getType()).getTile()});
+  }
+  TileCompiler::Factor sums{slotOf(mma.getAcc()), tiles.placesOf(mma.getAcc()),
+                            cast<RankedTensorType>(mma.getAcc().getType())};
+  Step &step = add(Step::Kind::Compute, mma);
+  if (failed(tiles.compileProduct(mma, factors[0], factors[1], sums, slotOf(mma.getResult()), step)))
+    return failure();
+  unsigned made = slotOf(mma.getResult());
+  step.compute = [multiply = std::move(step.compute), made](Frame &frame) {
+    multiply(frame);
+    frame.slots[made].tile->group = frame.group + 1;
+  };
+  return success();
+}
+
 LogicalResult Compiler::compileMailbox(Step::Kind kind, Operation *op, Value mailbox,
                                        const Layout &layout) {
   auto access = slotAccess(op, mailbox, Value(), layout, kind == Step::Kind::Push);
@@ -459,6 +491,22 @@ LogicalResult Compiler::compile(Operation *op) {
                            slotOf(write.getValue()));
       })
       .Case([&](tile::MmaSharedOp mma) { return compileMmaShared(mma); })
+      .Case([&](tile::MmaAsyncOp mma) { return compileMmaAsync(mma); })
+      .Case([&](tile::MmaFenceOp) {
+        add(Step::Kind::MmaFence, op);
+        return success();
+      })
+      .Case([&](tile::MmaCommitOp) {
+        add(Step::Kind::MmaCommit, op);
+        return success();
+      })
+      .Case([&](tile::MmaWaitOp wait) {
+        Step &step = add(Step::Kind::MmaWait, op);
+        step.pending = wait.getPending();
+        step.in = slotsOf(wait.getSums());
+        step.out = slotsOf(wait.getResults());
+        return success();
+      })
       .Case<tile::FetchOp, tile::SendOp>([&](auto row) { return compileRow(row); })
       .Case([&](tile::GatesOp made) {
         gates[made.getResult()] = program.gateCounts.size();

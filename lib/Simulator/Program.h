@@ -76,6 +76,7 @@ struct Frame {
   unsigned warp = 0;
   const LaunchValues *launch = nullptr;
   llvm::SmallVector<int64_t> program; // coordinates in the grid
+  int64_t group = 0;                  // of products that are closed
 };
 
 /// Room in shared memory.
@@ -137,6 +138,10 @@ struct Step {
     Send,
     Sent,
     Fence,
+    Product, ///< an operand of a product that groups of warps begin
+    MmaFence,
+    MmaCommit,
+    MmaWait,
     Barrier,
     WarpBarrier,
     Open,
@@ -157,7 +162,7 @@ struct Step {
   std::vector<unsigned> in, out; // slots
   unsigned target = 0;           // of a jump
   unsigned body = 0;             // of Next: the loop's first step
-  int64_t pending = 0;           // of Wait and Sent
+  int64_t pending = 0;           // of Wait, Sent and MmaWait
   unsigned gates = 0;            // of Gates, Fetch and Await: their number in the program
   bool isBox = false;            // of Fetch: more than a row
   unsigned by = 0;               // of Fetch: the warp that begins it
@@ -177,7 +182,7 @@ public:
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
   std::vector<int64_t> gateCounts, gateArrivals; // by number of gates
-  bool hasRows = false;            // that are copied as a whole
+  bool hasRows = false;            // that are copied as a whole, or products that read by themselves
   int64_t sharedBytes = 0;         // of a block
   unsigned slotCount = 0;
   std::vector<unsigned> argumentSlots; // of scalars, by argument number

@@ -11,6 +11,8 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
+thread_local uint64_t Tile::count = 0;
+
 std::optional<Element> Element::of(mlir::Type type) {
   Element element;
   if (llvm::isa<mlir::FloatTF32Type>(type)) {

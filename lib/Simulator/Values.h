@@ -61,7 +61,10 @@ private:
 /// made.
 struct Tile : llvm::RefCountedBase<Tile> {
   std::vector<Number> numbers;
+  uint64_t made = ++count; ///< when, among the tiles of this thread of the host
+  int64_t group = 0;       ///< of products that goes on until it is waited for; 0: of none
   explicit Tile(size_t count, Number each = integer(0)) : numbers(count, each) {}
+  static thread_local uint64_t count;
 };
 using TileRef = llvm::IntrusiveRefCntPtr<Tile>;
 

@@ -8,7 +8,8 @@
 // the same barrier. So what a walk through the program has to know at a place is which accesses lie
 // behind the last barrier of the block, on any way that leads there, around loops as well. A copy
 // that goes on beside the program is written when it is begun, and again when it is waited for. Copies of
-// rows see what threads have written behind a fence of theirs; what they bring is waited for by all.
+// rows see what threads have written behind a fence of theirs; what they bring is waited for by all. Products that go on
+// beside the program read so, too, from where they are begun until they are waited for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORY_H

@@ -1,0 +1,50 @@
+//===- Group.cpp - Products that groups of warps begin --------------------===//
+//
+// Each warp of a group is taken to read the rows of its own sums and all columns. It reads at some time until it waits, so
+// that nobody may write there; what it reads is known at once. Registers are seen by products behind a fence that
+// comes after what was put there.
+//
+//===----------------------------------------------------------------------===//
+#include "Machine.h"
+
+using namespace tessera;
+using namespace tessera::simulator;
+
+void Machine::beginProduct(Block &block, Warp &warp, const Step &step) {
+  for (unsigned slot : step.in)
+    if (const TileRef &tile = warp.frame.slots[slot].tile; !tile->group && tile->made > warp.fenced)
+      setup.findings.add(FindingKind::Unfenced, step.op,
+                         "write that a product may not see: " + placeOf(block, warp, 0) +
+                             " begins a product with no fence behind what is in its registers");
+  unsigned number = warp.frame.warp;
+  std::optional<int64_t> base = slotBase(block, warp, step);
+  if (base)
+    compareWithFences(block, warp, step, *base);
+  access(block, warp, step);
+  if (!base)
+    return;
+  Event &read = block.events.back();
+  read.copy = block.copyCount++;
+  read.isCopy = true;
+  Copy copy{&step, number, ++warp.copies, read.copy, INT64_MAX, *base, read.data, warp.clock};
+  copy.hasLanded = true;
+  copy.product = warp.frame.group + 1;
+  block.copies.push_back(std::move(copy));
+}
+
+void Machine::waitForProducts(Block &block, Warp &warp, const Step &step) {
+  int64_t done = warp.frame.group - step.pending;
+  finish(block, warp, [&](const Copy &copy) {
+    return copy.product && copy.warp == warp.frame.warp && copy.product <= done;
+  });
+  for (auto [from, to] : llvm::zip_equal(step.in, step.out)) {
+    const TileRef &sums = warp.frame.slots[from].tile;
+    if (sums->group > done)
+      setup.findings.add(FindingKind::EarlyUse, step.op,
+                         std::string(kindName(FindingKind::EarlyUse)) + ": " + placeOf(block, warp, 0) +
+                             " takes sums to which a product may still add");
+    TileRef finished(new Tile(*sums));
+    finished->group = 0;
+    warp.frame.slots[to].tile = finished;
+  }
+}
