@@ -16,7 +16,8 @@ SHARED_BYTES = 232448
 LANES = 32
 PIECE = 16  # bytes that bulk copies move at once
 MAPS = 1 << 40  # the address of the first parameter, of which a tensor map is one
-TOGETHER = ("bar", "shfl", "mma", "ldmatrix", "stmatrix", "ret")
+GROUP = 128  # threads of four warps
+TOGETHER = ("bar", "shfl", "mma", "wgmma", "ldmatrix", "stmatrix", "ret")
 
 
 def _is_together(operation: str) -> bool:
@@ -215,12 +216,12 @@ class _Run:
 
     def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
         name, *parts = operation.split(".")
-        if name in ("bar", "barrier", "fence", "prefetch") or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
+        if name in ("bar", "barrier", "fence", "prefetch") or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait")) or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
             return
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
             "mov": self.move, "cvta": self.move, "elect": self.elect, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
-            "bfe": self.extract, "lop3": self.look_up, "prmt": self.permute, "mma": self.multiply, "mapa": self.map,
+            "bfe": self.extract, "lop3": self.look_up, "prmt": self.permute, "mma": self.multiply, "wgmma": self.multiply_together, "mapa": self.map,
         }  # fmt: skip
         if name in special:
             special[name](name, parts, operands, mask)
@@ -507,3 +508,46 @@ class _Run:
         for i, register in enumerate(_names(operands[0])):
             row, column = sums(i)
             self.put(register, product[warp, row, column], mask)
+
+    def described(self, operand: str, group: int, lines: np.ndarray, over: np.ndarray, across: bool, kind: str) -> np.ndarray:
+        """Elements of a matrix in shared memory: `lines` along the dimension that is kept, `over` along the other."""
+        words = self.get(operand)[group * GROUP : (group + 1) * GROUP]
+        assert (words == words[0]).all(), "a descriptor that threads of a group do not share"
+        word, size = int(words[0]), WIDTHS[kind] // 8
+        start, leading, stride, mode = (word & 0x3FFF) << 4, (word >> 16 & 0x3FFF) << 4, (word >> 32 & 0x3FFF) << 4, word >> 62
+        span = {1: 128, 2: 64, 3: 32}[mode]
+        assert word >> 46 & 0xFFFF == 0 and start % (8 * span) < span
+        if across:
+            at = start + lines * size // span * leading + lines * size % span + over // 8 * stride + over % 8 * span
+        else:
+            at = start + lines // 8 * stride + lines % 8 * span + over * size
+        at ^= at >> 3 & span - 16
+        assert (at + size <= SHARED_BYTES).all(), "an address out of bounds"
+        cells = self.shared[group * GROUP // self.kernel.threads * SHARED_BYTES + at[..., None] + np.arange(size)]
+        return _elements(np.ascontiguousarray(cells).view(f"u{size}")[..., 0].astype(np.uint64), kind)[0]
+
+    def multiply_together(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """wgmma: 64 rows by a group of four warps, which all of its threads ask for."""
+        n, k = map(int, re.fullmatch(r"m64n(\d+)k(\d+)", parts[3]).groups())
+        kind = parts[-1]
+        assert parts[4] == "f32" and parts[5] == kind and mask.all() and operands[3:6] == ["1", "1", "1"]
+        in_registers = operands[1].startswith("{")
+        turned = [bool(int(one)) for one in operands[6:]]
+        thread = np.arange(GROUP)
+        row, quad = thread // LANES * 16 + thread % LANES // 4, thread % 4
+        for group in range(self.count // GROUP):
+            own = np.s_[group * GROUP : (group + 1) * GROUP]
+            if in_registers:
+                a = np.zeros((64, k))
+                for i, register in enumerate(_names(operands[1])):
+                    for j, number in enumerate(_elements(self.get(register)[own], kind)):
+                        a[row + i % 2 * 8, quad * 2 + j + i // 2 * 8] = number
+            else:
+                a = self.described(operands[1], group, *np.indices((64, k)), turned[0], kind).astype(np.float64)
+            over, columns = np.indices((k, n))
+            b = self.described(operands[2], group, columns, over, turned[-1], kind).astype(np.float64)
+            product = a @ b
+            for i, register in enumerate(_names(operands[0])):
+                sums = self.typed(register, "f32").copy()
+                sums[own] = sums[own] + product[row + i // 2 % 2 * 8, quad * 2 + i % 2 + i // 4 * 8]
+                self.put(register, sums, mask)

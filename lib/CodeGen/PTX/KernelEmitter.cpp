@@ -173,7 +173,8 @@ void KernelEmitter::declare() {
     places[0] = LLVM::LShrOp::create(e.b, places[0], e.integer(llvm::Log2_32(blocks), e.i32));
   }
   placePrograms(places, grid);
-  if (!maps.empty())
+  bool hasGroups = kernel.walk([](tile::MmaAsyncOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (!maps.empty() || hasGroups)
     sameWarp = e.intrinsic("llvm.nvvm.shfl.sync.idx.i32", e.i32,
                            {e.integer(-1, e.i32), warp, e.integer(0, e.i32), e.integer(31, e.i32)});
   // What threads know of their places stands before all else.
@@ -375,6 +376,16 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::MmaOp mma) { return emitMma(mma); })
       .Case([&](tile::MmaSharedOp mma) { return emitMmaShared(mma); })
+      .Case([&](tile::MmaAsyncOp mma) { return emitMmaAsync(mma); })
+      .Case([&](tile::MmaWaitOp wait) { return emitMmaWait(wait); })
+      .Case([&](tile::MmaFenceOp) {
+        isFenced = true;
+        return success();
+      })
+      .Case([&](tile::MmaCommitOp) {
+        assembly("wgmma.commit_group.sync.aligned;", "~{memory}", Type(), {}, /*hasEffects=*/true);
+        return success();
+      })
       .Case([&](tile::CastOp cast) { return emitCast(cast); })
       .Case([&](tile::BitcastOp cast) {
         for (Value part : tiles.lookup(cast.getInput()))

@@ -84,6 +84,10 @@ private:
   Value receive(Value value, Value source);
   Registers emitShuffles(const ShuffleSchedule &schedule, llvm::ArrayRef<Value> parts, Type element, unsigned count);
 
+  // Products of groups of warps (Group.cpp)
+  LogicalResult emitMmaAsync(tile::MmaAsyncOp mma);
+  LogicalResult emitMmaWait(tile::MmaWaitOp wait);
+
   // Shared memory (Shared.cpp)
   struct Lazy {
     SharedAccess load;
@@ -172,12 +176,14 @@ private:
   llvm::DenseMap<Value, Registers> tiles;
   llvm::SmallVector<Value> programIds;
   Value lane, warp, block; // i32; the block's number in its cluster
-  Value sameWarp;          // the warp's number, of which the assembler knows that all lanes have the same; where there are boxes
+  Value sameWarp;          // the warp's number, of which the assembler knows that all lanes have the same; where there are boxes or groups
   mlir::Block *entry = nullptr;
   std::map<std::pair<std::string, Dim>, Value> threadParts;
   unsigned sharedBytes = 0;
   /// Tiles that are read when they are needed.
   llvm::DenseMap<Value, Lazy> reads;
+  /// Whether the next product of a group stands behind a fence.
+  bool isFenced = false;
   /// Where threads count the turns of mailboxes.
   llvm::DenseMap<Value, Value> turns;
 };

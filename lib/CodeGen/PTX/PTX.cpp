@@ -108,11 +108,11 @@ static void keepTogether(llvm::Function &function) {
       call->setConvergent();
 }
 
-/// Whether threads part, to begin copies of rows.
+/// Whether threads part, to begin copies of rows, or groups of warps come together.
 static bool hasBranches(tile::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        return isa<tile::GatesOp, tile::SendOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+        return isa<tile::GatesOp, tile::SendOp, tile::MmaAsyncOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -22,8 +22,8 @@ Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
                                     /*isConstant=*/false, LLVM::Linkage::External, kName, Attribute(),
                                     /*alignment=*/128, /*addrSpace=*/3);
   }
-  // Where boxes come to, swizzles begin again at multiples of up to 1024 bytes.
-  if (!maps.empty())
+  // Where boxes come to, and groups of warps read, swizzles begin again at multiples of up to 1024 bytes.
+  if (sameWarp)
     shared.setAlignment(1024);
   sharedBytes = std::max(sharedBytes, first + bytes);
   Value start = LLVM::AddressOfOp::create(e.b, shared);

@@ -1,0 +1,158 @@
+//===- Group.cpp - Products that groups of four warps begin ---------------===//
+//
+// wgmma.mma_async multiplies 64 rows of a group by up to 256 columns, 32 bytes deep. It finds operands in shared
+// memory by descriptors (SharedMatrix.h), of which parts are other addresses. Registers of sums go through
+// the text of each instruction and of the wait: nobody takes them in between. A fence is in the text of the first product
+// behind it, so that LLVM puts nothing into registers between the two.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelEmitter.h"
+#include "tessera/Layout/Families.h"
+#include "tessera/Layout/SharedMatrix.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::ptx;
+
+static constexpr int64_t kGroup = 4, kRows = 64, kUnit = 16; // warps and rows of a group; bytes that descriptors count
+
+namespace {
+/// An operand in shared memory: its descriptor, and by how much those of its parts differ.
+struct Matrix {
+  Value descriptor;
+  Layout offsets; // element -> offset
+  int64_t bytes;  // of an element
+
+  int64_t at(uint64_t row, uint64_t column) const {
+    return offsets(offsets.in().pack(Point({{Dim::D0, row}, {Dim::D1, column}}))) * bytes / kUnit;
+  }
+};
+
+/// The text and the operands of one piece of assembly, of which the first are sums that it changes.
+struct Text {
+  std::string text, constraints;
+  SmallVector<Value> operands;
+  unsigned count; // of sums
+
+  explicit Text(unsigned count) : count(count) {
+    for (unsigned i = 0; i < count; ++i)
+      constraints += "=f,";
+  }
+  std::string add(Value value, StringRef constraint) {
+    operands.push_back(value);
+    constraints += (constraint + ",").str();
+    return "$" + std::to_string(count + operands.size() - 1);
+  }
+  /// The sums come last.
+  void close(ArrayRef<Value> sums) {
+    for (auto [i, sum] : llvm::enumerate(sums))
+      add(sum, std::to_string(i));
+    constraints += "~{memory}";
+  }
+};
+} // namespace
+
+/// Where a thread holds the elements of a fragment that begins there, in the fragment's order.
+static SmallVector<unsigned> registersOf(const Layout &tile, const Layout &fragment, uint64_t row, uint64_t column) {
+  llvm::DenseMap<uint64_t, unsigned> held;
+  for (unsigned reg = 0; reg < tile.in().size(Dim::Register); ++reg)
+    held.try_emplace(tile(tile.in().pack(Point({{Dim::Register, reg}}))), reg);
+  SmallVector<unsigned> registers;
+  for (unsigned reg = 0; reg < fragment.in().size(Dim::Register); ++reg) {
+    Point point = fragment(Point({{Dim::Register, reg}}));
+    point[Dim::D0] += row;
+    point[Dim::D1] += column;
+    registers.push_back(held.at(tile.out().pack(point)));
+  }
+  return registers;
+}
+
+LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
+  RankedTensorType lhs = mma.getLeft(), sumType = mma.getResult().getType();
+  Type element = lhs.getElementType();
+  int64_t bits = element.getIntOrFloatBitWidth(), depth = 256 / bits, rows = kRows * (warps / kGroup);
+  int64_t m = sumType.getShape()[0], n = sumType.getShape()[1], k = lhs.getShape()[1];
+  auto matrix = [&](Value buffer, Value slot, unsigned over) {
+    Layout memory = cast<tile::BufferType>(buffer.getType()).getMemory();
+    SharedMatrix how = *sharedMatrix(memory, over, bits);
+    Matrix made{Value(), *memory.inverse(), bits / 8};
+    Value place = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(buffer, slot));
+    place = LLVM::LShrOp::create(e.b, place, e.integer(llvm::Log2_64(kUnit), e.i32));
+    if (int64_t ofGroup = over == 1 && rows > kRows ? made.at(kRows, 0) : 0) {
+      Value group = LLVM::LShrOp::create(e.b, sameWarp, e.integer(llvm::Log2_64(kGroup), e.i32));
+      place = e.addI(place, e.mulI(group, e.integer(ofGroup, e.i32)));
+    }
+    made.descriptor = e.orI(LLVM::ZExtOp::create(e.b, e.i64, place), e.integer(int64_t(how.descriptor())));
+    return std::pair(made, how.isAcross);
+  };
+  auto [right, isRightAcross] = matrix(mma.getRhs(), mma.getRhsSlot(), 0);
+  std::optional<std::pair<Matrix, bool>> left;
+  if (mma.getLhsSlot())
+    left = matrix(mma.getLhs(), mma.getLhsSlot(), 1);
+
+  Layout layout = layoutOf(mma.getAcc());
+  Registers sums = tiles[mma.getAcc()];
+  std::string type = element.isBF16() ? "bf16" : "f16";
+  std::string name = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(depth) + ".f32." +
+                     type + "." + type;
+  for (int64_t row = 0; row < m; row += rows) {
+    SmallVector<unsigned> held = registersOf(layout, mmaAccumulator(16, n), row, 0);
+    Text part(held.size());
+    std::string list, b = part.add(right.descriptor, "l"), a = left ? part.add(left->first.descriptor, "l") : "";
+    for (unsigned i = 0; i < held.size(); ++i)
+      list += (i ? ", $" : "$") + std::to_string(i);
+    part.text = std::string("{ .reg .b64 a, b;") + (isFenced ? " wgmma.fence.sync.aligned;" : "");
+    isFenced = false;
+    auto moved = [&](StringRef to, const std::string &from, int64_t by) {
+      part.text += (" add.s64 " + to + ", " + from + ", ").str() + std::to_string(by) + ";";
+      return to.str();
+    };
+    for (int64_t over = 0; over < k; over += depth) {
+      std::string rowsText;
+      if (left) {
+        rowsText = moved("a", a, left->first.at(row, over));
+      } else {
+        SmallVector<Value> words;
+        for (unsigned reg : registersOf(layoutOf(mma.getLhs()), mmaOperandA(16, depth, bits), row, over))
+          words.push_back(tiles[mma.getLhs()][reg]);
+        for (Value word : pack(words, element))
+          rowsText += (rowsText.empty() ? "{" : ", ") + part.add(word, "r");
+        rowsText += "}";
+      }
+      std::string columns = moved("b", b, right.at(over, 0));
+      part.text += " " + name + " {" + list + "}, " + rowsText + ", " + columns + ", 1, 1, 1" +
+                   (left ? left->second ? ", 1" : ", 0" : "") + (isRightAcross ? ", 1;" : ", 0;");
+    }
+    part.text += " }";
+    SmallVector<Value> before;
+    for (unsigned reg : held)
+      before.push_back(sums[reg]);
+    part.close(before);
+    Type result = LLVM::LLVMStructType::getLiteral(mma.getContext(),
+                                                   SmallVector<Type>(held.size(), e.valueType(sumType.getElementType())));
+    Value made = assembly(part.text, part.constraints, result, part.operands, /*hasEffects=*/true);
+    for (auto [i, reg] : llvm::enumerate(held))
+      sums[reg] = LLVM::ExtractValueOp::create(e.b, made, i);
+  }
+  tiles[mma.getResult()] = sums;
+  return success();
+}
+
+LogicalResult KernelEmitter::emitMmaWait(tile::MmaWaitOp wait) {
+  Registers sums;
+  for (Value tile : wait.getSums())
+    sums.append(tiles[tile]);
+  Text part(sums.size());
+  part.close(sums);
+  part.text = "wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";";
+  SmallVector<Type> types;
+  for (Value sum : sums)
+    types.push_back(sum.getType());
+  Type result = sums.empty() ? Type() : LLVM::LLVMStructType::getLiteral(wait.getContext(), types);
+  Value made = assembly(part.text, part.constraints, result, part.operands, /*hasEffects=*/true);
+  unsigned number = 0;
+  for (auto [before, behind] : llvm::zip_equal(wait.getSums(), wait.getResults()))
+    for (size_t i = 0; i < tiles[before].size(); ++i)
+      tiles[behind].push_back(LLVM::ExtractValueOp::create(e.b, made, number++));
+  return success();
+}
