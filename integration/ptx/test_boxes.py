@@ -22,7 +22,7 @@ ELEMENTS = {
 }
 
 
-def program(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], by_columns: tuple[bool, bool], batches: int) -> str:
+def program(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], by_columns: tuple[bool, bool], batches: int, hints: str = "warps = 4", place: int = 1) -> str:
     m, n, k = sizes
     tm, tn, tk = tile
     total = ELEMENTS[element][1]
@@ -45,10 +45,10 @@ def program(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int
     return f"""
     func.func @host(%x: {shapes[0]} {{gir.name = "x", gir.contiguous}}, %w: {shapes[1]} {{gir.name = "w", gir.contiguous}}) -> {shapes[2]} {{
       %y = tile.empty : {shapes[2]}
-      tile.launch @k grid ["1"] (%x, %w, %y) views [{views}] sizes ["1", "1"] : {", ".join(shapes)}
+      tile.launch @k grid ["1"] (%x, %w, %y) views [{views}] sizes ["{place}", "{place}"] : {", ".join(shapes)}
       return %y : {shapes[2]}
     }}
-    tile.kernel @k(%x: {a}, %w: {b}, %y: {c}, %i: index, %j: index) grid 1 hints {{bulk = 1, warps = 4}} {{
+    tile.kernel @k(%x: {a}, %w: {b}, %y: {c}, %i: index, %j: index) grid 1 hints {{bulk = 1, {hints}}} {{
       %p = tile.program_id 0
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index

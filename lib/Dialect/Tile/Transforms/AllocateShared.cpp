@@ -85,6 +85,8 @@ Buffer Allocation::timeOf(AllocOp alloc) {
     // Swizzles are of addresses.
     if (auto fetch = dyn_cast<FetchOp>(user); fetch && fetch.isBox())
       buffer.alignment = std::max(buffer.alignment, fetch.getBox()->alignment());
+    if (auto mma = dyn_cast<MmaAsyncOp>(user))
+      buffer.alignment = std::max(buffer.alignment, mma.getAlignment(alloc));
     Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
     buffer.first = std::min(buffer.first, numbers[seen].first);
     buffer.last = std::max(buffer.last, numbers[seen].second);

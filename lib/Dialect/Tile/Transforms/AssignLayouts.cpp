@@ -11,6 +11,8 @@
 // products, each has a part of what these sum over, and of the rows of everything else.
 //
 //===----------------------------------------------------------------------===//
+#include "Streams.h"
+
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Analysis/Coordinates.h"
@@ -43,7 +45,7 @@ Value tileOf(Operation *op) { return op->getNumResults() ? op->getResult(0) : op
 
 class Assignment {
 public:
-  Assignment(KernelOp kernel, unsigned warps, unsigned blocks, bool quarters)
+  Assignment(KernelOp kernel, unsigned warps, unsigned blocks, bool quarters, bool warpgroups)
       : kernel(kernel), coordinates(kernel), warps(warps), blocks(blocks), quarters(quarters) {
     kernel.walk([&](Operation *op) {
       if (auto tile = isa<LoadOp, StoreOp>(op) ? dyn_cast<RankedTensorType>(tileOf(op).getType()) : RankedTensorType())
@@ -52,6 +54,8 @@ public:
     kernel.walk([&](MmaOp mma) {
       isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
       hasParts |= mma.getParts() > 1;
+      if (warpgroups && isForGroups(mma))
+        grouped.insert(mma);
     });
   }
 
@@ -94,6 +98,7 @@ private:
     ReductionPlan plan = planReduction(layoutFor(reduce.getInput()), dims);
     return !plan.warps.empty() || !plan.blocks.empty();
   }
+  bool isForGroups(MmaOp mma);
   unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
   Layout square(Value tile);
@@ -124,6 +129,8 @@ private:
   bool isChain = false;
   /// Whether blocks share products.
   bool hasParts = false;
+  /// Products that groups of four warps make.
+  llvm::DenseSet<Operation *> grouped;
   llvm::DenseMap<Value, Layout> layouts;
   /// Of reductions' operands, where the results' were derived from them: a load may change its mind later.
   llvm::DenseMap<Operation *, Layout> joined;
@@ -283,12 +290,24 @@ Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
   return onAllThreads(result);
 }
 
+/// Whether groups of four warps are to make a product: tensor copies will bring what it reads from shared memory.
+bool Assignment::isForGroups(MmaOp mma) {
+  auto isBrought = [&](Value operand) {
+    auto load = operand.getDefiningOp<LoadOp>();
+    auto loop = load ? dyn_cast<scf::ForOp>(load->getParentOp()) : scf::ForOp();
+    return loop && isKnownAhead(loop, load) && boxedDim(load, coordinates);
+  };
+  bool isLoaded = isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
+  return groupSums(mma.getMatrix(), warps) && isBrought(mma.getRhs()) && (!isLoaded || isBrought(mma.getLhs()));
+}
+
 /// How many warps stand below each other. A warp's part of a product is as square as can be, so that its operands are
-/// few; but where the left operand is computed, rows stay with their warp from one product to the next.
+/// few; but where the left operand is computed, rows stay with their warp from one product to the next. So do they where
+/// groups of warps make it.
 unsigned Assignment::warpsBelow(MmaOp mma) {
   int64_t rows = mma.getMatrix()[0], columns = mma.getMatrix()[1];
   unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most, narrowest = quarters ? 16 : 8;
-  for (unsigned below = 1; below <= most && !isChain; below *= 2)
+  for (unsigned below = 1; below <= most && !isChain && !grouped.contains(mma); below *= 2)
     if (columns * below >= narrowest * warps && rows / below + columns * below / warps < rows / best + columns * best / warps)
       best = below;
   return best;
@@ -452,6 +471,11 @@ void Assignment::convertOperand(OpOperand &operand, const Layout &wanted) {
     again->getResult(0).setType(type);
     return operand.set(again->getResult(0));
   }
+  // What several products take of one load is converted once, so that memory brings it as they want it.
+  if (isa_and_nonnull<LoadOp>(maker) && maker->getBlock() == operand.getOwner()->getBlock())
+    for (Operation *user : maker->getUsers())
+      if (auto same = dyn_cast<ConvertOp>(user); same && same.getType() == type && same->getBlock() == maker->getBlock())
+        return operand.set(same);
   operand.set(ConvertOp::create(builder, operand.getOwner()->getLoc(), type, value));
 }
 
@@ -497,7 +521,8 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
         kernel.emitError("expected a cluster of a power of two of blocks, got ") << blocks;
         return signalPassFailure();
       }
-      if (failed(Assignment(kernel, count, blocks, quarters).run()))
+      bool grouped = warpgroups && getHint(kernel.getHintsAttr(), "warpgroups").value_or(0);
+      if (failed(Assignment(kernel, count, blocks, quarters, grouped).run()))
         return signalPassFailure();
     }
   }

@@ -12,10 +12,12 @@
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/Monoids.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Families.h"
 #include "tessera/Layout/Reduction.h"
+#include "tessera/Layout/SharedMatrix.h"
 
 #include <numeric>
 
@@ -44,6 +46,7 @@ private:
   LogicalResult expand(ScanOp scan);
   void expand(MmaOp mma);
   LogicalResult expand(ConvertOp convert);
+  std::optional<Layout> memoryForGroups(ConvertOp convert);
 
   Value zero();
   Value convertTo(Value tile, const Layout &layout);
@@ -329,6 +332,36 @@ void Expansion::expand(MmaOp mma) {
   mma.erase();
 }
 
+/// Where groups of four warps are to multiply a tile from shared memory, as they read it; of those arrangements the one that is
+/// written best.
+std::optional<Layout> Expansion::memoryForGroups(ConvertOp convert) {
+  RankedTensorType type = convert.getType();
+  unsigned bits = bitsOf(type), warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
+  auto isGrouped = [&](OpOperand &use) {
+    auto mma = dyn_cast<MmaOp>(use.getOwner());
+    return mma && use.getOperandNumber() < 2 && mma.getParts() == 1 && layoutOf(mma.getAcc()) == groupSums(mma.getMatrix(), warps);
+  };
+  if (!getHint(kernel.getHintsAttr(), "warpgroups").value_or(0) || type.getRank() != 2 || bits != 16 ||
+      convert->use_empty() || !llvm::all_of(convert->getUses(), isGrouped))
+    return std::nullopt;
+  unsigned over = convert->getUses().begin()->getOperandNumber() == 0 ? 1 : 0;
+  SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
+  std::optional<Layout> best;
+  unsigned least = 0;
+  for (unsigned inner : {1u, 0u})
+    for (unsigned span : {128u, 64u, 32u}) {
+      if (shape[inner] * bits / 8 < span)
+        continue;
+      Layout memory = boxedShared(shape, inner, bits, span);
+      unsigned cost = planStore(memory, *layoutOf(convert.getInput()), bits, features).cost();
+      if (sharedMatrix(memory, over, bits) && (!best || cost < least)) {
+        best = memory;
+        least = cost;
+      }
+    }
+  return best;
+}
+
 LogicalResult Expansion::expand(ConvertOp convert) {
   Layout from = *layoutOf(convert.getInput()), to = *layoutOf(convert);
   RankedTensorType type = convert.getType();
@@ -352,7 +385,7 @@ LogicalResult Expansion::expand(ConvertOp convert) {
   bool isForProducts = llvm::all_of(convert->getUsers(), llvm::IsaPred<MmaOp>);
   builder.setInsertionPoint(place);
   loc = convert.getLoc();
-  Value buffer = write(convert.getInput(), plan->exchange.memory);
+  Value buffer = write(convert.getInput(), memoryForGroups(convert).value_or(plan->exchange.memory));
   // The later it is read, the more is written before one barrier, and the shorter are its registers taken.
   if (place == convert || isForProducts)
     builder.setInsertionPoint(firstUse(convert));

@@ -12,7 +12,6 @@
 #include "FirstUse.h"
 #include "Rows.h"
 #include "Streams.h"
-#include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -42,7 +41,6 @@ public:
   void rewrite();
 
 private:
-  std::optional<unsigned> innerOf(LoadOp load);
   std::optional<Stream> streamOf(LoadOp load);
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   /// The tiles of a turn, if there is such a turn.
@@ -59,34 +57,12 @@ private:
 };
 } // namespace
 
-/// The tile's dimension with the neighbours in memory, of a view that a tensor map can describe.
-std::optional<unsigned> Fetcher::innerOf(LoadOp load) {
-  constexpr int64_t kPiece = 16; // bytes
-  ViewType view = load.getView().getType();
-  if (view.getRank() > Box::kMostDims || load.getDims().size() < 2 || coordinates.rowAlignment(load.getView()) < kPiece)
-    return std::nullopt;
-  std::optional<unsigned> inner;
-  for (unsigned dim = 0; dim < view.getRank(); ++dim) {
-    const auto *place = llvm::find(load.getDims(), dim);
-    bool isNext = view.hasUnitStride(dim) && place != load.getDims().end();
-    if (isNext && inner)
-      return std::nullopt;
-    if (isNext)
-      inner = place - load.getDims().begin();
-    else if (view.hasUnitStride(dim) || view.getStrides()[dim] == 0 ||
-             (view.getStrides()[dim] < 0 && !coordinates.hasPositiveStride(load.getView(), dim)))
-      return std::nullopt;
-  }
-  return inner;
-}
-
 /// The slot's layout is the one of those that tensor copies write from which tiles are read best.
 std::optional<Stream> Fetcher::streamOf(LoadOp load) {
-  bool isWritten = llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, SendOp>);
-  if (load->use_empty() || isWritten || !isKnownAhead(loop, load) || !isZeroOrNone(load.getPad()))
+  if (load->use_empty() || !isKnownAhead(loop, load))
     return std::nullopt;
   Operation *wanted = wantedOf(load);
-  std::optional<unsigned> inner = innerOf(load);
+  std::optional<unsigned> inner = boxedDim(load, coordinates);
   if (!inner || wanted->getBlock() != load->getBlock())
     return std::nullopt;
   RankedTensorType type = load.getType();

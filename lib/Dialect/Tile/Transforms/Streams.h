@@ -7,6 +7,7 @@
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_STREAMS_H
 #define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_STREAMS_H
 
+#include "tessera/Analysis/Coordinates.h"
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -27,6 +28,10 @@ inline bool isKnownAhead(mlir::scf::ForOp loop, LoadOp load) {
            return coordinate == step || loop.isDefinedOutsideOfLoop(coordinate);
          });
 }
+
+/// Of a load that tensor copies can bring, the tile's dimension with the neighbours in memory: the view is one that a tensor
+/// map can describe, and that nobody writes.
+std::optional<unsigned> boxedDim(LoadOp load, const Coordinates &coordinates);
 
 /// What a load is converted to, if nothing else takes it, or the load itself.
 inline mlir::Operation *wantedOf(LoadOp load) {

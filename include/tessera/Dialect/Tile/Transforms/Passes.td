@@ -557,6 +557,36 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
+  let summary = "let groups of four warps begin products of tiles in shared memory";
+  let description = [{
+    In kernels with the hint `warpgroups = 1`, a product of bf16 or f16 whose sums groups of four warps hold, 64 rows each, and whose right operand is read from a slot that tensor
+    copies have written, becomes a `tile.mma_async`, which reads the slot itself. The left operand is read so as well, or stays in
+    registers. A `tile.mma_fence` stands before it and a `tile.mma_commit` behind; products that follow each other share them.
+
+    Where a loop does nothing with the sums but add to them, they are under way from turn to turn: a turn waits for the products of the turn
+    before, while its own go on, and then asks for the tiles that take the slot of that turn. Behind the loop all are waited for. Other sums
+    are waited for at once. Other products stay as they are: `tile-step-products` takes them.
+
+    ```mlir
+    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc, %slot, %free, %turn) {
+      tile.await %g[%slot] phase %turn : <4>
+      tile.mma_fence
+      %next = tile.mma_async %a[%slot], %b[%slot], %acc : …
+      tile.mma_commit
+      tile.mma_wait 1
+      tile.barrier
+      scf.if %exists {
+        tile.fetch %x[%m, %ahead] dims [0, 1] bounded into %a[%free] opens %g[%free] : …
+      }
+      …
+    }
+    %done = tile.mma_wait 0, %sum : …
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileStepProducts : Pass<"tile-step-products", "::mlir::ModuleOp"> {
   let summary = "read the fragments of a product a step before tensor cores need them";
   let description = [{
@@ -661,7 +691,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">,
-                 Option<"quarters", "quarters", "bool", "false", "whether quarters of a warp multiply f16, as on sm_70">];
+                 Option<"quarters", "quarters", "bool", "false", "whether quarters of a warp multiply f16, as on sm_70">,
+                 Option<"warpgroups", "warpgroups", "bool", "false", "whether groups of four warps multiply, as on sm_90a">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

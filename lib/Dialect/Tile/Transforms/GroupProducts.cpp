@@ -1,0 +1,223 @@
+//===- GroupProducts.cpp - Products that four warps begin together --------===//
+//
+// Tensor cores read operands from shared memory by themselves where a group of four warps asks them to: no
+// warp waits for fragments, and none holds them. Which products can be made so is read from layouts, which
+// serve as well for products of single warps: what is not taken here stays right.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/SharedMatrix.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEGROUPPRODUCTS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// A product, and the reads of its operands; on the left none where that is in registers.
+struct Product {
+  MmaOp mma;
+  ReadOp left, right;
+};
+
+/// Products that follow each other, which are waited for together.
+using Batch = SmallVector<Product>;
+
+class Grouper {
+public:
+  Grouper(Block &block, unsigned warps) : block(block), loop(dyn_cast<scf::ForOp>(block.getParentOp())), warps(warps) {}
+  void run();
+
+private:
+  std::optional<Product> productOf(MmaOp mma);
+  ReadOp readOf(MmaOp mma, Value operand, unsigned over);
+  SmallVector<Batch> findBatches();
+  std::optional<SmallVector<unsigned>> carriedBy(const Batch &batch);
+  std::optional<SmallVector<Operation *>> refillsOf(const Batch &batch);
+  void rewrite(const Batch &batch);
+
+  Block &block;
+  scf::ForOp loop; // whose body the block is, if it is one
+  unsigned warps;
+};
+} // namespace
+
+/// The read of a slot that the product can make by itself: the machine's copies or threads' writes have filled it, and nothing
+/// changes it until then.
+ReadOp Grouper::readOf(MmaOp mma, Value operand, unsigned over) {
+  auto read = operand.getDefiningOp<ReadOp>();
+  if (!read || read.getAt() || read.getBehind() || read->getBlock() != &block)
+    return nullptr;
+  BufferType buffer = read.getBuffer().getType();
+  if (!sharedMatrix(buffer.getMemory(), over, 8 * buffer.getElementBytes()) ||
+      !llvm::all_of(read.getBuffer().getUsers(), llvm::IsaPred<FetchOp, WriteOp, ReadOp>))
+    return nullptr;
+  for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
+    if (!isa<ReadOp>(op) && !isMemoryEffectFree(op))
+      return nullptr;
+  return read;
+}
+
+std::optional<Product> Grouper::productOf(MmaOp mma) {
+  auto lhs = cast<RankedTensorType>(mma.getLhs().getType());
+  Type element = lhs.getElementType();
+  bool isNarrow = (element.isBF16() || element.isF16()) && mma.getType().getElementType().isF32();
+  constexpr int64_t kMost = 256; // columns of an instruction
+  if (!isNarrow || !fragmentDepth(mma) || mma.getParts() > 1 || mma.getMatrix()[1] > kMost)
+    return std::nullopt;
+  std::optional<Layout> sums = groupSums(mma.getMatrix(), warps), left = groupLeft(lhs.getShape(), 16, warps);
+  if (!sums || !left || layoutOf(mma.getAcc()) != sums || layoutOf(mma.getResult()) != sums)
+    return std::nullopt;
+  Product product{mma, readOf(mma, mma.getLhs(), /*over=*/1), readOf(mma, mma.getRhs(), /*over=*/0)};
+  if (!product.right || (!product.left && layoutOf(mma.getLhs()) != left))
+    return std::nullopt;
+  return product;
+}
+
+/// What stands between two products of a batch takes nothing from the first, and gives no sums to the second: one fence is before
+/// both. A product whose left operand is in registers is alone: these are free again when it is made.
+SmallVector<Batch> Grouper::findBatches() {
+  SmallVector<Batch> batches;
+  bool isOpen = false; // whether the last one can take more
+  llvm::SmallPtrSet<Operation *, 4> made;
+  for (Operation &op : block) {
+    auto mma = dyn_cast<MmaOp>(op);
+    std::optional<Product> product = mma ? productOf(mma) : std::nullopt;
+    auto isMade = [&](Value value) { return made.contains(value.getDefiningOp()); };
+    if (!product) {
+      isOpen &= (isa<ReadOp>(op) || isMemoryEffectFree(&op)) && llvm::none_of(op.getOperands(), isMade) && !op.getNumRegions();
+      continue;
+    }
+    Operation *sums = mma.getAcc().getDefiningOp();
+    bool isBefore = !sums || made.contains(sums) || sums->getBlock() != &block ||
+                    (isOpen && sums->isBeforeInBlock(batches.back().front().mma));
+    if (!isOpen || !product->left || !isBefore) {
+      batches.emplace_back();
+      made.clear();
+    }
+    batches.back().push_back(*product);
+    made.insert(mma);
+    isOpen = bool(product->left);
+  }
+  return batches;
+}
+
+/// The numbers of what the loop carries, if it carries all of the batch's sums and nobody else touches them.
+std::optional<SmallVector<unsigned>> Grouper::carriedBy(const Batch &batch) {
+  SmallVector<unsigned> carried;
+  for (auto [i, product] : llvm::enumerate(batch)) {
+    MmaOp mma = product.mma;
+    bool isAdded = llvm::any_of(ArrayRef(batch).drop_front(i + 1), [&](const Product &next) {
+      return MmaOp(next.mma).getAcc() == mma.getResult();
+    });
+    if (!product.left || !loop || !mma->hasOneUse())
+      return std::nullopt;
+    if (isAdded)
+      continue;
+    Value first = mma.getAcc();
+    for (const Product &before : llvm::reverse(ArrayRef(batch).take_front(i)))
+      if (MmaOp(before.mma).getResult() == first)
+        first = MmaOp(before.mma).getAcc();
+    auto argument = dyn_cast<BlockArgument>(first);
+    if (!argument || argument.getOwner() != &block || argument == loop.getInductionVar() || !argument.hasOneUse())
+      return std::nullopt;
+    unsigned number = argument.getArgNumber() - 1;
+    if (loop.getYieldedValues()[number] != mma.getResult())
+      return std::nullopt;
+    carried.push_back(number);
+  }
+  return carried;
+}
+
+/// What fills the slots that a batch reads, in later turns of the loop; none where it does not stand in the loop by itself.
+std::optional<SmallVector<Operation *>> Grouper::refillsOf(const Batch &batch) {
+  SmallVector<Operation *> refills;
+  for (const Product &product : batch)
+    for (ReadOp read : {product.left, product.right})
+      for (Operation *user : ReadOp(read).getBuffer().getUsers()) {
+        Operation *here = block.findAncestorOpInBlock(*user);
+        if (!here || isa<ReadOp>(user))
+          continue;
+        if (!isa<FetchOp>(user) || !isa<FetchOp, scf::IfOp>(here) || here->getNumResults())
+          return std::nullopt;
+        if (!llvm::is_contained(refills, here))
+          refills.push_back(here);
+      }
+  llvm::sort(refills, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return refills;
+}
+
+void Grouper::rewrite(const Batch &batch) {
+  std::optional<SmallVector<unsigned>> carried = carriedBy(batch);
+  std::optional<SmallVector<Operation *>> refills = carried ? refillsOf(batch) : std::nullopt;
+  OpBuilder builder(batch.front().mma);
+  MmaFenceOp::create(builder, builder.getInsertionPoint()->getLoc());
+  SmallVector<Value> made;
+  Location loc = MmaOp(batch.back().mma).getLoc();
+  for (Product product : batch) {
+    MmaOp mma = product.mma;
+    builder.setInsertionPoint(mma);
+    Value lhs = product.left ? Value(product.left.getBuffer()) : Value(mma.getLhs());
+    auto begun = MmaAsyncOp::create(builder, mma.getLoc(), lhs, product.left ? product.left.getSlot() : Value(),
+                                    product.right.getBuffer(), product.right.getSlot(), mma.getAcc());
+    llvm::erase(made, mma.getAcc());
+    made.push_back(begun);
+    mma.replaceAllUsesWith(begun.getResult());
+    mma.erase();
+    for (ReadOp read : {product.left, product.right})
+      if (read && read->use_empty())
+        read.erase();
+    builder.setInsertionPointAfter(begun);
+  }
+  MmaCommitOp::create(builder, loc);
+  if (!refills) {
+    auto wait = MmaWaitOp::create(builder, loc, 0, made);
+    for (auto [before, behind] : llvm::zip_equal(made, wait.getResults()))
+      before.replaceAllUsesExcept(behind, wait);
+    return;
+  }
+  auto wait = MmaWaitOp::create(builder, loc, 1, ValueRange());
+  Operation *last = wait;
+  for (Operation *refill : *refills) {
+    refill->moveAfter(last);
+    last = refill;
+  }
+  builder.setInsertionPointAfter(loop);
+  SmallVector<Value> sums;
+  for (unsigned number : *carried)
+    sums.push_back(loop.getResult(number));
+  auto all = MmaWaitOp::create(builder, loop.getLoc(), 0, sums);
+  for (auto [before, behind] : llvm::zip_equal(sums, all.getResults()))
+    before.replaceAllUsesExcept(behind, all);
+}
+
+void Grouper::run() {
+  for (const Batch &batch : findBatches())
+    rewrite(batch);
+}
+
+namespace {
+struct TileGroupProducts : tile::impl::TileGroupProductsBase<TileGroupProducts> {
+  using TileGroupProductsBase::TileGroupProductsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      if (!getHint(kernel.getHintsAttr(), "warpgroups").value_or(0))
+        continue;
+      llvm::SetVector<Block *> blocks;
+      kernel.walk([&](MmaOp mma) { blocks.insert(mma->getBlock()); });
+      unsigned warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
+      for (Block *block : blocks)
+        Grouper(*block, warps).run();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,33 @@
+// RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles -tile-expand-exchanges -tile-group-products -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+
+// Four instructions for 64 of what is summed over, one behind the other. The left operand's descriptor moves by 32 bytes within a span, the right one's by
+// 16 rows of 128 bytes; its neighbours lie along the columns, so that it is read turned. Sums are changed in place until they are waited for.
+// CHECK: .extern .shared .align 1024 .b8 shared_memory[];
+// CHECK-LABEL: .entry product(
+// CHECK: { .reg .b64 a, b; wgmma.fence.sync.aligned; add.s64 a, %rd[[A:[0-9]+]], 0; add.s64 b, %rd[[B:[0-9]+]], 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%r[[S:[0-9]+]], {{[^}]*}}}, a, b, 1, 1, 1, 0, 1;
+// CHECK-SAME: add.s64 a, %rd[[A]], 2; add.s64 b, %rd[[B]], 128; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%r[[S]],
+// CHECK-SAME: add.s64 a, %rd[[A]], 4; add.s64 b, %rd[[B]], 256;
+// CHECK-SAME: add.s64 a, %rd[[A]], 6; add.s64 b, %rd[[B]], 384;
+// CHECK: wgmma.commit_group.sync.aligned;
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK: bar.sync 0;
+// CHECK: cp.async.bulk.tensor
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK-NOT: ldmatrix
+// CHECK-NOT: mma.sync
+!a = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
+!b = !tile.view<?x128xbf16, strides = [128, 1]>
+!c = !tile.view<128x128xf32, strides = [128, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<128x128xf32>, !c
+  tile.return
+}

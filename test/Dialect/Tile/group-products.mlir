@@ -1,0 +1,125 @@
+// RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-group-products -tile-step-products -tile-allocate-shared -tile-place-barriers | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-step-products | FileCheck %s --check-prefix=WARPS
+
+// A turn begins its product, waits for the one of the turn before, and asks for the tiles that take that turn's slot, when all
+// warps have waited. Behind the loop the sums are finished.
+// CHECK-LABEL: tile.kernel @product
+// CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <4, tensor<128x64xbf16
+// CHECK: %[[B:.*]] = tile.alloc offset {{.*}} : <4, tensor<64x128xbf16
+// CHECK: %[[SUM:.*]]:4 = scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK: tile.await %{{.*}}[%[[SLOT]]]
+// CHECK-NOT: tile.read
+// CHECK-NOT: tile.barrier
+// CHECK: tile.mma_fence
+// CHECK-NEXT: %[[NEXT:.*]] = tile.mma_async %[[A]][%[[SLOT]]], %[[B]][%[[SLOT]]], %[[ACC]]
+// CHECK-NEXT: tile.mma_commit
+// CHECK-NEXT: tile.mma_wait 1{{$}}
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: tile.fetch %x{{.*}} into %[[A]][%[[FREE]]]
+// CHECK-NEXT: tile.fetch %w{{.*}} into %[[B]][%[[FREE]]]
+// CHECK-NOT: tile.barrier
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: %[[DONE:.*]] = tile.mma_wait 0, %[[SUM]]#0
+// CHECK: tile.write %[[DONE]]
+// WARPS-NOT: tile.mma_async
+!a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
+!b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
+!c = !tile.view<?x?xf32, strides = [4096, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}
+
+// Two products with one left operand are waited for together.
+// CHECK-LABEL: tile.kernel @two
+// CHECK: tile.mma_fence
+// CHECK-NEXT: tile.mma_async %[[A:[0-9]+]][%{{.*}}
+// CHECK-NEXT: tile.mma_async %[[A]][%{{.*}}
+// CHECK-NEXT: tile.mma_commit
+// CHECK-NEXT: tile.mma_wait 1{{$}}
+// CHECK: %{{.*}}:2 = tile.mma_wait 0, %{{.*}}#0, %{{.*}}#1
+tile.kernel @two(%x: !a, %w: !b, %v: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum:2 = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero, %bcc = %zero) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %c = tile.load %v[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    %other = tile.mma %a, %c, %bcc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next, %other : tensor<128x128xf32>, tensor<128x128xf32>
+  }
+  %both = tile.map mul(%sum#0, %sum#1) : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+  tile.store %both, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}
+
+// A left operand that is computed stays in registers, and its product is waited for in its turn: they are free then. So are sums
+// that something else takes.
+// CHECK-LABEL: tile.kernel @computed
+// CHECK: %[[X:.*]] = tile.read
+// CHECK: %[[L:.*]] = tile.map
+// CHECK: tile.mma_fence
+// CHECK-NEXT: %[[NEXT:.*]] = tile.mma_async %[[L]], %{{.*}}[%{{.*}}]
+// CHECK-NEXT: tile.mma_commit
+// CHECK-NEXT: %[[DONE:.*]] = tile.mma_wait 0, %[[NEXT]]
+// CHECK: scf.yield %[[DONE]]
+tile.kernel @computed(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %l = tile.map neg(%a) : (tensor<128x64xbf16>) -> tensor<128x64xbf16>
+    %next = tile.mma %l, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}
+
+// Without the hint, where the right operand is computed or comes otherwise, and where rows are too few for the warps, single warps multiply.
+// CHECK-LABEL: tile.kernel @right
+// CHECK-NOT: tile.mma_async
+tile.kernel @right(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %r = tile.map neg(%b) : (tensor<64x128xbf16>) -> tensor<64x128xbf16>
+    %next = tile.mma %a, %r, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @few_rows
+// CHECK-NOT: tile.mma_async
+tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x128xf32>, !c
+  tile.return
+}
