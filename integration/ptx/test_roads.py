@@ -73,14 +73,17 @@ def products(x, w):
         ("product", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "ptx"),
         ("product", "bf16[64,128]", "bf16[128,1024]", "sm_90", "tileir"),  # not much to sum over
         ("product", "bf16[512,512]", "bf16[512,512]", "sm_90", "tileir"),  # narrow tiles are enough
-        ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_90", "tileir"),  # tiles for all multiprocessors
+        ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_90", "ptx"),  # tiles for all multiprocessors, by groups of warps
+        ("product", "fp16[4096,1024]", "fp16[1024,1024]", "sm_90", "ptx"),
+        ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_100", "tileir"),  # no such groups
+        ("product", "bf16[4096,1023]", "bf16[1023,1024]", "sm_90", "tileir"),  # rows that begin anywhere
         ("product", "fp32[64,1024]", "fp32[1024,1024]", "sm_90", "tileir"),
         ("product", "bf16[64,1024]", "bf16[1024,1024]", "sm_80", "tileir"),  # no clusters
         ("products", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "tileir"),
     ],
 )
 def test_small_products(function, x, w, target, expected, tmp_path, monkeypatch):
-    """One product that the blocks of clusters share goes by PTX, others by CUDA Tile IR."""
+    """One product that the blocks of clusters share goes by PTX, and what groups of warps multiply; others by CUDA Tile IR."""
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "program.py"
     file.write_text(PRODUCTS)

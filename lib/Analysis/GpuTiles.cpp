@@ -3,7 +3,8 @@
 // A program of the grid is one tile block. Its accumulators are in registers, what it streams goes through shared
 // memory, and the machine wants at least one block for each multiprocessor:
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
-//   one, tiles get narrow and blocks of a cluster share what it sums over;
+//   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
+//   bring, tiles are as large as a few waves of programs allow;
 // - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
 // The numbers are those that were fastest among candidates on an H200 (benchmarks/results).
@@ -110,19 +111,61 @@ private:
     return blocks;
   }
 
+  /// Whether tensor copies bring the operands of all products as they lie in memory.
+  bool areCopied(const Dim &rows, const Dim &columns, const Dim &over) const {
+    constexpr int64_t bytes = 2, copied = 16;
+    auto isWhole = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % copied == 0; };
+    bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
+    bool arePlain = llvm::all_of(shape.contractions, [](const auto &each) { return each.plain; });
+    return arePlain && isWhole(over) && isWhole(columns) && (isByRows || isWhole(rows));
+  }
+
+  /// Tiles of 16-bit products for groups of four warps, the largest first: a thread holds 128 sums while there are programs
+  /// for some waves; with half of that, two blocks share a multiprocessor, and with a quarter of it more of them have one.
+  /// Smaller products are left to others.
+  bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
+    constexpr int64_t least = 64, depth = 64;
+    if (!machine.warpgroups || !areCopied(rows, columns, over) || bounded(rows, 128) < least || bounded(columns, 128) < least)
+      return false;
+    struct Choice {
+      int64_t height, width, ahead, residents;
+      double waves; // of programs, at least
+    };
+    int64_t wide = std::max<int64_t>(least, 256 / int64_t(llvm::PowerOf2Ceil(products)));
+    for (const Choice &choice : {Choice{128, wide, 3, 1, 1.5}, {128, wide / 2, 2, 2, 0.75}, {64, wide / 2, 4, 1, 0.75}}) {
+      rows.tile = rowsOf(rows, choice.height);
+      columns.tile = bounded(columns, choice.width);
+      over.tile = std::max<int64_t>(16, bounded(over, depth));
+      if (!shape.batchInvariant && double(programs()) < choice.waves * double(machine.cores))
+        continue;
+      hint("ahead", choice.ahead);
+      hint("bulk", 1);
+      hint("group", choice.residents > 1 ? 8 : 16);
+      if (choice.residents > 1)
+        hint("residents", choice.residents);
+      hint("warps", rows.tile >= 128 ? 8 : 4);
+      hint("warpgroups", 1);
+      return true;
+    }
+    rows.tile = columns.tile = over.tile = 1;
+    return false;
+  }
+
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
     // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer products.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores;
     int64_t room = shape.onTensorCores && (narrow || !machine.operandsInRegisters) ? 128 : 64;
+    size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
     // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
     bool bytes = narrow && shape.storageBytes == 1;
+    if (narrow && !bytes && groupWarps(*rows, *columns, *over, products))
+      return;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes && machine.multipliesBytes ? 128 : narrow ? 64 : shape.onTensorCores ? 32 : 16));
     rows->tile = rowsOf(*rows, room);
     // Of few rows, more columns do not make operands serve more often.
     int64_t wide = !narrow || bytes ? room : machine.tilesInRegisters && rows->tile < 128 ? 128 : 256;
     // The accumulators of all products share the registers.
-    size_t products = llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
     for (size_t beside = 1; beside < products && wide > 64; beside *= 2)
       wide /= 2;
     columns->tile = bounded(*columns, wide);

@@ -47,6 +47,7 @@ public:
     machine.operandsInRegisters = true; // mma.sync
     machine.multipliesBytes = findGpuFeature("mma int8")->isIn(gpu);
     machine.tilesInRegisters = true;
+    machine.warpgroups = findGpuFeature("wgmma")->isIn(gpu);
     machine.sharedBytes = gpu.multiprocessor.sharedBytes;
     machine.sharedOfBlock = gpu.multiprocessor.sharedOfBlock;
     machine.cluster = gpu.maxCluster();
@@ -110,7 +111,7 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
   hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
-  for (StringRef name : {"ahead", "bulk", "group", "residents", "walk"})
+  for (StringRef name : {"ahead", "bulk", "group", "residents", "walk", "warpgroups"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
   if (cluster > 1)
@@ -218,7 +219,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(tile::createTileAssignLayouts({.quarters = quarters}));
+  manager.addPass(tile::createTileAssignLayouts({.quarters = quarters, .warpgroups = has("wgmma")}));
   tile::TileKeepRowsOptions kept;
   kept.chip = gpu.ptxChip;
   manager.addPass(tile::createTileKeepRows(kept));
@@ -242,6 +243,8 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   }
   manager.addPass(tile::createTileGuardSelections());
   manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
+  if (has("wgmma"))
+    manager.addPass(tile::createTileGroupProducts());
   manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTilePlaceBarriers());

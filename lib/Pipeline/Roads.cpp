@@ -4,7 +4,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Support/GpuFeatures.h"
 #include "tessera_rt/cache.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -49,14 +51,11 @@ static std::string measuredRoad(const std::string &signature, const std::string 
   return road;
 }
 
-/// Whether blocks of clusters share a product for which the other road takes a second kernel: there are few tiles of its
-/// result, even of narrow ones, each the sum of much.
-static bool isShared(gir::ContractOp product, const GpuDescription &gpu) {
-  constexpr int64_t height = 64, width = 32, fewestElements = 512;
-  auto function = product->getParentOfType<func::FuncOp>();
-  if (gir::numericsOption(function, "batch_invariant") == "true")
-    return false;
-  SizeFacts facts(function);
+static bool isHalf(Type type) { return type.isBF16() || type.isF16(); }
+
+/// How many tiles of such a size the result of a product has, and what each sums over; no tiles where a side has one element.
+static std::pair<int64_t, int64_t> tilesOf(gir::ContractOp product, int64_t height, int64_t width) {
+  SizeFacts facts(product->getParentOfType<func::FuncOp>());
   auto lhs = cast<gir::TensorType>(product.getLhs().getType()), rhs = cast<gir::TensorType>(product.getRhs().getType());
   int64_t tiles = 1, over = 1;
   for (int64_t dim : product.getLhsBatch())
@@ -68,14 +67,60 @@ static bool isShared(gir::ContractOp product, const GpuDescription &gpu) {
     for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim)
       if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
         size *= facts.hint(type.getDim(dim));
-    tiles *= llvm::divideCeil(size, side);
-    return size > 1;
+    tiles *= size > 1 ? llvm::divideCeil(size, side) : 0;
   };
-  bool isMatrix = addSide(lhs, product.getLhsBatch(), product.getLhsContract(), height);
-  isMatrix &= addSide(rhs, product.getRhsBatch(), product.getRhsContract(), width);
-  auto isHalf = [](Type type) { return type.isBF16() || type.isF16(); };
-  return gpu.hasClusters && isMatrix && isHalf(lhs.getElementType()) && isHalf(rhs.getElementType()) &&
-         over >= fewestElements && 4 * tiles < 3 * gpu.multiprocessors;
+  addSide(lhs, product.getLhsBatch(), product.getLhsContract(), height);
+  addSide(rhs, product.getRhsBatch(), product.getRhsContract(), width);
+  return {tiles, over};
+}
+
+/// Whether blocks of clusters share a product for which the other road takes a second kernel: there are few tiles of its
+/// result, even of narrow ones, each the sum of much.
+static bool isShared(gir::ContractOp product, const GpuDescription &gpu) {
+  constexpr int64_t height = 64, width = 32, fewestElements = 512;
+  auto function = product->getParentOfType<func::FuncOp>();
+  if (gir::numericsOption(function, "batch_invariant") == "true")
+    return false;
+  auto [tiles, over] = tilesOf(product, height, width);
+  auto isNarrow = [](Value side) { return isHalf(cast<gir::TensorType>(side.getType()).getElementType()); };
+  return gpu.hasClusters && tiles && isNarrow(product.getLhs()) && isNarrow(product.getRhs()) && over >= fewestElements &&
+         4 * tiles < 3 * gpu.multiprocessors;
+}
+
+/// Whether a product is changed element by element alone until it is returned.
+static bool isKept(gir::ContractOp product) {
+  llvm::SmallSetVector<Operation *, 8> made;
+  made.insert(product);
+  for (unsigned i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i]->getUsers()) {
+      if (isa<func::ReturnOp>(user))
+        continue;
+      if (!isa<gir::MapOp, gir::CastOp>(user))
+        return false;
+      made.insert(user);
+    }
+  return true;
+}
+
+/// Whether groups of four warps multiply two tensors that tensor copies bring as they lie in memory, by tiles that fill
+/// the machine.
+static bool isGrouped(gir::ContractOp product, const GpuDescription &gpu) {
+  constexpr int64_t height = 64, width = 128, fewestElements = 64, piece = 8;
+  auto function = product->getParentOfType<func::FuncOp>();
+  SizeFacts facts(function);
+  auto isBrought = [&](Value side) {
+    if (auto transpose = side.getDefiningOp<gir::TransposeOp>())
+      side = transpose.getInput();
+    auto type = cast<gir::TensorType>(side.getType());
+    auto argument = dyn_cast<BlockArgument>(side);
+    return argument && function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) && isHalf(type.getElementType()) && type.getRank() >= 2 &&
+           facts.divisor(type.getDim(type.getRank() - 1)) % piece == 0;
+  };
+  auto [tiles, over] = tilesOf(product, height, width);
+  bool isOne = cast<gir::TensorType>(product.getLhs().getType()).getElementType() ==
+               cast<gir::TensorType>(product.getRhs().getType()).getElementType();
+  return findGpuFeature("wgmma")->isIn(gpu) && isOne && isKept(product) && product.getLhsContract().size() == 1 && isBrought(product.getLhs()) &&
+         isBrought(product.getRhs()) && over >= fewestElements && 4 * tiles >= 3 * gpu.multiprocessors;
 }
 
 std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
@@ -83,8 +128,9 @@ std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
     return road;
   SmallVector<gir::ContractOp> products;
   graph.walk([&](gir::ContractOp product) { products.push_back(product); });
-  bool isTiles = products.size() > 1 || (products.size() == 1 && !isShared(products.front(), gpu));
-  return isTiles ? "tileir" : "ptx";
+  bool isAlone = products.size() == 1 && isShared(products.front(), gpu);
+  bool areGrouped = llvm::all_of(products, [&](gir::ContractOp product) { return isGrouped(product, gpu); });
+  return isAlone || areGrouped ? "ptx" : "tileir";
 }
 
 } // namespace tessera

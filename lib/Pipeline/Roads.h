@@ -7,9 +7,10 @@
 //   # program         road    ms      other   measured
 //   5b2d0c1f9a3e7784  ptx     0.1312  0.1421  softmax, NVIDIA H200
 //
-// Without a line the cost model does: products are faster by NVIDIA's tile compiler, which has the
-// tensor cores' own instructions, but for a small one alone that the blocks of clusters share; what
-// is bound by memory is faster by our own PTX, and needs no assembler that a machine may lack.
+// Without a line the cost model does: products are faster by NVIDIA's tile compiler, but for those of
+// tensors as they lie in memory that groups of four warps make by our own PTX, and a small one alone
+// that the blocks of clusters share; what is bound by memory is faster by our own PTX, and needs no
+// assembler that a machine may lack.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_ROADS_H

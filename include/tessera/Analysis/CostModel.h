@@ -35,6 +35,8 @@ struct MachineModel {
   bool multipliesBytes = true;
   /// Of a GPU: all tiles are in registers, and a program has as many threads as that takes.
   bool tilesInRegisters = false;
+  /// Of a GPU: groups of four warps multiply tiles of 16-bit elements that lie in shared memory.
+  bool warpgroups = false;
   /// Of a GPU: its programs can add to one number of 32 or 64 bits in memory at the same time.
   bool addsInMemory = false;
   /// Of a GPU: shared memory of a multiprocessor, and what a block may have of it, for rows that are walked again.
@@ -55,6 +57,7 @@ struct KernelShape {
   struct Contraction {
     std::vector<std::string> rows, columns, over;
     bool inner = false;
+    bool plain = false; ///< both sides are tensors of one 16-bit float as they lie in memory
   };
   std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
   std::vector<Contraction> contractions;

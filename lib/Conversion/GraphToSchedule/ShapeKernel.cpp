@@ -296,7 +296,14 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     auto c = splitContraction(pool, value, over, weight, order);
     if (!c)
       return;
-    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner});
+    auto inMemory = [](Expr side) -> mlir::Type {
+      while (side && side->kind == ExprNode::Cast)
+        side = side->args[0];
+      return side && side->kind == ExprNode::Load && side->args.empty() ? side->type : mlir::Type();
+    };
+    mlir::Type element = inMemory(c->lhs);
+    bool plain = element && (element.isBF16() || element.isF16()) && inMemory(c->rhs) == element;
+    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, plain});
     for (Expr side : {c->lhs, c->rhs})
       if (side)
         visitExprs({side}, [&](Expr e) {
