@@ -2,8 +2,9 @@
 //
 // wgmma.mma_async multiplies 64 rows of a group by up to 256 columns, 32 bytes deep. It finds operands in shared
 // memory by descriptors (SharedMatrix.h), of which parts are other addresses. Registers of sums go through
-// the text of each instruction and of the wait: nobody takes them in between. A fence is in the text of the first product
-// behind it, so that LLVM puts nothing into registers between the two.
+// the text of each instruction and of the wait: nobody takes them in between. A fence is in the text of the product
+// behind it, so that LLVM puts nothing into registers between the two; so has each product that finds sums which neither a
+// product nor a loop has left in their registers.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -92,6 +93,7 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
 
   Layout layout = layoutOf(mma.getAcc());
   Registers sums = tiles[mma.getAcc()];
+  isFenced |= !isa<BlockArgument>(mma.getAcc()) && !mma.getAcc().getDefiningOp<tile::MmaAsyncOp>();
   std::string type = element.isBF16() ? "bf16" : "f16";
   std::string name = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(depth) + ".f32." +
                      type + "." + type;

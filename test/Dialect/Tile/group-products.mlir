@@ -123,3 +123,47 @@ tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1,
   tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x128xf32>, !c
   tile.return
 }
+
+// A left operand that no turn changes is written as a group of warps reads it. The second product's sums are carried to the next turn, which
+// takes them when it has begun its first product; what fills that turn's slots stands behind this.
+// CHECK-LABEL: tile.kernel @stream
+// CHECK: tile.write %{{.*}}, %[[Q:.*]][%{{.*}}]
+// CHECK: tile.fence
+// CHECK-NEXT: tile.barrier
+// CHECK: %[[SUM:.*]]:4 = scf.for {{.*}} iter_args(%[[ACC:[^ ]*]] = %{{.*}}, %[[SLOT:[^ ]*]] = %{{.*}}, %[[FREE:[^ ]*]] = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK: tile.mma_fence
+// CHECK-NEXT: %[[S:.*]] = tile.mma_async %[[Q]][%{{.*}}], %{{.*}}[%[[SLOT]]]
+// CHECK-NEXT: tile.mma_commit
+// CHECK-NEXT: %[[BEFORE:.*]] = tile.mma_wait 0, %[[ACC]]
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: scf.if
+// CHECK-COUNT-2: tile.fetch {{.*}}[%[[FREE]]]
+// CHECK: %[[SCORES:.*]] = tile.mma_wait 0, %[[S]]
+// CHECK: tile.map mul(%[[BEFORE]], %[[BEFORE]])
+// CHECK: %[[P:.*]] = tile.cast
+// CHECK: tile.mma_fence
+// CHECK-NEXT: %[[NEXT:.*]] = tile.mma_async %[[P]], %{{.*}}[%[[SLOT]]]
+// CHECK-NEXT: tile.mma_commit
+// CHECK-NOT: tile.mma_wait
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: tile.mma_wait 0, %[[SUM]]#0
+!q = !tile.view<?x64xbf16, strides = [64, 1], divisors = [64, 64]>
+!o = !tile.view<?x64xf32, strides = [64, 1]>
+tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {bulk = 1, warps = 4, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %q = tile.load %x[%c0, %c0] dims [0, 1] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) {
+    %kt = tile.load %k[%i, %c0] dims [1, 0] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %s = tile.mma %q, %kt, %zero : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %e = tile.map exp2(%s) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+    %half = tile.map mul(%acc, %acc) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %p = tile.cast %e : tensor<64x64xf32> -> tensor<64x64xbf16>
+    %vt = tile.load %v[%i, %c0] dims [0, 1] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %next = tile.mma %p, %vt, %half : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !o
+  tile.return
+}

@@ -41,12 +41,16 @@ private:
   ReadOp readOf(MmaOp mma, Value operand, unsigned over);
   SmallVector<Batch> findBatches();
   std::optional<SmallVector<unsigned>> carriedBy(const Batch &batch);
+  std::optional<unsigned> carriedOver(const Batch &batch);
   std::optional<SmallVector<Operation *>> refillsOf(const Batch &batch);
   void rewrite(const Batch &batch);
+  void refillBehind(Operation *wait, ArrayRef<Operation *> refills);
+  void waitBehindLoop(Location loc, ArrayRef<unsigned> carried);
 
   Block &block;
   scf::ForOp loop; // whose body the block is, if it is one
   unsigned warps;
+  MmaCommitOp first; // of the block's products
 };
 } // namespace
 
@@ -137,12 +141,26 @@ std::optional<SmallVector<unsigned>> Grouper::carriedBy(const Batch &batch) {
   return carried;
 }
 
+/// Of sums that something else takes in the next turn, the number by which the loop carries them: the turn begins other products
+/// before that, beside which these are made.
+std::optional<unsigned> Grouper::carriedOver(const Batch &batch) {
+  MmaOp mma = batch.front().mma;
+  if (!first || !loop || batch.size() > 1 || !mma->hasOneUse() || !isa<scf::YieldOp>(*mma->user_begin()))
+    return std::nullopt;
+  unsigned number = mma->use_begin()->getOperandNumber();
+  auto isBehind = [&](Operation *user) {
+    Operation *here = block.findAncestorOpInBlock(*user);
+    return here && first->isBeforeInBlock(here);
+  };
+  return llvm::all_of(loop.getRegionIterArg(number).getUsers(), isBehind) ? std::optional(number) : std::nullopt;
+}
+
 /// What fills the slots that a batch reads, in later turns of the loop; none where it does not stand in the loop by itself.
 std::optional<SmallVector<Operation *>> Grouper::refillsOf(const Batch &batch) {
   SmallVector<Operation *> refills;
   for (const Product &product : batch)
     for (ReadOp read : {product.left, product.right})
-      for (Operation *user : ReadOp(read).getBuffer().getUsers()) {
+      for (Operation *user : read ? llvm::to_vector(ReadOp(read).getBuffer().getUsers()) : SmallVector<Operation *>()) {
         Operation *here = block.findAncestorOpInBlock(*user);
         if (!here || isa<ReadOp>(user))
           continue;
@@ -155,9 +173,28 @@ std::optional<SmallVector<Operation *>> Grouper::refillsOf(const Batch &batch) {
   return refills;
 }
 
+void Grouper::refillBehind(Operation *wait, ArrayRef<Operation *> refills) {
+  for (Operation *refill : refills) {
+    refill->moveAfter(wait);
+    wait = refill;
+  }
+}
+
+void Grouper::waitBehindLoop(Location loc, ArrayRef<unsigned> carried) {
+  OpBuilder builder(loop);
+  builder.setInsertionPointAfter(loop);
+  SmallVector<Value> sums;
+  for (unsigned number : carried)
+    sums.push_back(loop.getResult(number));
+  auto wait = MmaWaitOp::create(builder, loc, 0, sums);
+  for (auto [before, behind] : llvm::zip_equal(sums, wait.getResults()))
+    before.replaceAllUsesExcept(behind, wait);
+}
+
 void Grouper::rewrite(const Batch &batch) {
   std::optional<SmallVector<unsigned>> carried = carriedBy(batch);
-  std::optional<SmallVector<Operation *>> refills = carried ? refillsOf(batch) : std::nullopt;
+  std::optional<unsigned> over = carried ? std::nullopt : carriedOver(batch);
+  std::optional<SmallVector<Operation *>> refills = carried || over ? refillsOf(batch) : std::nullopt;
   OpBuilder builder(batch.front().mma);
   MmaFenceOp::create(builder, builder.getInsertionPoint()->getLoc());
   SmallVector<Value> made;
@@ -177,26 +214,26 @@ void Grouper::rewrite(const Batch &batch) {
         read.erase();
     builder.setInsertionPointAfter(begun);
   }
-  MmaCommitOp::create(builder, loc);
-  if (!refills) {
+  auto commit = MmaCommitOp::create(builder, loc);
+  if (refills && carried) {
+    refillBehind(MmaWaitOp::create(builder, loc, 1, ValueRange()), *refills);
+    waitBehindLoop(loop.getLoc(), *carried);
+  } else if (refills) {
+    // Behind the first products of the next turn, with these: the assembler makes products one by one where it has to tell apart
+    // which of two groups, begun in different turns, a turn takes sums of.
+    Value sums = loop.getRegionIterArg(*over);
+    builder.setInsertionPointAfter(first);
+    auto wait = MmaWaitOp::create(builder, loc, 0, sums);
+    sums.replaceAllUsesExcept(wait.getResult(0), wait);
+    refillBehind(wait, *refills);
+    waitBehindLoop(loop.getLoc(), *over);
+  } else {
     auto wait = MmaWaitOp::create(builder, loc, 0, made);
     for (auto [before, behind] : llvm::zip_equal(made, wait.getResults()))
       before.replaceAllUsesExcept(behind, wait);
-    return;
   }
-  auto wait = MmaWaitOp::create(builder, loc, 1, ValueRange());
-  Operation *last = wait;
-  for (Operation *refill : *refills) {
-    refill->moveAfter(last);
-    last = refill;
-  }
-  builder.setInsertionPointAfter(loop);
-  SmallVector<Value> sums;
-  for (unsigned number : *carried)
-    sums.push_back(loop.getResult(number));
-  auto all = MmaWaitOp::create(builder, loop.getLoc(), 0, sums);
-  for (auto [before, behind] : llvm::zip_equal(sums, all.getResults()))
-    before.replaceAllUsesExcept(behind, all);
+  if (!first)
+    first = commit;
 }
 
 void Grouper::run() {

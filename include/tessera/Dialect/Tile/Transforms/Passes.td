@@ -565,8 +565,8 @@ def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
     registers. A `tile.mma_fence` stands before it and a `tile.mma_commit` behind; products that follow each other share them.
 
     Where a loop does nothing with the sums but add to them, they are under way from turn to turn: a turn waits for the products of the turn
-    before, while its own go on, and then asks for the tiles that take the slot of that turn. Behind the loop all are waited for. Other sums
-    are waited for at once. Other products stay as they are: `tile-step-products` takes them.
+    before, while its own go on, and then asks for the tiles that take the slot of that turn. Behind the loop all are waited for. Sums that
+    a loop carries for something else to take in the next turn are waited for there, behind the first products that it begins. Other sums are waited for at once. Other products stay as they are: `tile-step-products` takes them.
 
     ```mlir
     %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc, %slot, %free, %turn) {
