@@ -116,7 +116,7 @@ private:
     constexpr int64_t bytes = 2, copied = 16;
     auto isWhole = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % copied == 0; };
     bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
-    bool arePlain = llvm::all_of(shape.contractions, [](const auto &each) { return each.plain; });
+    bool arePlain = llvm::all_of(shape.contractions, [](const auto &each) { return each.plainRows && each.plainColumns; });
     return arePlain && isWhole(over) && isWhole(columns) && (isByRows || isWhole(rows));
   }
 
@@ -237,6 +237,37 @@ private:
     return columns->role == Dim::Stream && facts.hint(over->size) > 256 ? &c : nullptr;
   }
 
+  /// Rows and steps of a stream whose products groups of four warps make: what the products take beside each other comes by
+  /// tensor copies, in three slots where there is room, and two blocks share a multiprocessor while sums are narrow.
+  bool groupStream(int64_t depth) {
+    constexpr int64_t bytes = 2, copied = 16, least = 64, deepest = 256;
+    Dim *row = nullptr, *along = nullptr;
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      bool isWhole = llvm::all_of(c.inner ? c.over : c.columns, [&](const std::string &name) {
+        return facts.divisor(find(name)->size) * bytes % copied == 0;
+      });
+      if (!c.plainColumns || !isWhole || c.rows.empty() || c.columns.empty() || c.over.empty() || (c.inner && !c.plainRows))
+        return false;
+      row = find(c.rows.back());
+      along = find(c.inner ? c.columns.back() : c.over.back());
+      if (row->role != Dim::Parallel || along->role != Dim::Stream)
+        return false;
+    }
+    bool narrow = shape.storageBytes == 2 && shape.onTensorCores;
+    if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest || bounded(*row, least) < least)
+      return false;
+    bool isWide = depth > 128;
+    row->tile = isWide && !shape.batchInvariant ? bounded(*row, 128) : least;
+    along->tile = bounded(*along, depth <= 64 && !shape.dataMasked ? 128 : 64);
+    hint("ahead", isWide ? 1 : 2);
+    hint("bulk", 1);
+    if (!isWide)
+      hint("residents", 2);
+    hint("warps", row->tile >= 128 ? 8 : 4);
+    hint("warpgroups", 1);
+    return true;
+  }
+
   bool shortStream() {
     return llvm::all_of(shape.dims, [&](const Dim &dim) {
       return dim.role != Dim::Stream || facts.hint(dim.size) <= 2048;
@@ -264,6 +295,8 @@ private:
         if (Dim *dim = find(c.columns.back()); dim && dim->role == Dim::Parallel)
           whole(*dim);
     }
+    if (groupStream(depth))
+      return;
     // Two blocks on a multiprocessor compute while the other one waits; accumulators of more than 128 columns leave room
     // for one only. Products of f32 are made of three and take as much more room; others are made in registers.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;

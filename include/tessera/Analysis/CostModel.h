@@ -57,7 +57,8 @@ struct KernelShape {
   struct Contraction {
     std::vector<std::string> rows, columns, over;
     bool inner = false;
-    bool plain = false; ///< both sides are tensors of one 16-bit float as they lie in memory
+    /// Whether the sides are tensors of a 16-bit float, as they lie in memory.
+    bool plainRows = false, plainColumns = false;
   };
   std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
   std::vector<Contraction> contractions;

@@ -145,6 +145,11 @@ LogicalResult KernelEmitter::emitMmaWait(tile::MmaWaitOp wait) {
   for (Value tile : wait.getSums())
     sums.append(tiles[tile]);
   Text part(sums.size());
+  // What a product reads in registers stays there until then.
+  for (Value tile : wait.getSums())
+    if (auto mma = tile.getDefiningOp<tile::MmaAsyncOp>(); mma && !mma.getLhsSlot())
+      for (Value word : pack(tiles[mma.getLhs()], elementOf(mma.getLhs())))
+        part.add(word, "r");
   part.close(sums);
   part.text = "wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";";
   SmallVector<Type> types;

@@ -296,14 +296,12 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     auto c = splitContraction(pool, value, over, weight, order);
     if (!c)
       return;
-    auto inMemory = [](Expr side) -> mlir::Type {
+    auto isPlain = [](Expr side) {
       while (side && side->kind == ExprNode::Cast)
         side = side->args[0];
-      return side && side->kind == ExprNode::Load && side->args.empty() ? side->type : mlir::Type();
+      return side && side->kind == ExprNode::Load && side->args.empty() && (side->type.isBF16() || side->type.isF16());
     };
-    mlir::Type element = inMemory(c->lhs);
-    bool plain = element && (element.isBF16() || element.isF16()) && inMemory(c->rhs) == element;
-    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, plain});
+    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, isPlain(c->lhs), isPlain(c->rhs)});
     for (Expr side : {c->lhs, c->rhs})
       if (side)
         visitExprs({side}, [&](Expr e) {

@@ -45,12 +45,15 @@ private:
   std::optional<SmallVector<Operation *>> refillsOf(const Batch &batch);
   void rewrite(const Batch &batch);
   void refillBehind(Operation *wait, ArrayRef<Operation *> refills);
+  void waitInTurn(MmaCommitOp commit, ArrayRef<Value> made, ArrayRef<Operation *> refills);
   void waitBehindLoop(Location loc, ArrayRef<unsigned> carried);
 
   Block &block;
   scf::ForOp loop; // whose body the block is, if it is one
   unsigned warps;
   MmaCommitOp first; // of the block's products
+  /// Sums that are waited for where they are taken, when all products are begun, and what fills the slots that they are made of.
+  SmallVector<std::tuple<MmaCommitOp, SmallVector<Value>, SmallVector<Operation *>>> open;
 };
 } // namespace
 
@@ -62,7 +65,7 @@ ReadOp Grouper::readOf(MmaOp mma, Value operand, unsigned over) {
     return nullptr;
   BufferType buffer = read.getBuffer().getType();
   if (!sharedMatrix(buffer.getMemory(), over, 8 * buffer.getElementBytes()) ||
-      !llvm::all_of(read.getBuffer().getUsers(), llvm::IsaPred<FetchOp, WriteOp, ReadOp>))
+      !llvm::all_of(read.getBuffer().getUsers(), llvm::IsaPred<FetchOp, WriteOp, ReadOp, MmaAsyncOp>))
     return nullptr;
   for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
     if (!isa<ReadOp>(op) && !isMemoryEffectFree(op))
@@ -162,7 +165,7 @@ std::optional<SmallVector<Operation *>> Grouper::refillsOf(const Batch &batch) {
     for (ReadOp read : {product.left, product.right})
       for (Operation *user : read ? llvm::to_vector(ReadOp(read).getBuffer().getUsers()) : SmallVector<Operation *>()) {
         Operation *here = block.findAncestorOpInBlock(*user);
-        if (!here || isa<ReadOp>(user))
+        if (!here || isa<ReadOp, MmaAsyncOp>(user))
           continue;
         if (!isa<FetchOp>(user) || !isa<FetchOp, scf::IfOp>(here) || here->getNumResults())
           return std::nullopt;
@@ -180,6 +183,27 @@ void Grouper::refillBehind(Operation *wait, ArrayRef<Operation *> refills) {
   }
 }
 
+/// Before the first who takes the sums, while products that were begun since go on. What fills the slots comes behind it.
+void Grouper::waitInTurn(MmaCommitOp commit, ArrayRef<Value> made, ArrayRef<Operation *> refills) {
+  Operation *taker = block.getTerminator();
+  for (Value sums : made)
+    for (Operation *user : sums.getUsers())
+      if (Operation *here = block.findAncestorOpInBlock(*user); here && here->isBeforeInBlock(taker))
+        taker = here;
+  unsigned pending = 0;
+  for (Operation *op = commit->getNextNode(); op != taker; op = op->getNextNode())
+    pending += isa<MmaCommitOp>(op);
+  OpBuilder builder(taker);
+  auto wait = MmaWaitOp::create(builder, commit.getLoc(), pending, made);
+  for (auto [before, behind] : llvm::zip_equal(made, wait.getResults()))
+    Value(before).replaceAllUsesExcept(behind, wait);
+  SmallVector<Operation *> early;
+  for (Operation *refill : refills)
+    if (commit->isBeforeInBlock(refill) && refill->isBeforeInBlock(wait))
+      early.push_back(refill);
+  refillBehind(wait, early);
+}
+
 void Grouper::waitBehindLoop(Location loc, ArrayRef<unsigned> carried) {
   OpBuilder builder(loop);
   builder.setInsertionPointAfter(loop);
@@ -194,7 +218,7 @@ void Grouper::waitBehindLoop(Location loc, ArrayRef<unsigned> carried) {
 void Grouper::rewrite(const Batch &batch) {
   std::optional<SmallVector<unsigned>> carried = carriedBy(batch);
   std::optional<unsigned> over = carried ? std::nullopt : carriedOver(batch);
-  std::optional<SmallVector<Operation *>> refills = carried || over ? refillsOf(batch) : std::nullopt;
+  std::optional<SmallVector<Operation *>> refills = refillsOf(batch);
   OpBuilder builder(batch.front().mma);
   MmaFenceOp::create(builder, builder.getInsertionPoint()->getLoc());
   SmallVector<Value> made;
@@ -218,7 +242,7 @@ void Grouper::rewrite(const Batch &batch) {
   if (refills && carried) {
     refillBehind(MmaWaitOp::create(builder, loc, 1, ValueRange()), *refills);
     waitBehindLoop(loop.getLoc(), *carried);
-  } else if (refills) {
+  } else if (refills && over) {
     // Behind the first products of the next turn, with these: the assembler makes products one by one where it has to tell apart
     // which of two groups, begun in different turns, a turn takes sums of.
     Value sums = loop.getRegionIterArg(*over);
@@ -228,9 +252,7 @@ void Grouper::rewrite(const Batch &batch) {
     refillBehind(wait, *refills);
     waitBehindLoop(loop.getLoc(), *over);
   } else {
-    auto wait = MmaWaitOp::create(builder, loc, 0, made);
-    for (auto [before, behind] : llvm::zip_equal(made, wait.getResults()))
-      before.replaceAllUsesExcept(behind, wait);
+    open.push_back({commit, made, refills.value_or(SmallVector<Operation *>())});
   }
   if (!first)
     first = commit;
@@ -239,6 +261,8 @@ void Grouper::rewrite(const Batch &batch) {
 void Grouper::run() {
   for (const Batch &batch : findBatches())
     rewrite(batch);
+  for (auto &[commit, made, refills] : open)
+    waitInTurn(commit, made, refills);
 }
 
 namespace {

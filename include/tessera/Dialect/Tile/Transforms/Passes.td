@@ -557,6 +557,36 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileDeferProducts : Pass<"tile-defer-products", "::mlir::ModuleOp"> {
+  let summary = "make a turn's last product beside the next turn's work";
+  let description = [{
+    In kernels with the hint `warpgroups = 1`, a loop that multiplies, works on the sums and multiplies what it has made of them, such as a
+    stream of attention, makes the last product in the next turn, behind that turn's first one: tensor cores make it while the warps work. The loop carries the left operand, the sums
+    that are added to, and the slot of the right operand, of which three at least are filled by tensor copies in turn. Behind the loop
+    the last product is left, if there was a turn.
+
+    ```mlir
+    %r:3 = scf.for … iter_args(%acc = %zero, %p = %none, %old = %c0, %slot = %c0, …) {
+      %s = tile.mma %q, %k, %zero : …
+      %v = tile.read %b[%old] : …
+      %sum = tile.mma %p, %v, %acc : …
+      scf.if %exists {
+        tile.fetch …
+      }
+      … // %scaled of %sum, %next of %s
+      scf.yield %scaled, %next, %slot, …
+    }
+    %done = scf.if %any -> … {
+      …
+      scf.yield %last : …
+    } else {
+      scf.yield %r#0 : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
   let summary = "let groups of four warps begin products of tiles in shared memory";
   let description = [{
@@ -566,7 +596,8 @@ def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
 
     Where a loop does nothing with the sums but add to them, they are under way from turn to turn: a turn waits for the products of the turn
     before, while its own go on, and then asks for the tiles that take the slot of that turn. Behind the loop all are waited for. Sums that
-    a loop carries for something else to take in the next turn are waited for there, behind the first products that it begins. Other sums are waited for at once. Other products stay as they are: `tile-step-products` takes them.
+    a loop carries for something else to take in the next turn are waited for there, behind the first products that it begins. Other sums are waited for where they are taken, while products that were begun since go on; what
+    fills their slots comes behind that. Other products stay as they are: `tile-step-products` takes them.
 
     ```mlir
     %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc, %slot, %free, %turn) {
