@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
+from assemblers import PTXAS
 from interpreter import Kernel, TensorMap
 from test_boxes import ELEMENTS, TESSERA, compiled, program, pytestmark  # noqa: F401
+from test_code import TOP
 
 TURNED = {"nt": (False, True), "nn": (False, False), "tn": (True, False), "tt": (True, True)}
 
 
-def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], turned: str, warps: int) -> None:
+def negated(text: str, element: str, tile: tuple[int, int, int]) -> str:
+    """With a left operand that is computed."""
+    narrow, wide = (f"tensor<{tile[0]}x{tile[2]}x{kind}>" for kind in (element, "f32"))
+    lines = f"""%wide = tile.cast %a : {narrow} -> {wide}
+        %negative = tile.map neg(%wide) : ({wide}) -> {wide}
+        %left = tile.cast %negative : {wide} -> {narrow}
+        %next = tile.mma %left,"""
+    return text.replace("%next = tile.mma %a,", lines)
+
+
+def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], turned: str, warps: int, computed: bool = False) -> None:
     m, n, k = sizes
     batches = 2
     text = program(element, sizes, tile, TURNED[turned], batches, f"warps = {warps}, warpgroups = 1")
+    if computed:
+        text = negated(text, element, tile)
     module = compiled(text, "ptx")
     maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
     assert f"wgmma.mma_async.sync.aligned.m64n{tile[1]}k16" in module and "mma.sync" not in module
-    assert "wgmma.wait_group.sync.aligned 1" in module and "wgmma.wait_group.sync.aligned 0" in module
+    assert ("wgmma.wait_group.sync.aligned 1" in module) != computed and "wgmma.wait_group.sync.aligned 0" in module
     draw = np.random.default_rng(7)
 
     def operand(rows: int, columns: int, is_turned: bool) -> np.ndarray:
@@ -32,7 +48,7 @@ def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int],
     i, j = m // tile[0], n // tile[1]  # the last tile, which is not whole
     Kernel(module, "k").run(x, w, y, i, j, maps=maps)
     # Small integers are summed without error.
-    exact = x[1].astype(np.float64) @ w[1].astype(np.float64)
+    exact = x[1].astype(np.float64) @ w[1].astype(np.float64) * (-1 if computed else 1)
     expected = np.full_like(y, 99)
     part = np.s_[1, i * tile[0] : (i + 1) * tile[0], j * tile[1] : (j + 1) * tile[1]]
     expected[part] = exact[part[1:]]
@@ -50,6 +66,11 @@ def test_transpositions(element, turned):
 def test_tiles(tile, warps, turned):
     """Groups below each other, several rows of instructions for one group, few and many columns."""
     check("bf16", (tile[0] + 72, tile[1] + 8, 136), tile, turned, warps)
+
+
+@pytest.mark.parametrize(("turned", "tile"), [("nn", (128, 128, 64)), ("nt", (128, 64, 32)), ("tn", (256, 64, 64))])
+def test_left_in_registers(turned, tile):
+    check("bf16", (tile[0] + 72, tile[1] + 8, 136), tile, turned, warps=8, computed=True)
 
 
 @pytest.mark.parametrize(("depth", "turned"), [(16, "nt"), (32, "nt"), (32, "tn"), (128, "nt"), (128, "nn")])
@@ -73,3 +94,36 @@ def test_synchronisation(tmp_path, turned, slots):
     assert {name for name, *_ in told} == {"tile.mma_fence", "tile.mma_async", "tile.mma_commit", "tile.mma_wait"}
     # Before the wait at the gate, too, the fence stands behind what is in registers.
     assert [one for one in told if one[2] != "killed"] == [("tile.mma_fence", "too early", "equivalent")], done.stdout
+
+
+def arguments_of(source: Path, function: str) -> list[str]:
+    """The names of a function's arguments."""
+    tree = ast.parse(source.read_text())
+    found = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == function)
+    return [argument.arg for argument in found.args.args]
+
+
+SQUARE = ("bf16[4096,4096]",) * 2
+HEADS = {depth: (f"bf16[4,16,2048,{depth}]",) * 3 for depth in (64, 128, 256)}
+
+
+@pytest.mark.parametrize(
+    ("function", "types"),
+    [
+        ("matmul", SQUARE), ("matmul_nt", SQUARE), ("matmul_tn", SQUARE), ("matmul", ("bf16[2048,2048]",) * 2), ("matmul", ("fp16[1000,1000]",) * 2),
+        ("linear_gelu", (*SQUARE, "bf16[4096]")), ("swiglu", (*SQUARE, SQUARE[0])), ("batched_matmul", ("bf16[16,2048,2048]",) * 2),
+        *(("attention", types) for types in HEADS.values()), ("causal_attention", HEADS[64]), ("causal_attention", HEADS[128]),
+    ],
+)  # fmt: skip
+@pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")
+def test_chosen_code(tmp_path, function, types):
+    """What the cost model chooses is made by groups of warps, keeps to registers, and the assembler finds nothing to put in a row."""
+    source = TOP / "benchmarks/gpu/programs.py"
+    arguments = [word for name, one in zip(arguments_of(source, function), types) for word in ("--arg", f"{name}={one}")]
+    command = [TESSERA, "compile", f"{source}::{function}", *arguments, "--target", "sm_90", "--via", "ptx", "--emit", "ptx", "-o", tmp_path / "k.ptx"]
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    text = (tmp_path / "k.ptx").read_text()
+    assert "wgmma.mma_async" in text and "mma.sync" not in text
+    done = subprocess.run([PTXAS, "-arch=sm_90a", "-v", tmp_path / "k.ptx", "-o", tmp_path / "k.cubin"], capture_output=True, text=True, check=True)
+    assert "serialized" not in done.stderr and not re.search(r"[1-9]\d* bytes spill", done.stderr), done.stderr
+
