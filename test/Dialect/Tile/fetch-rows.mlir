@@ -59,6 +59,57 @@ tile.kernel @stream(%x: !v, %y: !s, %n: index) grid 1 {
   tile.return
 }
 
+func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, f32>
+    attributes {gir.symbols = {M = {divisor = 1 : i64}, N = {divisor = 1 : i64}}} {
+  %0 = tile.empty : !gir.tensor<M, f32>
+  tile.launch @rest grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M"], strides ["1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, f32>
+  return %0 : !gir.tensor<M, f32>
+}
+
+// What is left behind the whole tiles comes in the slot behind theirs, under way before these have been worked on. How far
+// copies run ahead is said by a hint.
+// CHECK-LABEL: tile.kernel @rest
+// CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xbf16, #[[MEMORY]]>, slack 8>
+// CHECK: %[[G:.*]] = tile.gates : <3>
+// CHECK: arith.cmpi slt, %{{.*}}, %all : index
+// CHECK-COUNT-2: tile.fetch %x[%pid0, %{{.*}}] dims [1] bounded into %[[ROOM]]
+// CHECK: %[[WHOLE:.*]]:4 = scf.for {{.*}} to %whole
+// CHECK: tile.await %[[G]]
+// CHECK: arith.cmpi slt, %{{.*}}, %all : index
+// CHECK: tile.fetch %x[%pid0, %{{.*}}] dims [1] bounded into %[[ROOM]]
+// CHECK: tile.read %[[ROOM]][%{{.*}}] behind %{{.*}} : <3,
+// CHECK: scf.for {{.*}} = %whole to %all {{.*}} = %[[WHOLE]]#0, %[[SLOT:.*]] = %[[WHOLE]]#1, %{{.*}} = %[[WHOLE]]#2, %[[PHASE:.*]] = %[[WHOLE]]#3)
+// CHECK-NEXT: tile.await %[[G]][%[[SLOT]]] phase %[[PHASE]]
+// CHECK-NOT: tile.fetch
+// CHECK: tile.read %[[ROOM]][%[[SLOT]]] behind %{{.*}} below %{{.*}} pad 0.000000e+00 : bf16
+// CHECK-NOT: tile.fetch
+// CHECK: tile.return
+// SMALL-LABEL: tile.kernel @rest
+tile.kernel @rest(%x: !v, %y: !s, %whole: index, %all: index) grid 1 hints {ahead = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = tile.program_id 0
+  %z = tile.constant 0.0 : f32 : tensor<1024xf32>
+  %most = scf.for %k = %c0 to %whole step %c1 iter_args(%a = %z) -> (tensor<1024xf32>) {
+    %t = tile.load %x[%i, %k] dims [1] : !v -> tensor<1024xbf16>
+    %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %b = tile.map add(%a, %f) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    scf.yield %b : tensor<1024xf32>
+  }
+  %sum = scf.for %k = %whole to %all step %c1 iter_args(%a = %most) -> (tensor<1024xf32>) {
+    %t = tile.load %x[%i, %k] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %b = tile.map add(%a, %f) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    scf.yield %b : tensor<1024xf32>
+  }
+  %m = tile.reduce sum %sum dims [0] : tensor<1024xf32> -> tensor<f32>
+  tile.store %m, %y[%i] dims [] : tensor<f32>, !s
+  tile.return
+}
+
 // Each block of a cluster has a part of the row, and room for that.
 // CHECK-LABEL: tile.kernel @shared
 // SMALL-LABEL: tile.kernel @shared

@@ -2,12 +2,14 @@
 //
 // Threads that load the elements of such a row one by one ask for each of memory's sectors several times.
 // The machine brings the row into shared memory instead, where they read it. Rows of a loop are under way
-// some steps ahead, in slots that are used in turns, with a gate for each.
+// some steps ahead, in slots that are used in turns, with a gate for each. A loop that goes on where another one ends, as for
+// what is left behind a row's whole tiles, finds its first rows under way in the same slots.
 //
 //===----------------------------------------------------------------------===//
 #include "FirstUse.h"
 #include "Rows.h"
 
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 using namespace mlir;
@@ -20,6 +22,12 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
+/// A loop, and the loads that it moves along their rows.
+struct Walk {
+  scf::ForOp loop;
+  SmallVector<LoadOp> loads;
+};
+
 class Fetcher {
 public:
   Fetcher(KernelOp kernel, uint64_t left, unsigned most)
@@ -29,10 +37,12 @@ public:
 private:
   bool isRow(LoadOp load);
   bool isAhead(LoadOp load, scf::ForOp loop);
+  bool isSame(Value a, Value b);
+  bool goesOn(Walk &walk, Walk &before);
   /// Room for loads' rows, as long as there is some; those that have none are left out.
   SmallVector<Value> makeRoom(OpBuilder &builder, SmallVectorImpl<LoadOp> &loads, unsigned count);
   void fetch(SmallVector<LoadOp> loads);
-  void fetchAhead(scf::ForOp loop, SmallVector<LoadOp> loads);
+  void fetchAhead(MutableArrayRef<Walk> walks);
   Value number(OpBuilder &builder, int64_t value) {
     return arith::ConstantIndexOp::create(builder, kernel.getLoc(), value);
   }
@@ -102,67 +112,124 @@ void Fetcher::fetch(SmallVector<LoadOp> loads) {
   }
 }
 
-/// The loop carries the slot that it reads, the one that it fills, and how often the gates have opened.
-void Fetcher::fetchAhead(scf::ForOp loop, SmallVector<LoadOp> loads) {
-  OpBuilder builder(loop);
-  Location loc = loop.getLoc();
+bool Fetcher::isSame(Value a, Value b) {
+  std::optional<SymExpr> x = coordinates.expression(a), y = coordinates.expression(b);
+  return a == b || (x && y && *x == *y);
+}
+
+/// Whether a loop goes on along the rows of another one where that ends, and its place is known before that begins.
+bool Fetcher::goesOn(Walk &walk, Walk &before) {
+  auto isKnown = [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    return !maker || (maker->getBlock() == before.loop->getBlock() && maker->isBeforeInBlock(before.loop));
+  };
+  scf::ForOp loop = walk.loop, other = before.loop;
+  auto isOfSameRow = [&](auto pair) {
+    auto [load, first] = pair;
+    return load.getView() == first.getView() && load.getType() == first.getType() && load.getDims() == first.getDims() &&
+           llvm::all_of(llvm::zip_equal(load.getCoords(), first.getCoords()), [&](auto both) {
+             auto [a, b] = both;
+             bool isMoved = a == loop.getInductionVar();
+             return isMoved == (b == other.getInductionVar()) && (isMoved || isSame(a, b));
+           });
+  };
+  return walk.loads.size() == before.loads.size() && isKnown(loop.getUpperBound()) &&
+         isSame(loop.getStep(), other.getStep()) && isSame(loop.getLowerBound(), other.getUpperBound()) &&
+         llvm::all_of(llvm::zip_equal(walk.loads, before.loads), isOfSameRow);
+}
+
+/// Loops carry the slot that they read, the one that they fill, and how often the gates have opened.
+void Fetcher::fetchAhead(MutableArrayRef<Walk> walks) {
+  Walk &first = walks.front();
+  OpBuilder builder(first.loop);
+  Location loc = first.loop.getLoc();
   unsigned slots = most;
-  while (slots > 2 && bytesOf(loads, slots) > left)
+  while (slots > 2 && bytesOf(first.loads, slots) > left)
     --slots;
-  SmallVector<Value> rooms = makeRoom(builder, loads, slots), gates, shifts;
-  if (loads.empty())
+  // Those that find no room are left out of all loops.
+  SmallVector<LoadOp> found = first.loads;
+  SmallVector<Value> rooms = makeRoom(builder, first.loads, slots), gates, shifts;
+  if (first.loads.empty())
     return;
-  for (LoadOp load : loads) {
+  for (Walk &walk : walks.drop_front()) {
+    SmallVector<LoadOp> kept;
+    for (auto [load, model] : llvm::zip_equal(walk.loads, found))
+      if (llvm::is_contained(first.loads, model))
+        kept.push_back(load);
+    walk.loads = kept;
+  }
+  bool isBounded = llvm::any_of(walks, [](Walk &walk) {
+    return llvm::any_of(walk.loads, [](LoadOp load) { return load.getPad().has_value(); });
+  });
+  for (LoadOp load : first.loads) {
     gates.push_back(GatesOp::create(builder, loc, GatesType::get(kernel.getContext(), slots)));
     shifts.push_back(shiftOf(builder, loc, load.getView(), load.getCoords(), load.getDims()));
   }
-  auto fetchStep = [&](Value step, Value slot) {
-    Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, step, loop.getUpperBound());
+  Value end = walks.back().loop.getUpperBound();
+  auto fetchStep = [&](Walk &walk, Value step, Value slot) {
+    Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, step, end);
     auto branch = scf::IfOp::create(builder, loc, exists);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&branch.getThenRegion().front());
-    for (auto [i, load] : llvm::enumerate(loads))
-      FetchOp::create(builder, load.getLoc(), load.getView(), coordsIn(load, loop, step), load.getDims(), rooms[i], slot,
-                      gates[i], slot, load.getPad().has_value());
+    for (auto [i, load] : llvm::enumerate(walk.loads))
+      FetchOp::create(builder, load.getLoc(), load.getView(), coordsIn(load, walk.loop, step), load.getDims(), rooms[i], slot,
+                      gates[i], slot, isBounded);
   };
-  Value step = loop.getLowerBound();
+  Value step = first.loop.getLowerBound();
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
-    fetchStep(step, number(builder, slot));
-    step = arith::AddIOp::create(builder, loc, step, loop.getStep());
+    fetchStep(first, step, number(builder, slot));
+    step = arith::AddIOp::create(builder, loc, step, first.loop.getStep());
   }
-  IRRewriter rewriter(builder);
-  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-      rewriter, {number(builder, 0), number(builder, slots - 1), number(builder, 0)},
-      /*replaceInitOperandUsesInLoop=*/false,
-      [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
-        Value next = slotBehind(inside, loc, carried[0], slots), free = slotBehind(inside, loc, carried[1], slots);
-        Value isLast = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::eq, carried[0], number(inside, slots - 1));
-        Value more = arith::AddIOp::create(inside, loc, carried[2], number(inside, 1));
-        return {next, free, arith::SelectOp::create(inside, loc, isLast, more, carried[2])};
-      }));
-  auto carried = loop.getRegionIterArgs().take_back(3);
-  builder.setInsertionPointToStart(loop.getBody());
-  for (Value each : gates)
-    AwaitOp::create(builder, loc, each, carried[0], carried[2]);
-  Value ahead = loop.getInductionVar();
-  for (unsigned i = 1; i < slots; ++i)
-    ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
-  fetchStep(ahead, carried[1]);
-  for (auto [i, load] : llvm::enumerate(loads)) {
-    builder.setInsertionPoint(firstUse(load));
-    load.replaceAllUsesWith(readRow(builder, load, rooms[i], carried[0], shifts[i]));
-    load.erase();
+  SmallVector<Value> state = {number(builder, 0), number(builder, slots - 1), number(builder, 0)};
+  for (Walk &walk : walks) {
+    bool isRest = &walk == &walks.back() && runsOnce(coordinates, walk.loop);
+    builder.setInsertionPoint(walk.loop);
+    IRRewriter rewriter(builder);
+    walk.loop = cast<scf::ForOp>(*walk.loop.replaceWithAdditionalYields(
+        rewriter, state, /*replaceInitOperandUsesInLoop=*/false,
+        [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
+          Value next = slotBehind(inside, loc, carried[0], slots), free = slotBehind(inside, loc, carried[1], slots);
+          Value isLast = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::eq, carried[0], number(inside, slots - 1));
+          Value more = arith::AddIOp::create(inside, loc, carried[2], number(inside, 1));
+          return {next, free, arith::SelectOp::create(inside, loc, isLast, more, carried[2])};
+        }));
+    state = walk.loop.getResults().take_back(3);
+    auto carried = walk.loop.getRegionIterArgs().take_back(3);
+    builder.setInsertionPointToStart(walk.loop.getBody());
+    for (Value each : gates)
+      AwaitOp::create(builder, loc, each, carried[0], carried[2]);
+    if (!isRest) {
+      Value ahead = walk.loop.getInductionVar();
+      for (unsigned i = 1; i < slots; ++i)
+        ahead = arith::AddIOp::create(builder, loc, ahead, walk.loop.getStep());
+      fetchStep(walk, ahead, carried[1]);
+    }
+    for (auto [i, load] : llvm::enumerate(walk.loads)) {
+      builder.setInsertionPoint(firstUse(load));
+      load.replaceAllUsesWith(readRow(builder, load, rooms[i], carried[0], shifts[i]));
+      load.erase();
+    }
   }
 }
 
 void Fetcher::run() {
   Block &body = kernel.getBody().front();
-  for (auto loop : llvm::make_early_inc_range(body.getOps<scf::ForOp>())) {
-    SmallVector<LoadOp> loads;
+  SmallVector<Walk> walks;
+  for (auto loop : body.getOps<scf::ForOp>()) {
+    Walk walk{loop, {}};
     for (auto load : loop.getBody()->getOps<LoadOp>())
       if (isRow(load) && isAhead(load, loop))
-        loads.push_back(load);
-    fetchAhead(loop, loads);
+        walk.loads.push_back(load);
+    if (!walk.loads.empty())
+      walks.push_back(walk);
+  }
+  MutableArrayRef<Walk> left = walks;
+  while (!left.empty()) {
+    unsigned count = 1;
+    while (count < left.size() && goesOn(left[count], left[count - 1]))
+      ++count;
+    fetchAhead(left.take_front(count));
+    left = left.drop_front(count);
   }
   SmallVector<LoadOp> loads;
   for (auto load : body.getOps<LoadOp>())
@@ -176,8 +243,10 @@ struct TileFetchRows : tile::impl::TileFetchRowsBase<TileFetchRows> {
   using TileFetchRowsBase::TileFetchRowsBase;
 
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<KernelOp>())
-      Fetcher(kernel, bytesForRows(kernel, most, chip), slots).run();
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      std::optional<int64_t> ahead = getHint(kernel.getHintsAttr(), "ahead");
+      Fetcher(kernel, bytesForRows(kernel, most, chip), ahead ? *ahead + 1 : slots).run();
+    }
   }
 };
 } // namespace

@@ -192,14 +192,7 @@ SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
 }
 
 int64_t Keeper::turnsOf(scf::ForOp loop) {
-  auto cut = loop.getUpperBound().getDefiningOp<arith::MinSIOp>();
-  std::optional<SymExpr> first = coordinates.expression(loop.getLowerBound()),
-                         end = coordinates.expression(cut ? cut.getLhs() : loop.getUpperBound());
-  // What is left behind the whole tiles.
-  if (first && end && end->kind() == SymExpr::Kind::CeilDiv &&
-      *first == end->operands()[0].floorDiv(end->operands()[1]))
-    return 1;
-  return coordinates.most(loop.getUpperBound());
+  return runsOnce(coordinates, loop) ? 1 : coordinates.most(loop.getUpperBound());
 }
 
 /// Whether a row is worth its room and has a place for each of its tiles; says what its buffer is.

@@ -70,6 +70,14 @@ bool tile::comesBefore(const Coordinates &coordinates, scf::ForOp loop, scf::For
   return end == begin || (x && y && *x == *y);
 }
 
+bool tile::runsOnce(const Coordinates &coordinates, scf::ForOp loop) {
+  auto cut = loop.getUpperBound().getDefiningOp<arith::MinSIOp>();
+  std::optional<SymExpr> first = coordinates.expression(loop.getLowerBound()),
+                         end = coordinates.expression(cut ? cut.getLhs() : loop.getUpperBound());
+  return first && end && end->kind() == SymExpr::Kind::CeilDiv &&
+         *first == end->operands()[0].floorDiv(end->operands()[1]);
+}
+
 Value tile::slotBehind(OpBuilder &builder, Location loc, Value slot, int64_t slots) {
   auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
   Value next = arith::AddIOp::create(builder, loc, slot, index(1));

@@ -35,6 +35,9 @@ llvm::SmallVector<mlir::Value> coordsIn(LoadOp load, mlir::scf::ForOp loop, mlir
 /// Whether the steps of a loop, up to where it may be cut, lie before those of another one.
 bool comesBefore(const Coordinates &coordinates, mlir::scf::ForOp loop, mlir::scf::ForOp next);
 
+/// Whether a loop is for what is left behind whole tiles, and so runs once at most.
+bool runsOnce(const Coordinates &coordinates, mlir::scf::ForOp loop);
+
 /// The slot behind one that a loop carries, the first one behind the last.
 mlir::Value slotBehind(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot, int64_t slots);
 

@@ -446,7 +446,8 @@ def TileFetchRows : Pass<"tile-fetch-rows", "::mlir::ModuleOp"> {
     A load of a tile of rank 1 with elements of less than 4 bytes, whose rows begin at no multiple of 16 bytes, becomes a `tile.fetch` into a slot with some slack, a
     `tile.await` at its gate, and a `tile.read` behind as many elements as the row begins with. Each block of a cluster fetches the
     part that its threads hold. Rows of a loop
-    that walks along them are under way `slots` - 1 steps ahead, or fewer where memory is short.
+    that walks along them are under way `slots` - 1 steps ahead, as many as the hint `ahead` says, or fewer where memory is short; a loop
+    that goes on where that one ends takes its rows from the same slots.
 
     ```mlir
     %g = tile.gates : <1>
