@@ -402,9 +402,11 @@ private:
       for (const std::string &name : shape.otherContiguous)
         if (Dim *dim = find(name))
           sides.insert(dim);
+      // Rows of 256 bytes.
+      bool isWide = shape.storageBytes >= 4;
       int64_t area = 1;
       for (Dim *dim : sides)
-        area *= dim->tile = bounded(*dim, streams ? 64 : 128);
+        area *= dim->tile = bounded(*dim, streams || isWide ? 64 : 128);
       auto largest = [&] { return *llvm::max_element(sides, [](Dim *a, Dim *b) { return a->tile < b->tile; }); };
       // The exchange goes through shared memory, of which every chip has 64 KiB.
       for (; area * shape.storageBytes > 64 << 10; area /= 2)
@@ -413,7 +415,10 @@ private:
       int64_t whole = area;
       for (; !shape.batchInvariant && 2 * programs() < 3 * machine.cores && largest()->tile > 32; area /= 2)
         largest()->tile /= 2;
-      return spreadOverThreads(area, area < whole ? 16 : 32);
+      // All of a tile is asked for before any of it is stored: the assembler need not save registers.
+      if (area == whole && !streams)
+        hint("residents", 1);
+      return spreadOverThreads(area, area < whole || isWide ? 8 : 32);
     }
     // What has eight bytes takes two registers.
     int64_t each = std::max(shape.storageBytes, shape.scanBytes) == 8 ? 16 : 32, wanted = 256 * each, fewest = 2;
@@ -424,17 +429,29 @@ private:
       if (last.tile >= 2048) {
         wanted = last.tile;
         each = std::max<int64_t>(isAligned && !isNarrow ? 16 : 32, last.tile / manyThreads);
-      } else if (isNarrow && shape.rowOperands) {
-        // Two warps: small blocks leave no room empty while their last warp works.
-        each = 64;
-        wanted = 2 * 32 * each;
+        // Rows of several tensors are all asked for before one is worked on: the assembler need not save registers.
+        if (shape.rowTensors > 1 && !isNarrow)
+          hint("residents", 1);
+      } else if (shape.rowOperands) {
+        // A warp or two: small blocks leave no room empty while their last warp works.
+        fewest = isNarrow ? 1 : 2;
+        each = isNarrow ? 64 : 16;
+        wanted = fewest * 32 * each;
+      } else if (shape.walks > 1) {
+        fewest = 1;
+        wanted = 32 * each;
       }
       // Rows that take long to work on come ahead of that, by copies past the registers, where operands of all rows stay.
-      bool takesLong = shape.rowOperands && (shape.waits >= 5 || last.tile >= machine.wholeRow);
-      if (isNarrow && isAligned && takesLong && !shape.batchInvariant && last.tile >= 2048 &&
-          programs() > 32 * machine.cores) {
-        each = last.tile >= machine.wholeRow ? 64 : each;
-        hint("walk", filled(3, last.tile / each) > filled(4, last.tile / each) ? 3 : 4);
+      bool isLongest = last.tile >= machine.wholeRow, takesLong = shape.rowOperands && (shape.waits >= 5 || isLongest);
+      bool areMany = isAligned && !shape.batchInvariant && last.tile >= 2048 && programs() > 32 * machine.cores;
+      if (isNarrow && areMany && takesLong) {
+        hint("walk", !isLongest && filled(3, last.tile / each) > filled(4, last.tile / each) ? 3 : 4);
+        if (!isLongest)
+          hint("ahead", 3);
+      } else if (areMany && shape.rowOperands && shape.rowTensors == 1 && last.tile <= 4096) {
+        // What is the same for all rows serves more elements of a thread: of wide ones those of two rows.
+        each *= 2;
+        wanted = isNarrow ? last.tile : 2 * last.tile;
       }
     } else if (int64_t part = isRow ? keepRows(last, isAligned) : 0) {
       each = part;
@@ -457,9 +474,13 @@ private:
         spread(&last, 32);
     } else {
       // One wide access for each operand, behind which all can be computed; two where memory says first which; more where
-      // that takes so long that what a thread does once is to be shared by more elements.
+      // that takes so long that what a thread does once is to be shared by more elements; 8 bytes of many operands.
       each = shape.draws ? 32 : std::clamp<int64_t>((shape.waits > shape.walks ? 32 : 16) / shape.storageBytes, 8, 16);
-      wanted = (shape.draws ? 128 : 256) * each;
+      wanted = 128 * each;
+      if (shape.loads >= 4) {
+        each = std::max<int64_t>(1, 8 / shape.storageBytes);
+        wanted = 512;
+      }
       last.tile = bounded(last, wanted);
     }
     int64_t filled = last.tile;

@@ -71,6 +71,7 @@ struct KernelShape {
   unsigned waits = 0; ///< how often a row is gone over, and how often something is known only behind it
   unsigned walks = 1;      ///< how often a row is gone over
   unsigned rowTensors = 1; ///< whose rows are
+  unsigned loads = 0;      ///< what an element is made of in memory
   bool draws = false;      ///< whether random numbers are drawn: dozens of instructions for a few elements
   /// Whether the stream may be cut into parts for more programs, whose states are merged afterwards.
   bool canSplit = false;

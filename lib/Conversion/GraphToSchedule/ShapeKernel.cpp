@@ -269,6 +269,7 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     bool isAlong = e->kind == ExprNode::Load && e->dependsOn(stream);
     shape.rowOperands |= isAlong && e->dims.size() == stream.size();
     rowTensors += isAlong && e->dims.size() > stream.size();
+    shape.loads += e->kind == ExprNode::Load;
     hasPlaces |= e->kind == ExprNode::Load && !e->args.empty();
   });
   shape.rowTensors = std::max(1u, rowTensors);
