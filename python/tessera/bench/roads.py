@@ -152,8 +152,8 @@ def make(subject: Subject, road: str, target: str) -> Made:
     return Made(road, compiled, spent, compiled.report(), resources)
 
 
-def _time(subject: Subject, made: list[Made]) -> tuple[dict, str]:
-    """Milliseconds and ratios by road, and what is wrong with a result."""
+def _time(subject: Subject, made: list[Made]) -> tuple[dict, str, int]:
+    """Milliseconds and ratios by road, what is wrong with a result, and bytes read and written."""
     import torch
 
     _, _, timing, bench = _modules()
@@ -165,9 +165,11 @@ def _time(subject: Subject, made: list[Made]) -> tuple[dict, str]:
         errors = {road: bench.exact.error(subject.row.function, arrays, out) for road, out in outs.items()}
         wrong = ", ".join(f"{road} is wrong ({error:.1f} bounds)" for road, error in errors.items() if error > 1)
     calls = {one.road: lambda one=one: one.compiled(*arrays, out=outs[one.road]) for one in made}
+    tensors = [one for one in [*arrays, *functions._results(outs[made[0].road])] if hasattr(one, "element_size")]
     if subject.row and not subject.flops:
-        calls["copy"] = bench.peers._copy([*arrays, outs[made[0].road]])
-    return timing.measure(calls, timing.plan(bool(subject.flops), False), made[0].road), wrong
+        calls["copy"] = bench.peers._copy(tensors)
+    moved = sum(one.numel() * one.element_size() for one in tensors)
+    return timing.measure(calls, timing.plan(bool(subject.flops), False), made[0].road), wrong, moved
 
 
 def reasons(fast: Made, slow: Made, chip: str) -> str:
@@ -188,7 +190,7 @@ def reasons(fast: Made, slow: Made, chip: str) -> str:
     return "; ".join(found) or "the counters are alike: the instructions differ"
 
 
-def _cells(subject: Subject, one: Made, chip: str, times: dict) -> list[str]:
+def _cells(subject: Subject, one: Made, chip: str, times: dict, moved: int) -> list[str]:
     cells = [subject.name, one.road]
     if one.failure:
         return [*cells, "", "", "", "", "", "", "", "", f"refused: {one.failure}"]
@@ -196,7 +198,6 @@ def _cells(subject: Subject, one: Made, chip: str, times: dict) -> list[str]:
     kernels = one.report.get("kernels", ())
     predicted = sum(kernel["predicted_us"] for kernel in kernels)
     told = times.get(one.road, {})
-    moved = sum(kernel["bytes"] for kernel in kernels)
     rate = ""
     if ms := told.get("burst_ms"):
         rate = f"{subject.flops / ms / 1e9:.0f} TF/s" if subject.flops else f"{moved / ms / 1e6:.0f} GB/s"
@@ -257,11 +258,12 @@ def compare_roads(arguments: argparse.Namespace) -> int:
         good = [one for one in made if one.compiled]
         chip = next((one.report["target"].split(":")[0].rstrip("a") for one in good), "")
         times: dict = {}
+        moved = 0
         if not why and good:
-            times, wrong = _time(subject, good)
+            times, wrong, moved = _time(subject, good)
             failed = failed or bool(wrong)
             notes += [f"{subject.name}: {wrong}"] if wrong else []
-        rows += [_cells(subject, one, chip, times) for one in made]
+        rows += [_cells(subject, one, chip, times, moved) for one in made]
         if "copy" in times:
             share = times["copy"]["burst_ms"] / min(times[one.road]["burst_ms"] for one in good)
             notes.append(f"{subject.name}: {100 * share:.0f} % of the speed of a copy")
