@@ -29,9 +29,33 @@ private:
     return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
   }
 
+  /// The next multiple of `block` where that is no more than `most`.
+  static int64_t padded(int64_t size, int64_t block, int64_t most) {
+    int64_t whole = (size + block - 1) / block * block;
+    return whole <= most ? whole : size;
+  }
+
+  /// Whether the matrix unit multiplies.
+  bool onUnit() const {
+    bool isAvoided = std::any_of(shape.hints.begin(), shape.hints.end(), [](auto &hint) { return hint.first == "unit"; });
+    return machine.blockRows > 1 && shape.elementBytes <= 4 && !shape.batchInvariant && !isAvoided;
+  }
+
   /// The same for rows of a product: one row alone is multiplied as many are, where that matters.
   int64_t rowsOf(const Dim &dim, int64_t cap) const {
     return std::max<int64_t>(bounded(dim, cap), shape.batchInvariant ? 2 : 1);
+  }
+
+  /// Rows for the matrix unit, which takes whole blocks of them, from a number on that makes up for what it does besides.
+  int64_t blockedRows(const Dim &dim, int64_t cap) const {
+    int64_t rows = rowsOf(dim, cap), least = (shape.storageBytes >= 4 ? 4 : 2) * machine.blockRows;
+    return onUnit() && rows > least - machine.blockRows ? padded(rows, machine.blockRows, cap) : rows;
+  }
+
+  /// The same for what is summed over: the unit is twice as fast, so some padding pays.
+  int64_t depthOf(const Dim &dim, int64_t cap) const {
+    int64_t depth = bounded(dim, cap);
+    return onUnit() ? padded(depth, machine.blockDepth, depth * 3 / 2) : depth;
   }
 
   /// About equal tiles not above `cap`, a multiple of `unit` where the size is larger than it.
@@ -51,8 +75,8 @@ private:
       dim->tile = (dim->tile / 2 + least - 1) / least * least;
   }
 
-  /// The matrix unit multiplies whole blocks, and f32 as three numbers each: of short dimensions that may end anywhere,
-  /// too much of that is padding.
+  /// The matrix unit multiplies whole blocks, and f32 as three numbers each: of a contraction with two short dimensions
+  /// that may end anywhere, too much of that is padding. One such dimension has the long ones to make up for it.
   void avoidPadding() {
     auto isShort = [&](const std::string &name) {
       const Dim *dim = find(name);
@@ -64,7 +88,7 @@ private:
       for (const std::vector<std::string> *dims : {&c.rows, &c.columns})
         if (!dims->empty())
           tiled.push_back(dims->back());
-      if (shape.storageBytes >= 4 && std::any_of(tiled.begin(), tiled.end(), isShort)) {
+      if (shape.storageBytes >= 4 && std::count_if(tiled.begin(), tiled.end(), isShort) > 1) {
         shape.hints.push_back({"unit", 0});
         return;
       }
@@ -82,14 +106,21 @@ private:
     const int64_t depth = isAhead ? 512 : 256, width = 512;
     int64_t height = isAhead ? machine.l2Bytes / (depth * shape.elementBytes)
                              : machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
-    over->tile = bounded(*over, depth);
-    rows->tile = balanced(*rows, std::clamp<int64_t>(height / 64 * 64, 64, 512), 32);
+    over->tile = depthOf(*over, depth);
+    height = std::clamp<int64_t>(height / 64 * 64, 64, 512);
+    rows->tile = facts.max(rows->size) <= height ? blockedRows(*rows, height) : balanced(*rows, height, 32);
     columns->tile = balanced(*columns, width, 2 * lanes);
     // A long sum is cut into parts for more programs: each operand is then packed once, not by every program.
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
       return;
-    spread(rows, 32, 1);
-    spread(columns, 4 * lanes, 1);
+    // Programs that share rows or columns pack them each for itself: the longer side of a tile is cut first.
+    if (rows->tile >= columns->tile) {
+      spread(rows, 32, 1);
+      spread(columns, 4 * lanes, 1);
+    } else {
+      spread(columns, 4 * lanes, 1);
+      spread(rows, 32, 1);
+    }
   }
 
   void chain() override {
@@ -97,7 +128,7 @@ private:
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name))
-          dim->tile = bounded(*dim, 256);
+          dim->tile = depthOf(*dim, 256);
       if (!c.inner)
         for (const std::string &name : {c.columns.back()})
           if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
@@ -116,7 +147,7 @@ private:
         if (dim && dim->role == Dim::Stream)
           dim->tile = bounded(*dim, shape.masked ? 128 : 256);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
-          dim->tile = rowsOf(*dim, height);
+          dim->tile = blockedRows(*dim, height);
           row = dim;
         }
       }

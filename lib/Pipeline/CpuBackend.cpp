@@ -55,6 +55,8 @@ public:
     machine.l1Bytes = description.l1Bytes;
     machine.l2Bytes = description.l2Bytes;
     machine.interleavesRows = description.multipliesByLane;
+    if (description.hasTileUnit)
+      std::tie(machine.blockRows, machine.blockDepth) = std::pair(16, 32);
     machine.detectsStreams = description.detectsStreams;
     return machine;
   }

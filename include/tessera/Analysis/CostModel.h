@@ -25,6 +25,8 @@ struct MachineModel {
   bool detectsStreams = false;
   /// Of a CPU: the left-hand sides of products are put into the order in which they are read.
   bool interleavesRows = false;
+  /// Of a CPU: what its matrix unit multiplies at once; 1 where there is none.
+  int64_t blockRows = 1, blockDepth = 1;
   /// The longest row that a program keeps while it passes over it again and again; 0: none.
   int64_t wholeRow = 0;
   /// Rows at multiples of so many bytes are copied in bulk; 0: any are.

@@ -213,19 +213,25 @@ void KernelEmitter::splitStrip(tile::MmaOp op, Ix start, int64_t width, Value de
 void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t vectors,
                                      Value rowEnd, Value depth) {
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op);
-  int64_t rows = lhs.shape[0], whole = rows / (2 * blockRows) * (2 * blockRows);
+  constexpr int64_t pair = 2 * blockRows;
+  int64_t rows = lhs.shape[0], whole = rows / pair * pair;
+  // Rows that may end anywhere end in one block where that will do.
+  bool endsAnywhere = whole && !extents->of(op, 0).all;
+  Value inPairs = e.integer(whole);
+  if (endsAnywhere)
+    inPairs = e.minI(e.andI(e.addI(rowEnd, e.integer(blockRows - 1)), e.integer(-pair)), inPairs);
   auto fast = [&] {
     if (whole)
-      e.loop(e.integer(0), e.minI(rowEnd, e.integer(whole)), 2 * blockRows, [&](Value row) {
+      e.loop(e.integer(0), e.minI(rowEnd, inPairs), pair, [&](Value row) {
         MemoScope scope(*this);
         emitTileProducts(op, 2, vectors, Ix(row), column, inStrip, depth);
       });
-    if (rows > whole)
+    if (rows > whole || endsAnywhere)
       e.branch(
-          e.cmp(ICmpPredicate::sgt, rowEnd, e.integer(whole)),
+          e.cmp(ICmpPredicate::sgt, rowEnd, inPairs),
           [&] {
             MemoScope scope(*this);
-            emitTileProducts(op, 1, vectors, Ix(whole), column, inStrip, depth);
+            emitTileProducts(op, 1, vectors, endsAnywhere ? Ix(inPairs) : Ix(whole), column, inStrip, depth);
           },
           nullptr);
   };

@@ -22,8 +22,11 @@
 // CHECK-LABEL: func.func @matrices
 // CHECK: dims [parallel b = B tile 1, parallel i = 128 tile 128,
 
-// Few rows do.
+// Nor do few rows of long ones. Few rows and few columns do.
 // CHECK-LABEL: func.func @few
+// CHECK-NOT: unit
+// CHECK: sched.stream
+// CHECK-LABEL: func.func @fewer
 // CHECK: hints {unit = 0}
 
 // A long stream is cut into parts where there are few rows: they stay together, for what is streamed is packed once.
@@ -63,6 +66,10 @@ func.func @matrices(%x: !gir.tensor<B, 128, D, f32> {gir.contiguous}, %w: !gir.t
 func.func @few(%x: !gir.tensor<B, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, N, f32> attributes {gir.symbols = {B = {hint = 100 : i64, max = 100 : i64}}} {
   %0 = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<B, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<B, N, f32>
   return %0 : !gir.tensor<B, N, f32>
+}
+func.func @fewer(%x: !gir.tensor<B, D, f32> {gir.contiguous}, %w: !gir.tensor<D, C, f32> {gir.contiguous}) -> !gir.tensor<B, C, f32> attributes {gir.symbols = {B = {hint = 100 : i64, max = 100 : i64}, C = {hint = 64 : i64, max = 64 : i64}}} {
+  %0 = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<B, D, f32>, !gir.tensor<D, C, f32>) -> !gir.tensor<B, C, f32>
+  return %0 : !gir.tensor<B, C, f32>
 }
 func.func @stream(%x: !gir.tensor<64, D, f32> {gir.contiguous}, %w: !gir.tensor<V, D, f32> {gir.contiguous}) -> !gir.tensor<64, f32> attributes {gir.symbols = {V = {hint = 50000 : i64}}} {
   %0 = gir.contract %x, %w batch [] x [] over [1] x [1] : (!gir.tensor<64, D, f32>, !gir.tensor<V, D, f32>) -> !gir.tensor<64, V, f32>
