@@ -21,6 +21,9 @@ namespace tessera::cpu {
 
 using namespace codegen;
 
+/// Rows of a contraction's tile that are few: what is done once for them counts.
+inline constexpr int64_t mostShortRows = 128;
+
 /// Where a tile is evaluated: an index per dimension, and `lanes` consecutive elements along
 /// dimension `vectorDim`
 /// (-1: one element).
@@ -156,8 +159,16 @@ private:
   Value evaluateSums(tile::MmaOp op, Position at);
   void packAhead(tile::MmaOp op);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
-  void prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows);
-  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed, Value depth);
+  /// Rows of a panel that are brought near by a loop over K: so many in each turn, from the first on.
+  struct Ahead {
+    Value first;
+    Ix column = 0;
+    int64_t each = 0;
+  };
+  Ahead nextPanel(tile::MmaOp op, Ix column, Value row, int64_t rows, Value rowEnd);
+  void prefetchRun(Value address, int64_t bytes, int hint);
+  void prefetchAhead(tile::MmaOp op, const Ahead &ahead, Value at);
+  void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed, Value depth, const Ahead &ahead);
   void prefetchSums(tile::MmaOp op, MicroTile block, Ix row, Ix column);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
@@ -184,10 +195,17 @@ private:
                  llvm::function_ref<Value(Ix k, Ix column, int64_t lanes)> source);
   void splitStrip(tile::MmaOp op, Ix column, int64_t width, Value depth);
   void splitPanel(tile::MmaOp op, Ix panelStart, int64_t vectors, Value depth);
-  void emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t vectors, Value rowEnd,
-                        Value depth);
-  void emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row, Ix column,
-                        Ix inStrip, Value depth);
+  /// Where a panel of the right-hand side begins that products of another bring near.
+  struct Upcoming {
+    Ix row = 0, column = 0;
+    bool exists = false;
+  };
+  Upcoming upcoming(tile::MmaOp op, Ix column, Value columnEnd);
+  void prefetchBlock(tile::MmaOp op, const Upcoming &next, Ix row, Value k, int64_t turn, int64_t turns);
+  void emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t vectors, Value rowEnd, Value depth,
+                        const Upcoming &next);
+  void emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row, Ix column, Ix inStrip, Value depth,
+                        const Upcoming &next);
   void emitWholeProducts(tile::MmaOp op, int64_t vectors, Ix row, Ix column, Ix inStrip,
                          Value depth);
   Position accumulatorAt(tile::MmaOp op, Ix row, Ix column, int64_t v);

@@ -4,7 +4,7 @@
 // registers over the whole K loop; the left-hand side is broadcast from rows of constant stride, or
 // comes in vectors of several rows whose lanes are multiplied one by one (Interleave.cpp), the
 // right-hand side comes in vectors from packed panels. One panel (K × panel) stays in the first
-// cache while all rows pass over it. Accumulators are evaluated, not just loaded, so that a
+// cache while all rows pass over it, and bring the next one from memory. Accumulators are evaluated, not just loaded, so that a
 // rescaling of the carried sum costs no pass of its own.
 //
 // With at most four rows the right-hand side is read only once, so it is not packed: vectors along
@@ -19,10 +19,9 @@ using namespace tessera;
 using namespace tessera::cpu;
 
 static constexpr int64_t unroll = 4; // of loops over K
-static constexpr int64_t line = 64;  // bytes that a cache holds together
 static constexpr int64_t rowsAhead = 16; // of those that are packed, a row that memory is asked for
 static constexpr int64_t leastDepth = 128; // of K, from which on fewer jumps back make up for their code
-static constexpr int64_t mostShortRows = 128, mostShortColumns = 256;
+static constexpr int64_t mostShortColumns = 256;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
@@ -109,7 +108,7 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     return inPieces(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
       packPanel(op, start, width, depth);
       inPieces(start, width, rhs.panel, [&](Ix inStrip, int64_t width) {
-        emitTileUnitRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth);
+        emitTileUnitRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth, {});
       });
     });
   auto [rowStart, rowStop] = presentRows(rowEnd);
@@ -118,13 +117,14 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     int64_t vectors = vectorsOf(width);
     if (plan.splitRhsOf(op)) {
       splitPanel(op, e.mul(packed, k * bytes), vectors, depth);
-      return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth);
+      Upcoming next = upcoming(op, e.add(column, rhs.panel), columnEnd);
+      return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth, next);
     }
-    auto emitRows = [&](int64_t rows, int64_t vectors, Ix row) {
+    auto emitRows = [&](int64_t rows, int64_t vectors, Ix row, const Ahead &ahead = {}) {
       if (rhs.paired)
         emitPairKernel(op, {rows, vectors}, row, column, e.mul(packed, k * bytes), depth);
       else
-        emitMicroKernel(op, {rows, vectors}, row, column, packed, depth);
+        emitMicroKernel(op, {rows, vectors}, row, column, packed, depth, ahead);
     };
     auto passRows = [&](int64_t vectors) {
       Value end = e.minI(rowStop, e.integer(wholeRows));
@@ -138,9 +138,8 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       if (wholeRows)
         e.loop(rowStart, end, rows, [&](Value row) {
           MemoScope scope(*this);
-          prefetchPanel(op, e.add(column, rhs.panel), row, rows);
           prefetchSums(op, {rows, vectors}, Ix(row, rows), column);
-          emitRows(rows, vectors, Ix(row));
+          emitRows(rows, vectors, Ix(row), nextPanel(op, e.add(column, rhs.panel), row, rows, rowEnd));
         });
       if (halves)
         e.loop(end, e.minI(rowStop, e.integer(covered)), rows / 2, [&](Value row) {
@@ -262,8 +261,7 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
       Position at;
       at.index = {row, column};
       Value address = accessAddress(access, at, from);
-      for (int64_t bytes = 0; bytes < width * Emitter::byteWidth(Plan::elementOf(load.getResult())); bytes += line)
-        LLVM::Prefetch::create(e.b, e.address(address, bytes), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+      prefetchRun(address, width * Emitter::byteWidth(Plan::elementOf(load.getResult())), /*hint=*/3);
     };
     // Masks take many instructions: of several panels, one row at a time.
     if (bool isStrip = width > panel.panel; k % unroll == 0 && isStrip && atEdge)
@@ -289,26 +287,46 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   atEdge = wasAtEdge;
 }
 
-/// While `rows` rows pass over a panel, their share of the next one is brought near. Where several are packed at once,
-/// packing looks ahead by itself.
-void KernelEmitter::prefetchPanel(tile::MmaOp op, Ix column, Value row, int64_t rows) {
+/// The share of the next panel that the block of `rows` rows from `row` on brings near while it multiplies: so many rows
+/// of it in each turn of its loop that memory and arithmetic take their time together. Where several panels are packed
+/// at once, packing looks ahead by itself.
+KernelEmitter::Ahead KernelEmitter::nextPanel(tile::MmaOp op, Ix column, Value row, int64_t rows, Value rowEnd) {
   const Buffer &rhs = *plan.rhsOf(op);
-  if (!plan.packsPanels(op) || Plan::isTransposedLoad(op.getRhs()) || rhs.shape[1] > rhs.panel)
-    return;
+  if (!plan.packsPanels(op) || rhs.paired || Plan::isTransposedLoad(op.getRhs()) || rhs.shape[1] > rhs.panel)
+    return {};
+  int64_t m = Plan::shapeOf(op.getLhs())[0], k = Plan::shapeOf(op.getRhs())[0];
+  int64_t blocks = std::max<int64_t>(m / rows, 1);
+  Value share = e.integer(llvm::divideCeil(k, blocks));
+  // Of few rows that may end anywhere there are fewer blocks.
+  if (m <= mostShortRows && !extents->of(op, 0).all) {
+    Value present = LLVM::UDivOp::create(e.b, e.addI(rowEnd, e.integer(rows - 1)), e.integer(rows));
+    share = LLVM::UDivOp::create(e.b, e.addI(present, e.integer(k - 1)), present);
+    blocks = std::min<int64_t>(blocks, 2);
+  }
+  Value first = e.mulI(LLVM::UDivOp::create(e.b, row, e.integer(rows)), share);
+  return {first, column, blocks >= unroll ? 1 : blocks > 1 ? unroll / 2 : unroll};
+}
+
+/// Brings `bytes` from an address on near, by the ends of lines: where the first is not whole, what lies before has
+/// brought it.
+void KernelEmitter::prefetchRun(Value address, int64_t bytes, int hint) {
+  constexpr int64_t line = 64;
+  for (int64_t end = (bytes - 1) % line + 1; end <= bytes; end += line)
+    LLVM::Prefetch::create(e.b, e.address(address, end - 1), /*rw=*/0, hint, /*cache=*/1);
+}
+
+/// Brings what turn `at` of a loop over K has to of the next panel.
+void KernelEmitter::prefetchAhead(tile::MmaOp op, const Ahead &ahead, Value at) {
   tile::LoadOp load = Plan::onlyLoad(op.getRhs());
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult());
-  int64_t m = Plan::shapeOf(op.getLhs())[0], k = Plan::shapeOf(op.getRhs())[0];
-  int64_t share = llvm::divideCeil(k * rows, m);
-  int64_t lines = llvm::divideCeil(rhs.panel * Emitter::byteWidth(element), line);
-  Value first = LLVM::UDivOp::create(e.b, e.mulI(row, e.integer(share)), e.integer(rows));
-  e.loop(e.integer(0), e.integer(share), 1, [&](Value i) {
-    Position at;
-    at.index = {Ix(e.addI(first, i)), column};
-    Value address = accessAddress(access, at, element);
-    for (int64_t l = 0; l < lines; ++l)
-      LLVM::Prefetch::create(e.b, e.address(address, l * line), /*rw=*/0, /*hint=*/2, /*cache=*/1);
-  });
+  int64_t bytes = plan.rhsOf(op)->panel * Emitter::byteWidth(element);
+  Value turn = LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll / ahead.each)));
+  for (int64_t i = 0; i < ahead.each; ++i) {
+    Position position;
+    position.index = {Ix(e.addI(ahead.first, turn), i), ahead.column};
+    prefetchRun(accessAddress(access, position, element), bytes, /*hint=*/2);
+  }
 }
 
 /// Brings the sums of a block near.
@@ -340,7 +358,7 @@ Value KernelEmitter::evaluateSums(tile::MmaOp op, Position at) {
 }
 
 void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column,
-                                    Ix packed, Value depth) {
+                                    Ix packed, Value depth, const Ahead &ahead) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
   int64_t k = rhs.shape[0], bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
@@ -397,6 +415,8 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
       Value lhsAt = e.address(lhsBase, e.mul(Ix(at), std::max<int64_t>(lhs.interleaved, 1) * bytes));
       Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
       loadSteps(lhsAt);
+      if (ahead.each)
+        prefetchAhead(op, ahead, at);
       for (int64_t step = 0; step < steps; ++step)
         products(lhsAt, rhsAt, step, sums);
       return sums;

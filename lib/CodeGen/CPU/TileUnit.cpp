@@ -209,9 +209,43 @@ void KernelEmitter::splitStrip(tile::MmaOp op, Ix start, int64_t width, Value de
 // Products
 //===----------------------------------------------------------------------===//
 
+/// The panel after the present one: at `column`, or where the tile ends before it, the first of the tile that a loop
+/// takes next. Strips are read at the speed of memory as they are split.
+KernelEmitter::Upcoming KernelEmitter::upcoming(tile::MmaOp op, Ix column, Value columnEnd) {
+  if (!plan.packsPanels(op))
+    return {};
+  tile::LoadOp load = Plan::onlyLoad(op.getRhs());
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  Value step = load.getCoords()[load.getDims()[0]];
+  if (!loop || (step != loop.getInductionVar() && step.getParentBlock() != loop.getBody()))
+    return {Ix(0), column, true};
+  Value at = e.materialize(column), isHere = e.cmp(ICmpPredicate::slt, at, columnEnd), zero = e.integer(0);
+  Value below = e.integer(Plan::shapeOf(op.getRhs())[0]);
+  return {Ix(e.select(isHere, zero, below)), Ix(e.select(isHere, at, zero)), true};
+}
+
+/// Brings a step's part of a panel near, in turns, while the unit multiplies: each pair of blocks of rows does a share.
+/// Columns lie behind each other in memory.
+void KernelEmitter::prefetchBlock(tile::MmaOp op, const Upcoming &next, Ix row, Value k, int64_t turn, int64_t turns) {
+  tile::LoadOp load = Plan::onlyLoad(op.getRhs());
+  const Access &access = accesses.find(load)->second;
+  Type element = Plan::elementOf(load.getResult());
+  int64_t pairs = llvm::divideCeil(Plan::shapeOf(op.getLhs())[0], 2 * blockRows);
+  if (!extents->of(op, 0).all && pairs * 2 * blockRows <= mostShortRows)
+    pairs = std::min<int64_t>(pairs, 2);
+  int64_t share = llvm::divideCeil(blockDepth, pairs), bytes = blockDepth * Emitter::byteWidth(element);
+  Value pair = LLVM::LShrOp::create(e.b, e.materialize(row), e.integer(llvm::Log2_64(2 * blockRows)));
+  Value first = e.andI(e.mulI(pair, e.integer(share)), e.integer(blockDepth - 1));
+  for (int64_t i = share * turn / turns; i < share * (turn + 1) / turns; ++i) {
+    Position at;
+    at.index = {e.add(next.row, Ix(k)), e.add(next.column, Ix(first, i))};
+    prefetchRun(accessAddress(access, at, element), bytes, /*hint=*/2);
+  }
+}
+
 /// All rows times the 16 or 32 columns from `column` on, which the split operand has at `inStrip`.
 void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t vectors,
-                                     Value rowEnd, Value depth) {
+                                     Value rowEnd, Value depth, const Upcoming &next) {
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op);
   constexpr int64_t pair = 2 * blockRows;
   int64_t rows = lhs.shape[0], whole = rows / pair * pair;
@@ -224,14 +258,14 @@ void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int6
     if (whole)
       e.loop(e.integer(0), e.minI(rowEnd, inPairs), pair, [&](Value row) {
         MemoScope scope(*this);
-        emitTileProducts(op, 2, vectors, Ix(row), column, inStrip, depth);
+        emitTileProducts(op, 2, vectors, Ix(row), column, inStrip, depth, next);
       });
     if (rows > whole || endsAnywhere)
       e.branch(
           e.cmp(ICmpPredicate::sgt, rowEnd, inPairs),
           [&] {
             MemoScope scope(*this);
-            emitTileProducts(op, 1, vectors, endsAnywhere ? Ix(inPairs) : Ix(whole), column, inStrip, depth);
+            emitTileProducts(op, 1, vectors, endsAnywhere ? Ix(inPairs) : Ix(whole), column, inStrip, depth, next);
           },
           nullptr);
   };
@@ -255,7 +289,7 @@ void KernelEmitter::emitTileUnitRows(tile::MmaOp op, Ix column, Ix inStrip, int6
 
 /// One block of 16 or 32 rows by 16 or 32 columns, over the whole depth.
 void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vectors, Ix row,
-                                     Ix column, Ix inStrip, Value depth) {
+                                     Ix column, Ix inStrip, Value depth, const Upcoming &next) {
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.splitRhsOf(op),
                &to = *plan.bufferOf(op.getResult());
   auto number = [&](int64_t i) { return e.integer(i, e.i8); };
@@ -309,7 +343,9 @@ void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vec
     };
     // Part by part of the left-hand side, beginning with the part of the other that is loaded: most
     // steps load the tiles of one operand only. The large products come last.
-    int64_t loaded = -1;
+    int64_t loaded = -1, turn = 0, turns = 0;
+    for (int64_t p = 0; p < lhs.parts; ++p)
+      turns += std::min(rhs.parts, 3 - p);
     for (int64_t p = lhs.parts; p-- > 0;) {
       loadTiles(lhs, lhsRegister, blocks, p, lhsAt,
                 lhs.shape[1] / blockDepth * blockBytes);
@@ -324,6 +360,8 @@ void KernelEmitter::emitTileProducts(tile::MmaOp op, int64_t blocks, int64_t vec
         if (q != loaded)
           loadTiles(rhs, rhsRegister, vectors, q, rhsAt, blockBytes);
         loaded = q;
+        if (next.exists)
+          prefetchBlock(op, next, row, k, turn++, turns);
         for (int64_t i = 0; i < blocks; ++i)
           for (int64_t v = 0; v < vectors; ++v)
             e.procedure("llvm.x86.tdpbf16ps", {accumulator(i, v), number(lhsRegister + i),

@@ -5,9 +5,10 @@
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=aarch64 -print-cpu-code -o /dev/null | FileCheck %s --check-prefix=NEON
 
 // The accumulator is updated in place over the loop: its buffer, the packed left side and one panel of the right side
-// are all the memory there is.
+// are all the memory there is. The loop that multiplies brings the next panel near, by the ends of its lines.
 // CHECK: tessera_target.kernel @matmul config #tessera_target.range_config<grid_rank = 2, words = 17, scratch_bytes = 40960>
 // CHECK: scf.for
+// AVX512: prefetcht1 255(
 // AVX512: vfmadd231ps {{.*}}zmm
 // AVX512-NOT: call
 // AVX2: vfmadd231ps {{.*}}ymm
@@ -17,7 +18,7 @@
 // buffer of sums, the rows, and four panels of 64 steps, which are packed together with a look ahead.
 // LANES: tessera_target.kernel @matmul {{.*}}scratch_bytes = 45056{{.*}}tessera_target.ordered
 // NEON: zip1 v{{.*}}.4s
-// NEON: prfm pldl1keep
+// NEON: prfum pldl1keep
 // NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A:[0-9]+]].s[0]
 // NEON: fmla v{{.*}}.4s, v{{.*}}.4s, v[[A]].s[3]
 // NEON-NOT: bl

@@ -1,4 +1,4 @@
-"""A product of sizes that are no whole blocks."""
+"""A product of sizes that are no whole blocks, and one by columns."""
 
 import tessera as tsr
 from tessera import Tensor
@@ -7,3 +7,8 @@ from tessera import Tensor
 @tsr.function
 def few_rows(a: Tensor[100, 50], b: Tensor[50, 512]):
     return a @ b
+
+
+@tsr.function
+def transposed(a, b):
+    return a @ b.mT
