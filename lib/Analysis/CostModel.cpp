@@ -69,6 +69,9 @@ private:
     return std::max(unit, std::min(cap, (tile + unit - 1) / unit * unit));
   }
 
+  /// Whether little is known of a dimension's end.
+  bool endsAnywhere(const Dim &dim) const { return !dim.size.isConstant() && facts.divisor(dim.size) % 16 != 0; }
+
   /// Halves the dimension's tile until every core has something to do.
   void spread(Dim *dim, int64_t least, int64_t perCore) {
     while (dim && dim->tile / 2 >= least && programs() < machine.cores * perCore)
@@ -80,7 +83,7 @@ private:
   void avoidPadding() {
     auto isShort = [&](const std::string &name) {
       const Dim *dim = find(name);
-      return dim && !dim->size.isConstant() && facts.max(dim->size) <= 128 && facts.divisor(dim->size) % 16 != 0;
+      return dim && endsAnywhere(*dim) && facts.max(dim->size) <= 128;
     };
     for (const KernelShape::Contraction &c : shape.contractions) {
       // Of rows and columns only the last dimension is a tile's; one index of the others is taken at a time.
@@ -114,13 +117,13 @@ private:
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
       return;
     // Programs that share rows or columns pack them each for itself: the longer side of a tile is cut first.
-    if (rows->tile >= columns->tile) {
-      spread(rows, 32, 1);
-      spread(columns, 4 * lanes, 1);
-    } else {
-      spread(columns, 4 * lanes, 1);
-      spread(rows, 32, 1);
-    }
+    auto [longer, shorter] = rows->tile >= columns->tile ? std::pair(rows, columns) : std::pair(columns, rows);
+    for (Dim *dim : {longer, shorter})
+      spread(dim, dim == rows ? 32 : 4 * lanes, 1);
+    // Where the last tile may be short, large ones leave cores idle. The matrix unit loses more by packing twice.
+    if (!onUnit() && (endsAnywhere(*rows) || endsAnywhere(*columns)))
+      for (Dim *dim : {longer, shorter})
+        spread(dim, 256, 2);
   }
 
   void chain() override {

@@ -2,7 +2,7 @@
 
 // Rows of all batches are one dimension where all of them are multiplied by one matrix.
 // CHECK-LABEL: func.func @batches
-// CHECK: dims [parallel i1 = "128*B" tile 512,
+// CHECK: dims [parallel i1 = "128*B" tile 256,
 // CHECK: sched.load {{.*}}["D*i1 + d"]
 // CHECK: sched.store {{.*}}["N*i1 + n"]
 
@@ -28,6 +28,13 @@
 // CHECK: sched.stream
 // CHECK-LABEL: func.func @fewer
 // CHECK: hints {unit = 0}
+
+// The longer side of a tile is cut for more programs. Where the last tile may be short there are two for each core, while
+// they are large.
+// CHECK-LABEL: func.func @wide
+// CHECK: dims [parallel i = 64 tile 64, stream d = D tile 256, parallel i1 = 512 tile 256]
+// CHECK-LABEL: func.func @ends
+// CHECK: dims [parallel m = M tile 256, stream d = D tile 256, parallel n = N tile 512]
 
 // A long stream is cut into parts where there are few rows: they stay together, for what is streamed is packed once.
 // CHECK-LABEL: func.func @stream
@@ -70,6 +77,14 @@ func.func @few(%x: !gir.tensor<B, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N
 func.func @fewer(%x: !gir.tensor<B, D, f32> {gir.contiguous}, %w: !gir.tensor<D, C, f32> {gir.contiguous}) -> !gir.tensor<B, C, f32> attributes {gir.symbols = {B = {hint = 100 : i64, max = 100 : i64}, C = {hint = 64 : i64, max = 64 : i64}}} {
   %0 = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<B, D, f32>, !gir.tensor<D, C, f32>) -> !gir.tensor<B, C, f32>
   return %0 : !gir.tensor<B, C, f32>
+}
+func.func @wide(%x: !gir.tensor<64, D, f32> {gir.contiguous}, %w: !gir.tensor<D, 512, f32> {gir.contiguous}) -> !gir.tensor<64, 512, f32> {
+  %0 = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<64, D, f32>, !gir.tensor<D, 512, f32>) -> !gir.tensor<64, 512, f32>
+  return %0 : !gir.tensor<64, 512, f32>
+}
+func.func @ends(%x: !gir.tensor<M, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<M, N, f32> attributes {gir.symbols = {M = {hint = 512 : i64, max = 512 : i64}, N = {hint = 1024 : i64, max = 1024 : i64}}} {
+  %0 = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<M, D, f32>, !gir.tensor<D, N, f32>) -> !gir.tensor<M, N, f32>
+  return %0 : !gir.tensor<M, N, f32>
 }
 func.func @stream(%x: !gir.tensor<64, D, f32> {gir.contiguous}, %w: !gir.tensor<V, D, f32> {gir.contiguous}) -> !gir.tensor<64, f32> attributes {gir.symbols = {V = {hint = 50000 : i64}}} {
   %0 = gir.contract %x, %w batch [] x [] over [1] x [1] : (!gir.tensor<64, D, f32>, !gir.tensor<V, D, f32>) -> !gir.tensor<64, V, f32>
