@@ -79,11 +79,11 @@ private:
   }
 
   /// The matrix unit multiplies whole blocks, and f32 as three numbers each: of a contraction with two short dimensions
-  /// that may end anywhere, too much of that is padding. One such dimension has the long ones to make up for it.
+  /// that may end anywhere in a block, too much of that is padding. One such dimension has the long ones to make up for it.
   void avoidPadding() {
     auto isShort = [&](const std::string &name) {
       const Dim *dim = find(name);
-      return dim && endsAnywhere(*dim) && facts.max(dim->size) <= 128;
+      return dim && facts.max(dim->size) <= 128 && facts.divisor(dim->size) % 16 != 0;
     };
     for (const KernelShape::Contraction &c : shape.contractions) {
       // Of rows and columns only the last dimension is a tile's; one index of the others is taken at a time.

@@ -5,7 +5,7 @@ from tessera import Tensor
 
 
 @tsr.function
-def few_rows(a: Tensor[100, 50], b: Tensor[50, 512]):
+def few_rows(a: Tensor[100, 200], b: Tensor[200, 512]):
     return a @ b
 
 
