@@ -159,13 +159,14 @@ private:
   Value evaluateSums(tile::MmaOp op, Position at);
   void packAhead(tile::MmaOp op);
   void packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth);
-  /// Rows of a panel that are brought near by a loop over K: so many in each turn, from the first on.
+  /// Rows of a panel, or columns of it, that are brought near by a loop over K: so many in each turn, from the first on.
   struct Ahead {
     Value first;
     Ix column = 0;
     int64_t each = 0;
   };
   Ahead nextPanel(tile::MmaOp op, Ix column, Value row, int64_t rows, Value rowEnd);
+  static int64_t turnsOfLine(tile::MmaOp op);
   void prefetchRun(Value address, int64_t bytes, int hint);
   void prefetchAhead(tile::MmaOp op, const Ahead &ahead, Value at);
   void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed, Value depth, const Ahead &ahead);

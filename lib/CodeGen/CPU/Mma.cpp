@@ -19,6 +19,7 @@ using namespace tessera;
 using namespace tessera::cpu;
 
 static constexpr int64_t unroll = 4; // of loops over K
+static constexpr int64_t line = 64;  // bytes that a cache holds together
 static constexpr int64_t rowsAhead = 16; // of those that are packed, a row that memory is asked for
 static constexpr int64_t leastDepth = 128; // of K, from which on fewer jumps back make up for their code
 static constexpr int64_t mostShortColumns = 256;
@@ -288,29 +289,37 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
 }
 
 /// The share of the next panel that the block of `rows` rows from `row` on brings near while it multiplies: so many rows
-/// of it in each turn of its loop that memory and arithmetic take their time together. Where several panels are packed
-/// at once, packing looks ahead by itself.
+/// of it in each turn of its loop, or columns where those lie behind each other, that memory and arithmetic take their
+/// time together. Where several panels are packed at once, packing looks ahead by itself.
 KernelEmitter::Ahead KernelEmitter::nextPanel(tile::MmaOp op, Ix column, Value row, int64_t rows, Value rowEnd) {
   const Buffer &rhs = *plan.rhsOf(op);
-  if (!plan.packsPanels(op) || rhs.paired || Plan::isTransposedLoad(op.getRhs()) || rhs.shape[1] > rhs.panel)
+  bool inColumns = Plan::isTransposedLoad(op.getRhs());
+  if (!plan.packsPanels(op) || rhs.paired || rhs.shape[1] > rhs.panel || (inColumns && plan.lhsOf(op)->interleaved))
     return {};
-  int64_t m = Plan::shapeOf(op.getLhs())[0], k = Plan::shapeOf(op.getRhs())[0];
+  int64_t m = Plan::shapeOf(op.getLhs())[0], runs = inColumns ? rhs.panel : Plan::shapeOf(op.getRhs())[0];
   int64_t blocks = std::max<int64_t>(m / rows, 1);
-  Value share = e.integer(llvm::divideCeil(k, blocks));
+  Value share = e.integer(llvm::divideCeil(runs, blocks));
   // Of few rows that may end anywhere there are fewer blocks.
   if (m <= mostShortRows && !extents->of(op, 0).all) {
     Value present = LLVM::UDivOp::create(e.b, e.addI(rowEnd, e.integer(rows - 1)), e.integer(rows));
-    share = LLVM::UDivOp::create(e.b, e.addI(present, e.integer(k - 1)), present);
+    share = LLVM::UDivOp::create(e.b, e.addI(present, e.integer(runs - 1)), present);
     blocks = std::min<int64_t>(blocks, 2);
   }
   Value first = e.mulI(LLVM::UDivOp::create(e.b, row, e.integer(rows)), share);
-  return {first, column, blocks >= unroll ? 1 : blocks > 1 ? unroll / 2 : unroll};
+  int64_t each = blocks >= unroll ? 1 : blocks > 1 ? unroll / 2 : unroll;
+  if (inColumns)
+    each = llvm::divideCeil(llvm::divideCeil(runs, blocks), turnsOfLine(op));
+  return {first, column, each};
+}
+
+/// How many turns of a loop over K a line of memory lasts along K.
+int64_t KernelEmitter::turnsOfLine(tile::MmaOp op) {
+  return std::max<int64_t>(line / (unroll * Emitter::byteWidth(Plan::elementOf(op.getRhs()))), 1);
 }
 
 /// Brings `bytes` from an address on near, by the ends of lines: where the first is not whole, what lies before has
 /// brought it.
 void KernelEmitter::prefetchRun(Value address, int64_t bytes, int hint) {
-  constexpr int64_t line = 64;
   for (int64_t end = (bytes - 1) % line + 1; end <= bytes; end += line)
     LLVM::Prefetch::create(e.b, e.address(address, end - 1), /*rw=*/0, hint, /*cache=*/1);
 }
@@ -320,12 +329,18 @@ void KernelEmitter::prefetchAhead(tile::MmaOp op, const Ahead &ahead, Value at) 
   tile::LoadOp load = Plan::onlyLoad(op.getRhs());
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult());
-  int64_t bytes = plan.rhsOf(op)->panel * Emitter::byteWidth(element);
+  if (Plan::isTransposedLoad(op.getRhs())) {
+    // A line of each column, in as many turns as it lasts.
+    Value turn = e.andI(LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll))), e.integer(turnsOfLine(op) - 1));
+    Ix column = e.add(ahead.column, Ix(e.addI(ahead.first, e.mulI(turn, e.integer(ahead.each)))));
+    for (int64_t i = 0; i < ahead.each; ++i)
+      prefetchRun(accessAddress(access, alongRow(Ix(at), e.add(column, i), 1), element), 1, /*hint=*/2);
+    return;
+  }
   Value turn = LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll / ahead.each)));
   for (int64_t i = 0; i < ahead.each; ++i) {
-    Position position;
-    position.index = {Ix(e.addI(ahead.first, turn), i), ahead.column};
-    prefetchRun(accessAddress(access, position, element), bytes, /*hint=*/2);
+    Position position = alongRow(Ix(e.addI(ahead.first, turn), i), ahead.column, 1);
+    prefetchRun(accessAddress(access, position, element), plan.rhsOf(op)->panel * Emitter::byteWidth(element), /*hint=*/2);
   }
 }
 
