@@ -29,33 +29,39 @@ private:
     return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
   }
 
+  /// The same for rows of a product: one row alone is multiplied as many are, where that matters.
+  int64_t rowsOf(const Dim &dim, int64_t cap) const {
+    return std::max<int64_t>(bounded(dim, cap), shape.batchInvariant ? 2 : 1);
+  }
+
   /// The next multiple of `block` where that is no more than `most`.
   static int64_t padded(int64_t size, int64_t block, int64_t most) {
     int64_t whole = (size + block - 1) / block * block;
     return whole <= most ? whole : size;
   }
 
-  /// Whether the matrix unit multiplies.
-  bool onUnit() const {
+  /// Whether the matrix unit multiplies so many rows: from a number on that makes up for what it does besides.
+  bool onUnit(int64_t rows) const {
     bool isAvoided = std::any_of(shape.hints.begin(), shape.hints.end(), [](auto &hint) { return hint.first == "unit"; });
-    return machine.blockRows > 1 && shape.elementBytes <= 4 && !shape.batchInvariant && !isAvoided;
+    int64_t least = (shape.storageBytes >= 4 ? 4 : 2) * machine.blockRows;
+    return machine.blockRows > 1 && shape.elementBytes <= 4 && !shape.batchInvariant && !isAvoided && rows >= least;
   }
 
-  /// The same for rows of a product: one row alone is multiplied as many are, where that matters.
-  int64_t rowsOf(const Dim &dim, int64_t cap) const {
-    return std::max<int64_t>(bounded(dim, cap), shape.batchInvariant ? 2 : 1);
-  }
-
-  /// Rows for the matrix unit, which takes whole blocks of them, from a number on that makes up for what it does besides.
+  /// Rows of a product, whole blocks of them where the matrix unit multiplies.
   int64_t blockedRows(const Dim &dim, int64_t cap) const {
-    int64_t rows = rowsOf(dim, cap), least = (shape.storageBytes >= 4 ? 4 : 2) * machine.blockRows;
-    return onUnit() && rows > least - machine.blockRows ? padded(rows, machine.blockRows, cap) : rows;
+    int64_t rows = rowsOf(dim, cap), whole = padded(rows, machine.blockRows, cap);
+    return onUnit(whole) ? whole : rows;
   }
 
-  /// The same for what is summed over: the unit is twice as fast, so some padding pays.
-  int64_t depthOf(const Dim &dim, int64_t cap) const {
-    int64_t depth = bounded(dim, cap);
-    return onUnit() ? padded(depth, machine.blockDepth, depth * 3 / 2) : depth;
+  /// Makes what is summed over whole blocks of the matrix unit, which is twice as fast: some padding pays.
+  void padDepths() {
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      const Dim *rows = c.rows.empty() ? nullptr : find(c.rows.back());
+      if (rows && rows->tile % machine.blockRows == 0 && onUnit(rows->tile))
+        for (const std::string &name : c.over)
+          if (Dim *dim = find(name))
+            dim->tile = padded(dim->tile, machine.blockDepth, dim->tile * 3 / 2);
+    }
   }
 
   /// About equal tiles not above `cap`, a multiple of `unit` where the size is larger than it.
@@ -109,21 +115,22 @@ private:
     const int64_t depth = isAhead ? 512 : 256, width = 512;
     int64_t height = isAhead ? machine.l2Bytes / (depth * shape.elementBytes)
                              : machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
-    over->tile = depthOf(*over, depth);
+    over->tile = bounded(*over, depth);
     height = std::clamp<int64_t>(height / 64 * 64, 64, 512);
     rows->tile = facts.max(rows->size) <= height ? blockedRows(*rows, height) : balanced(*rows, height, 32);
     columns->tile = balanced(*columns, width, 2 * lanes);
     // A long sum is cut into parts for more programs: each operand is then packed once, not by every program.
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
-      return;
+      return padDepths();
     // Programs that share rows or columns pack them each for itself: the longer side of a tile is cut first.
     auto [longer, shorter] = rows->tile >= columns->tile ? std::pair(rows, columns) : std::pair(columns, rows);
     for (Dim *dim : {longer, shorter})
       spread(dim, dim == rows ? 32 : 4 * lanes, 1);
     // Where the last tile may be short, large ones leave cores idle. The matrix unit loses more by packing twice.
-    if (!onUnit() && (endsAnywhere(*rows) || endsAnywhere(*columns)))
+    if (!onUnit(rows->tile) && (endsAnywhere(*rows) || endsAnywhere(*columns)))
       for (Dim *dim : {longer, shorter})
         spread(dim, 256, 2);
+    padDepths();
   }
 
   void chain() override {
@@ -131,7 +138,7 @@ private:
     for (const KernelShape::Contraction &c : shape.contractions) {
       for (const std::string &name : c.over)
         if (Dim *dim = find(name))
-          dim->tile = depthOf(*dim, 256);
+          dim->tile = bounded(*dim, 256);
       if (!c.inner)
         for (const std::string &name : {c.columns.back()})
           if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
@@ -164,6 +171,7 @@ private:
       return dim.role == Dim::Stream && facts.hint(dim.size) >= leastBlocks * dim.tile;
     });
     spread(row, shape.canSplit && isLong ? 64 : 16, 1);
+    padDepths();
   }
 
   /// A row that can stay near is one block: what a pass made of it is there for the next one. Longer
