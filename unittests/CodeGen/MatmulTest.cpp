@@ -126,6 +126,20 @@ TEST(Matmul, RowsSideBySide) {
       }
 }
 
+// Rows end in any part of a block, of a pair of blocks, and of what a tile has of them.
+TEST(Matmul, RowsThatEndAnywhere) {
+  struct Tile {
+    int64_t m, n, k;
+  };
+  for (bool transposed : {false, true})
+    for (Tile tile : {Tile{64, 64, 64}, {80, 300, 32}, {128, 48, 64}}) {
+      CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed));
+      ASSERT_EQ(kernels.error(), "");
+      for (int64_t m : {1, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65, 79, 81, 97, 113, 130})
+        check(kernels, tile.m, tile.n, m, 70, 66, transposed);
+    }
+}
+
 TEST(Matmul, NarrowOperands) {
   struct Tile {
     int64_t m, n, k;
