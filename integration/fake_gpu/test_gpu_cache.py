@@ -72,7 +72,7 @@ def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
 
     def make() -> tuple[str, bool, str]:
         product = tsr.function(plain_product)
-        compiled = product.compile(*types, target="sm_90")
+        compiled = product.compile(*types, target="sm_90:tileir")
         (kernel,) = compiled.report()["kernels"]
         tiles = "x".join(str(dim["tile"]) for dim in kernel["dims"])
         return tiles, compiled._artifact.cached, kernel.get("tuned", "")
@@ -80,7 +80,7 @@ def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
     first, cached, tuned = make()
     assert not cached and not tuned
     assert make() == (first, True, "")
-    text = tsr.function(plain_product).inspect_ir("explain", *types, target="sm_90")
+    text = tsr.function(plain_product).inspect_ir("explain", *types, target="sm_90:tileir")
     (signature,) = re.findall(r"^  tuning  (\w+)", text, re.MULTILINE)
     head = "tessera tuning 1 sm_90\n"
     for tiles in ("64x64x128", "128x64x128"):

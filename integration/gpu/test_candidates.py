@@ -25,9 +25,9 @@ def tessera(*arguments: str, text: str | None = None) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
-def schedule(row) -> str:
+def schedule(row, *more: str) -> str:
     program = f"{TOP / 'benchmarks/gpu/programs.py'}::{row.function}"
-    return tessera(program, *row.flags(), *SCHEDULE)
+    return tessera(program, *row.flags(), *more, *SCHEDULE)
 
 
 @pytest.mark.parametrize("group", FIRST)
@@ -46,7 +46,7 @@ def test_choices_are_read_back(group):
 def test_a_hint_that_the_model_never_gives():
     """How far ahead loads begin stands in the code, from an edited schedule on."""
     row = FIRST["product"]
-    text = schedule(row)
+    text = schedule(row, "--via", "tileir")
     first, _ = candidates.read(text)
     assert "ahead" not in first.hints
     ahead = candidates.Choice(first.tiles, {**first.hints, "ahead": 3})

@@ -124,7 +124,7 @@ private:
   /// for some waves; with half of that, two blocks share a multiprocessor, and with a quarter of it more of them have one.
   /// Smaller products are left to others.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
-    constexpr int64_t least = 64, depth = 64;
+    constexpr int64_t least = 64, depth = 64, isLong = 4096;
     if (!machine.warpgroups || !areCopied(rows, columns, over) || bounded(rows, 128) < least || bounded(columns, 128) < least)
       return false;
     struct Choice {
@@ -138,7 +138,11 @@ private:
       over.tile = std::max<int64_t>(16, bounded(over, depth));
       if (!shape.batchInvariant && double(programs()) < choice.waves * double(machine.cores))
         continue;
-      hint("ahead", choice.ahead);
+      // Narrow tiles that sum over much wait for memory: longer steps have more of it under way.
+      bool isDeep = choice.height == least && facts.hint(over.size) >= isLong;
+      if (isDeep)
+        over.tile *= 2;
+      hint("ahead", isDeep ? choice.ahead - 1 : choice.ahead);
       hint("bulk", 1);
       hint("group", choice.residents > 1 ? 8 : 16);
       if (choice.residents > 1)
@@ -237,8 +241,8 @@ private:
     return columns->role == Dim::Stream && facts.hint(over->size) > 256 ? &c : nullptr;
   }
 
-  /// Rows and steps of a stream whose products groups of four warps make: what the products take beside each other comes by
-  /// tensor copies, in three slots where there is room, and two blocks share a multiprocessor while sums are narrow.
+  /// Rows and steps of a stream whose products groups of four warps make from what tensor copies bring. Several small blocks share
+  /// a multiprocessor, of which some multiply while others work on sums; wide sums leave room for one.
   bool groupStream(int64_t depth) {
     constexpr int64_t bytes = 2, copied = 16, least = 64, deepest = 256;
     Dim *row = nullptr, *along = nullptr;
@@ -258,11 +262,11 @@ private:
       return false;
     bool isWide = depth > 128;
     row->tile = isWide && !shape.batchInvariant ? bounded(*row, 128) : least;
-    along->tile = bounded(*along, depth <= 64 && !shape.dataMasked ? 128 : 64);
-    hint("ahead", isWide ? 1 : 2);
+    along->tile = bounded(*along, 64);
+    hint("ahead", depth <= 64 ? 2 : 1);
     hint("bulk", 1);
     if (!isWide)
-      hint("residents", 2);
+      hint("residents", depth <= 64 ? 4 : 2);
     hint("warps", row->tile >= 128 ? 8 : 4);
     hint("warpgroups", 1);
     return true;

@@ -243,10 +243,8 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   }
   manager.addPass(tile::createTileGuardSelections());
   manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
-  if (has("wgmma")) {
-    manager.addPass(tile::createTileDeferProducts());
+  if (has("wgmma"))
     manager.addPass(tile::createTileGroupProducts());
-  }
   manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTilePlaceBarriers());

@@ -558,36 +558,6 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileDeferProducts : Pass<"tile-defer-products", "::mlir::ModuleOp"> {
-  let summary = "make a turn's last product beside the next turn's work";
-  let description = [{
-    In kernels with the hint `warpgroups = 1`, a loop that multiplies, works on the sums and multiplies what it has made of them, such as a
-    stream of attention, makes the last product in the next turn, behind that turn's first one: tensor cores make it while the warps work. The loop carries the left operand, the sums
-    that are added to, and the slot of the right operand, of which three at least are filled by tensor copies in turn. Behind the loop
-    the last product is left, if there was a turn.
-
-    ```mlir
-    %r:3 = scf.for … iter_args(%acc = %zero, %p = %none, %old = %c0, %slot = %c0, …) {
-      %s = tile.mma %q, %k, %zero : …
-      %v = tile.read %b[%old] : …
-      %sum = tile.mma %p, %v, %acc : …
-      scf.if %exists {
-        tile.fetch …
-      }
-      … // %scaled of %sum, %next of %s
-      scf.yield %scaled, %next, %slot, …
-    }
-    %done = scf.if %any -> … {
-      …
-      scf.yield %last : …
-    } else {
-      scf.yield %r#0 : …
-    }
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
 def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
   let summary = "let groups of four warps begin products of tiles in shared memory";
   let description = [{
