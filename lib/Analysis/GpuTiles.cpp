@@ -465,10 +465,10 @@ private:
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
       // Narrow elements of rows that begin anywhere are read one by one, which leaves no time for short steps.
       bool isLoose = !isFew && !isAligned && shape.storageBytes < 4;
-      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 2048 : 512);
-      each = isFew ? 32 : 16;
+      wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 4096 : 512);
+      each = isFew || isLoose ? 32 : 16;
       if (isLoose)
-        hint("residents", 8);
+        hint("residents", 4);
       fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 1024);
