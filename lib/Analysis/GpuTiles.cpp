@@ -116,6 +116,8 @@ private:
     constexpr int64_t bytes = 2, copied = 16;
     auto isWhole = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % copied == 0; };
     bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
+    if (shape.batchInvariant && !isByRows)
+      return false;
     bool arePlain = llvm::all_of(shape.contractions, [](const auto &each) { return each.plainRows && each.plainColumns; });
     return arePlain && isWhole(over) && isWhole(columns) && (isByRows || isWhole(rows));
   }
@@ -125,7 +127,7 @@ private:
   /// Smaller products are left to others.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     constexpr int64_t least = 64, depth = 64, isLong = 4096;
-    if (!machine.warpgroups || !areCopied(rows, columns, over) || bounded(rows, 128) < least || bounded(columns, 128) < least)
+    if (!machine.warpgroups || !areCopied(rows, columns, over) || rowsOf(rows, 128) < least || bounded(columns, 128) < least)
       return false;
     struct Choice {
       int64_t height, width, ahead, residents;
@@ -254,11 +256,12 @@ private:
         return false;
       row = find(c.rows.back());
       along = find(c.inner ? c.columns.back() : c.over.back());
-      if (row->role != Dim::Parallel || along->role != Dim::Stream)
+      bool isByRows = !llvm::is_contained(shape.otherContiguous, row->name);
+      if (row->role != Dim::Parallel || along->role != Dim::Stream || (shape.batchInvariant && !isByRows))
         return false;
     }
     bool narrow = shape.storageBytes == 2 && shape.onTensorCores;
-    if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest || bounded(*row, least) < least)
+    if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest || rowsOf(*row, least) < least)
       return false;
     bool isWide = depth > 128;
     row->tile = isWide && !shape.batchInvariant ? bounded(*row, 128) : least;

@@ -107,6 +107,8 @@ static bool isKept(gir::ContractOp product) {
 static bool isGrouped(gir::ContractOp product, const GpuDescription &gpu) {
   constexpr int64_t height = 64, width = 128, fewestElements = 64, piece = 8, mostWaves = 4, isShort = 2048;
   auto function = product->getParentOfType<func::FuncOp>();
+  if (gir::numericsOption(function, "batch_invariant") == "true")
+    return false;
   SizeFacts facts(function);
   auto isBrought = [&](Value side) {
     if (auto transpose = side.getDefiningOp<gir::TransposeOp>())
