@@ -471,8 +471,8 @@ void Assignment::convertOperand(OpOperand &operand, const Layout &wanted) {
     again->getResult(0).setType(type);
     return operand.set(again->getResult(0));
   }
-  // What several products take of one load is converted once, so that memory brings it as they want it.
-  if (isa_and_nonnull<LoadOp>(maker) && maker->getBlock() == operand.getOwner()->getBlock())
+  // What several products of groups take of one load is converted once, so that it is brought as they read it.
+  if (isa_and_nonnull<LoadOp>(maker) && grouped.contains(operand.getOwner()))
     for (Operation *user : maker->getUsers())
       if (auto same = dyn_cast<ConvertOp>(user); same && same.getType() == type && same->getBlock() == maker->getBlock())
         return operand.set(same);
