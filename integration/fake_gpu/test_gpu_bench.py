@@ -36,7 +36,7 @@ def test_both_roads(program, monkeypatch, capsys):
             before = fake.launches()
             one.compiled(x)
             seen.append((one.road, fake.launches() - before))
-        return {"ptx": {"burst_ms": 1.0}, "tileir": {"burst_ms": 1.25}}, ""
+        return {"ptx": {"burst_ms": 1.0}, "tileir": {"burst_ms": 1.25}}, "", 2 << 20
 
     monkeypatch.setattr(roads, "missing", lambda: None)
     monkeypatch.setattr(roads, "_time", timed)

@@ -44,7 +44,7 @@ class Compiler:
     def __call__(self, command: str, *more: str, function: str = "product", **environment: str) -> str:
         whole = [TOP / "build/bin/tessera", command, f"{self.program}::{function}", *more]
         env = {**os.environ, "TESSERA_CACHE": str(self.cache), **environment}
-        done = subprocess.run([*whole, "--target", "sm_90"], capture_output=True, text=True, env=env)
+        done = subprocess.run([*whole, "--target", "sm_90", "--via", "tileir"], capture_output=True, text=True, env=env)
         assert done.returncode == 0, done.stderr
         self.told = done.stderr
         return done.stdout

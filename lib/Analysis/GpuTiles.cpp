@@ -5,7 +5,8 @@
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
 //   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
 //   bring, tiles are as large as a few waves of programs allow;
-// - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor;
+// - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor, or 64 columns
+//   and up to four blocks where groups of warps multiply;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
 // The numbers are those that were fastest among candidates on an H200 (benchmarks/results).
 // Tiles are powers of two that may be larger than the dimension; accesses beyond it are masked.
@@ -126,8 +127,10 @@ private:
   /// for some waves; with half of that, two blocks share a multiprocessor, and with a quarter of it more of them have one.
   /// Smaller products are left to others.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
-    constexpr int64_t least = 64, depth = 64, isLong = 4096;
-    if (!machine.warpgroups || !areCopied(rows, columns, over) || rowsOf(rows, 128) < least || bounded(columns, 128) < least)
+    constexpr int64_t least = 64, depth = 64, longSum = 4096;
+    // One step alone has nothing to begin ahead.
+    if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth || rowsOf(rows, 128) < least ||
+        bounded(columns, 128) < least)
       return false;
     struct Choice {
       int64_t height, width, ahead, residents;
@@ -141,7 +144,7 @@ private:
       if (!shape.batchInvariant && double(programs()) < choice.waves * double(machine.cores))
         continue;
       // Narrow tiles that sum over much wait for memory: longer steps have more of it under way.
-      bool isDeep = choice.height == least && facts.hint(over.size) >= isLong;
+      bool isDeep = choice.height == least && facts.hint(over.size) >= longSum;
       if (isDeep)
         over.tile *= 2;
       hint("ahead", isDeep ? choice.ahead - 1 : choice.ahead);

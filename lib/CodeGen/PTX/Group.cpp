@@ -93,7 +93,9 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
 
   Layout layout = layoutOf(mma.getAcc());
   Registers sums = tiles[mma.getAcc()];
-  isFenced |= !isa<BlockArgument>(mma.getAcc()) && !mma.getAcc().getDefiningOp<tile::MmaAsyncOp>();
+  // What is put into registers for a part comes before that part.
+  bool isMoved = !isa<BlockArgument>(mma.getAcc()) && !mma.getAcc().getDefiningOp<tile::MmaAsyncOp>();
+  isFenced |= isMoved;
   std::string type = element.isBF16() ? "bf16" : "f16";
   std::string name = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(depth) + ".f32." +
                      type + "." + type;
@@ -104,7 +106,7 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
     for (unsigned i = 0; i < held.size(); ++i)
       list += (i ? ", $" : "$") + std::to_string(i);
     part.text = std::string("{ .reg .b64 a, b;") + (isFenced ? " wgmma.fence.sync.aligned;" : "");
-    isFenced = false;
+    isFenced = isMoved || !left;
     auto moved = [&](StringRef to, const std::string &from, int64_t by) {
       part.text += (" add.s64 " + to + ", " + from + ", ").str() + std::to_string(by) + ";";
       return to.str();
@@ -136,6 +138,7 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
     for (auto [i, reg] : llvm::enumerate(held))
       sums[reg] = LLVM::ExtractValueOp::create(e.b, made, i);
   }
+  isFenced = false;
   tiles[mma.getResult()] = sums;
   return success();
 }

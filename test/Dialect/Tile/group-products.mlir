@@ -1,5 +1,5 @@
 // RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-group-products -tile-step-products -tile-allocate-shared -tile-place-barriers | FileCheck %s
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-step-products | FileCheck %s --check-prefix=WARPS
+// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-group-products -tile-step-products | FileCheck %s --check-prefix=WARPS
 
 // A turn begins its product, waits for the one of the turn before, and asks for the tiles that take that turn's slot, when all
 // warps have waited. Behind the loop the sums are finished.
@@ -22,7 +22,9 @@
 // CHECK: scf.yield %[[NEXT]]
 // CHECK: %[[DONE:.*]] = tile.mma_wait 0, %[[SUM]]#0
 // CHECK: tile.write %[[DONE]]
+// WARPS-LABEL: tile.kernel @product
 // WARPS-NOT: tile.mma_async
+// WARPS: tile.kernel @two
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
 !c = !tile.view<?x?xf32, strides = [4096, 1]>

@@ -77,6 +77,12 @@ unsigned Allocation::number(Operation *op) {
   return first;
 }
 
+/// Whether no product is under way behind an operation.
+static bool isFinished(Operation *op) {
+  auto wait = dyn_cast<MmaWaitOp>(op);
+  return wait && wait.getPending() == 0;
+}
+
 Buffer Allocation::timeOf(AllocOp alloc) {
   Buffer buffer{alloc, alloc.getAllBytes()};
   if (alloc.getMailbox())
@@ -89,6 +95,10 @@ Buffer Allocation::timeOf(AllocOp alloc) {
       buffer.alignment = std::max(buffer.alignment, mma.getAlignment(alloc));
     Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
     buffer.first = std::min(buffer.first, numbers[seen].first);
+    // Read until it is waited for. Of a loop's products, those that are under way behind it are waited for at once.
+    if (seen == user && isa<MmaAsyncOp>(user))
+      while (seen->getNextNode() && !isFinished(seen))
+        seen = seen->getNextNode();
     buffer.last = std::max(buffer.last, numbers[seen].second);
   }
   if (buffer.first > buffer.last) // nobody uses it
