@@ -105,7 +105,7 @@ static bool isKept(gir::ContractOp product) {
 /// Whether groups of four warps multiply two tensors that tensor copies bring as they lie in memory, by tiles that fill
 /// the machine.
 static bool isGrouped(gir::ContractOp product, const GpuDescription &gpu) {
-  constexpr int64_t height = 64, width = 128, fewestElements = 128, piece = 8, mostWaves = 4, shortSum = 2048;
+  constexpr int64_t height = 64, width = 128, fewestElements = 128, piece = 8, mostWaves = 2, shortSum = 2048;
   auto function = product->getParentOfType<func::FuncOp>();
   if (gir::numericsOption(function, "batch_invariant") == "true")
     return false;
