@@ -114,6 +114,16 @@ static bool leaveOut(Operation *op) {
   return true;
 }
 
+/// Of an operation that waits until so many groups are pending.
+template <typename WaitOp> static std::vector<Change> changesOfWait(WaitOp wait, const std::string &name) {
+  int64_t more = wait.getPending() + 1;
+  auto weaken = [more](Operation *each) {
+    cast<WaitOp>(each).setPending(more);
+    return true;
+  };
+  return {{"removed", leaveOut}, {"weakened to " + name + " " + std::to_string(more), weaken}, {"too early", moveUp}};
+}
+
 static std::vector<Change> changesOf(Operation *op) {
   if (isa<tile::CommitOp, tile::FenceOp, tile::MmaFenceOp, tile::MmaCommitOp>(op))
     return {{"removed", leaveOut}, {"too early", moveUp}};
@@ -140,26 +150,10 @@ static std::vector<Change> changesOf(Operation *op) {
       changes.push_back({"weakened to the warp", weaken});
     return changes;
   }
-  if (auto wait = dyn_cast<tile::WaitOp>(op)) {
-    int64_t more = wait.getPending() + 1;
-    auto weaken = [more](Operation *each) {
-      cast<tile::WaitOp>(each).setPending(more);
-      return true;
-    };
-    return {{"removed", leaveOut},
-            {"weakened to wait " + std::to_string(more), weaken},
-            {"too early", moveUp}};
-  }
-  if (auto wait = dyn_cast<tile::MmaWaitOp>(op)) {
-    int64_t more = wait.getPending() + 1;
-    auto weaken = [more](Operation *each) {
-      cast<tile::MmaWaitOp>(each).setPending(more);
-      return true;
-    };
-    return {{"removed", leaveOut},
-            {"weakened to mma_wait " + std::to_string(more), weaken},
-            {"too early", moveUp}};
-  }
+  if (auto wait = dyn_cast<tile::WaitOp>(op))
+    return changesOfWait(wait, "wait");
+  if (auto wait = dyn_cast<tile::MmaWaitOp>(op))
+    return changesOfWait(wait, "mma_wait");
   if (auto mma = dyn_cast<tile::MmaAsyncOp>(op)) {
     unsigned right = mma.getRhsSlotMutable().getOperandNumber();
     std::vector<Change> changes = {{"of the next slot on the right", [right](Operation *each) {
@@ -179,16 +173,8 @@ static std::vector<Change> changesOf(Operation *op) {
             {"of the other phase", [phase](Operation *each) { return turnNumber(each, phase, 2); }},
             {"at the next gate", [gate, gates](Operation *each) { return turnNumber(each, gate, gates); }}};
   }
-  if (auto sent = dyn_cast<tile::SentOp>(op)) {
-    int64_t more = sent.getPending() + 1;
-    auto weaken = [more](Operation *each) {
-      cast<tile::SentOp>(each).setPending(more);
-      return true;
-    };
-    return {{"removed", leaveOut},
-            {"weakened to sent " + std::to_string(more), weaken},
-            {"too early", moveUp}};
-  }
+  if (auto sent = dyn_cast<tile::SentOp>(op))
+    return changesOfWait(sent, "sent");
   if (auto fetch = dyn_cast<tile::FetchOp>(op)) {
     unsigned slot = fetch.getSlotMutable().getOperandNumber(), gate = fetch.getGateMutable().getOperandNumber();
     return {{"into the next slot",
