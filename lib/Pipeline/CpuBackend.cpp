@@ -56,7 +56,8 @@ public:
     machine.l2Bytes = description.l2Bytes;
     machine.interleavesRows = description.multipliesByLane;
     if (description.hasTileUnit)
-      std::tie(machine.blockRows, machine.blockDepth) = std::pair(16, 32);
+      std::tie(machine.blockRows, machine.blockDepth) =
+          std::pair(CpuDescription::tileUnitRows, CpuDescription::tileUnitDepth);
     machine.detectsStreams = description.detectsStreams;
     return machine;
   }

@@ -31,6 +31,7 @@ struct CpuDescription {
   bool hasBf16Conversion = false;
   bool hasBf16Products = false; // multiplies 2×4 by 4×2 bf16 and adds in f32 (BFMMLA)
   bool hasTileUnit = false; // multiplies 16×32 by 32×16 tiles of bf16 (AMX)
+  static constexpr int64_t tileUnitRows = 16, tileUnitDepth = 32;
   bool fusesArithmetic = true; // a product may go into the addition behind it without being rounded
   bool usesReciprocals = false; // quotients may be products with reciprocals
   bool detectsStreams = false; // lines that are written as a whole are not read first, whatever the stores

@@ -221,7 +221,7 @@ bool Plan::isForTileUnit(MmaOp op) const {
     return false;
   int64_t m = shapeOf(op.getLhs())[0], k = shapeOf(op.getLhs())[1], n = shapeOf(op.getRhs())[1];
   int64_t leastRows = std::min<int64_t>(64, 32 * partsOf(op.getRhs()));
-  return m % 16 == 0 && m >= leastRows && k % 32 == 0 && n >= 32;
+  return m % CpuDescription::tileUnitRows == 0 && m >= leastRows && k % CpuDescription::tileUnitDepth == 0 && n >= 32;
 }
 
 /// Two tiles of bf16 with whole steps of K, and enough rows to make up for the packing. The sums are rounded in

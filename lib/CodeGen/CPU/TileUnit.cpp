@@ -27,7 +27,8 @@ using LLVM::FCmpPredicate;
 using LLVM::ICmpPredicate;
 
 static constexpr int64_t blockBytes = 1024, blockRow = 64;
-static constexpr int64_t blockRows = 16, blockColumns = 16, blockDepth = 32;
+static constexpr int64_t blockRows = CpuDescription::tileUnitRows, blockColumns = blockRows;
+static constexpr int64_t blockDepth = CpuDescription::tileUnitDepth;
 /// Tile registers: 0 to 3 accumulate, then two for each operand.
 static constexpr int lhsRegister = 4, rhsRegister = 6;
 
