@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes build/gpu: all that a machine with a GPU needs to check and measure, without a compiler.
 
-    build.py [--arch sm_90] [--via auto|tileir|ptx] [--host x86_64] [--only PART,…] [--seeds 0:100] [NAME…]
+    build.py [--arch sm_90] [--via auto|tileir|ptx] [--host x86_64] [--only PART,…] [--seeds 0:100] [--calls 2]
+             [NAME…]
 
 It holds the Python package with the runtime and without the compiler, check.py with its steps, and parts: the
 benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls with what their results
@@ -204,7 +205,7 @@ def build_suite(out: Path, options: argparse.Namespace) -> list[str]:
 
 def build_random(out: Path, options: argparse.Namespace) -> list[str]:
     seeds = [int(part) for part in options.seeds.split(":")]
-    return record(out, options, [sys.executable, str(HERE / "record.py")], seeds=seeds)
+    return record(out, options, [sys.executable, str(HERE / "record.py")], seeds=seeds, calls=options.calls)
 
 
 def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
@@ -286,6 +287,7 @@ def main() -> int:
     parser.add_argument("--host", default="x86_64", help="the machine that has the GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seeds", default="0:100", help="random programs, default %(default)s")
+    parser.add_argument("--calls", type=int, default=2, help="sets of sizes of a random program, default %(default)s")
     parser.add_argument("--candidates", type=int, default=6, help="for each row, default %(default)s")
     parser.add_argument("--out", type=Path, default=TOP / "build/gpu")
     options = parser.parse_args()

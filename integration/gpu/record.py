@@ -187,16 +187,15 @@ def pytest_unconfigure(config) -> None:
 
 
 def record_random() -> None:
-    """Every seed is one program, called with two sets of sizes, as integration/random does."""
+    """Every seed is one program, called with as many sets of sizes as told."""
     sys.path.insert(0, str(TOP / "integration/random"))
     from generate import generate, module_source
-    from worker import VARIANTS
 
     archive = Archive(Path(options()["out"]), options()["target"])
     for seed in range(*options()["seeds"])[options()["part"] :: options()["parts"]]:
         program = generate(seed)
         function = getattr(module_of(module_source([program])), program.name)
-        for variant in range(VARIANTS):
+        for variant in range(options()["calls"]):
             arguments = program.arguments(variant)
             sources = [["seed", seed, variant, i] for i in range(len(arguments))]
             archive.add(f"seed_{seed}#{variant}", function, arguments, sources)
