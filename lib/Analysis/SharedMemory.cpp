@@ -155,6 +155,12 @@ constexpr unsigned kSameTurn = 0, kTurnBefore = 1, kLongAgo = 2;
 /// Of what a loop carries.
 static std::optional<Rotation> rotationOf(scf::ForOp loop, unsigned number) {
   std::optional<int64_t> first = getConstantIntValue(loop.getInitArgs()[number]);
+  // The slot of the turn before.
+  if (auto before = dyn_cast<BlockArgument>(loop.getYieldedValues()[number]);
+      first && before && before.getOwner() == loop.getBody() && before.getArgNumber() && before.getArgNumber() - 1 != number) {
+    std::optional<Rotation> rotation = rotationOf(loop, before.getArgNumber() - 1);
+    return rotation && (*first + 1) % rotation->slots == rotation->start ? std::optional(Rotation{loop, *first, rotation->slots}) : std::nullopt;
+  }
   auto next = loop.getYieldedValues()[number].getDefiningOp<arith::SelectOp>();
   if (!first || !next || getConstantIntValue(next.getTrueValue()) != 0)
     return std::nullopt;

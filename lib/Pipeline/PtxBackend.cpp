@@ -243,8 +243,10 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   }
   manager.addPass(tile::createTileGuardSelections());
   manager.addPass(tile::createTileExpandExchanges({.chip = gpu.ptxChip}));
-  if (has("wgmma"))
+  if (has("wgmma")) {
+    manager.addPass(tile::createTileDelayProducts());
     manager.addPass(tile::createTileGroupProducts());
+  }
   manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTilePlaceBarriers());

@@ -143,7 +143,32 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
   return success();
 }
 
+/// What was reduced last since products were begun or waited for.
+static tile::ReduceOp reducedBefore(tile::MmaWaitOp wait) {
+  for (Operation *op = wait->getPrevNode(); op && !isa<tile::MmaCommitOp, tile::MmaWaitOp>(op); op = op->getPrevNode())
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      return reduce;
+  return nullptr;
+}
+
+/// The assembler moves a wait before what does not need it, which then is not computed beside products. It leaves it behind an
+/// instruction with effects: such a one stands here, under a condition on what was computed that is hardly ever fulfilled and does no harm then.
+void KernelEmitter::computeBefore(tile::MmaWaitOp wait) {
+  constexpr unsigned kMost = 4; // registers to look at
+  tile::ReduceOp reduce = reducedBefore(wait);
+  if (!reduce || !elementOf(reduce).isF32() || tiles[reduce.getResult()].size() > kMost)
+    return;
+  std::string text = "{ .reg .pred p;", constraints;
+  for (auto [i, value] : llvm::enumerate(tiles[reduce.getResult()])) {
+    std::string number = std::to_string(i);
+    text += (i ? " setp.eq.and.f32 p, $" + number + ", 0fFF7FFFFF, p;" : " setp.eq.f32 p, $" + number + ", 0fFF7FFFFF;");
+    constraints += "f,";
+  }
+  assembly(text + " @p nanosleep.u32 0; }", constraints + "~{memory}", Type(), tiles[reduce.getResult()], /*hasEffects=*/true);
+}
+
 LogicalResult KernelEmitter::emitMmaWait(tile::MmaWaitOp wait) {
+  computeBefore(wait);
   Registers sums;
   for (Value tile : wait.getSums())
     sums.append(tiles[tile]);

@@ -246,7 +246,13 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
   auto widen = [&](Value value, Value part) -> Value {
     return isNarrow(value) ? LLVM::SExtOp::create(e.b, e.i64, part) : part;
   };
+  // Two bf16 stay in one register.
+  auto isPaired = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) && elementOf(value).isBF16() && countRegisters(value) % 2 == 0;
+  };
   auto partsOf = [&](Value value) {
+    if (isPaired(value))
+      return pack(tiles.lookup(value), elementOf(value));
     return tiles.contains(value) ? tiles.lookup(value) : Registers{narrow(value)};
   };
   SmallVector<Value> initial;
@@ -256,10 +262,13 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
       scf::ForOp::create(e.b, narrow(loop.getLowerBound()), narrow(loop.getUpperBound()), narrow(loop.getStep()), initial);
   auto bind = [&](ValueRange to, ValueRange from) {
     for (Value value : to) {
-      unsigned count = isa<RankedTensorType>(value.getType()) ? countRegisters(value) : 1;
+      unsigned count = isa<RankedTensorType>(value.getType()) ? countRegisters(value) / (isPaired(value) ? 2 : 1) : 1;
       Registers parts(from.take_front(count));
       from = from.drop_front(count);
-      if (isa<RankedTensorType>(value.getType()))
+      if (isPaired(value))
+        for (Value both : parts)
+          append(tiles[value], halvesOf(both));
+      else if (isa<RankedTensorType>(value.getType()))
         tiles[value] = parts;
       else
         scalars[value] = widen(value, parts[0]);

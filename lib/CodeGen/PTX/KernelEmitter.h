@@ -87,6 +87,7 @@ private:
   // Products of groups of warps (Group.cpp)
   LogicalResult emitMmaAsync(tile::MmaAsyncOp mma);
   LogicalResult emitMmaWait(tile::MmaWaitOp wait);
+  void computeBefore(tile::MmaWaitOp wait);
 
   // Shared memory (Shared.cpp)
   struct Lazy {
@@ -147,6 +148,8 @@ private:
   /// Elements of a tile in the words that an instruction moves, and back.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);
+  /// The two bf16 of a register.
+  Registers halvesOf(Value both);
 
   // Places
   static Layout layoutOf(Value tile);

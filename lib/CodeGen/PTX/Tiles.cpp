@@ -251,11 +251,14 @@ LogicalResult KernelEmitter::emitCast(tile::CastOp cast) {
   }
   for (unsigned i = 0; i < parts.size(); i += 2) {
     Value both = assembly("cvt.rn.bf16x2.f32 $0, $2, $1;", "=r,f,f", e.i32, {parts[i], parts[i + 1]});
-    result.push_back(LLVM::TruncOp::create(e.b, e.i16, both));
-    Value high = LLVM::LShrOp::create(e.b, both, e.integer(16, e.i32));
-    result.push_back(LLVM::TruncOp::create(e.b, e.i16, high));
+    result.append(halvesOf(both));
   }
   return success();
+}
+
+KernelEmitter::Registers KernelEmitter::halvesOf(Value both) {
+  Value high = LLVM::LShrOp::create(e.b, both, e.integer(16, e.i32));
+  return {LLVM::TruncOp::create(e.b, e.i16, both), LLVM::TruncOp::create(e.b, e.i16, high)};
 }
 
 void KernelEmitter::emitIota(tile::IotaOp iota) {

@@ -139,7 +139,9 @@ tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1,
 // CHECK-NEXT: %[[BEFORE:.*]] = tile.mma_wait 0, %[[ACC]]
 // CHECK: tile.barrier
 // CHECK-NEXT: scf.if
-// CHECK-COUNT-2: tile.fetch {{.*}}[%[[FREE]]]
+// CHECK-NEXT: tile.fetch %v{{.*}}[%[[FREE]]]
+// CHECK-NOT: tile.barrier
+// CHECK: tile.fetch %k{{.*}}[%[[FREE]]]
 // CHECK: tile.map mul(%[[BEFORE]], %[[BEFORE]])
 // CHECK: %[[P:.*]] = tile.cast
 // CHECK: tile.mma_fence

@@ -5,7 +5,7 @@
 // slot by itself, swizzled so that fragments are read without conflicts, and opens a gate.
 //
 // Loads of a loop are under way some turns ahead, in slots that are used in turns. All that a turn takes opens one
-// gate; that a slot may be filled again is what a barrier says. To begin a copy takes a warp long enough to
+// gate, or what each product takes where groups of warps begin them; that a slot may be filled again is what a barrier says. To begin a copy takes a warp long enough to
 // be seen, so that each load is begun by another one.
 //
 //===----------------------------------------------------------------------===//
@@ -18,6 +18,7 @@
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Layout/Families.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -31,8 +32,8 @@ namespace tessera::tile {
 namespace {
 class Fetcher {
 public:
-  Fetcher(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, unsigned warps, SharedFeatures features)
-      : loop(loop), coordinates(coordinates), slots(slots), warps(warps), features(features), builder(loop),
+  Fetcher(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, unsigned warps, bool hasGroups, SharedFeatures features)
+      : loop(loop), coordinates(coordinates), slots(slots), warps(warps), hasGroups(hasGroups), features(features), builder(loop),
         loc(loop.getLoc()) {}
 
   /// The bytes of the streams that were found, with their gates.
@@ -43,17 +44,26 @@ public:
 private:
   std::optional<Stream> streamOf(LoadOp load);
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  /// Puts streams together that open one gate.
+  void bunch();
   /// The tiles of a turn, if there is such a turn.
   void fetchTurn(Value turn, Value slot);
 
   scf::ForOp loop;
   const Coordinates &coordinates;
   unsigned slots, warps;
+  bool hasGroups;
   SharedFeatures features;
   OpBuilder builder;
   Location loc;
   SmallVector<Stream> streams;
-  Value gates;
+  /// The numbers of streams that one gate is for, and the gates of all slots.
+  struct Bunch {
+    Operation *taker;
+    SmallVector<unsigned> streams;
+    Value gates;
+  };
+  SmallVector<Bunch> bunches;
 };
 } // namespace
 
@@ -100,17 +110,46 @@ uint64_t Fetcher::find() {
       streams.push_back(*stream);
       bytes += stream->buffer.getAllBytes();
     }
-  return streams.empty() ? 0 : bytes + slots * GatesType::kBytes;
+  bunch();
+  return bytes + bunches.size() * slots * GatesType::kBytes;
+}
+
+/// Whether an operation takes what comes of another one, in their block.
+static bool comesOf(Operation *op, Operation *other) {
+  llvm::SmallSetVector<Operation *, 16> made;
+  made.insert(op);
+  for (unsigned i = 0; i < made.size(); ++i)
+    made[i]->walk([&](Operation *each) {
+      for (Value operand : each->getOperands())
+        if (Operation *maker = operand.getDefiningOp(); maker && maker->getBlock() == op->getBlock())
+          made.insert(maker);
+    });
+  return op != other && made.contains(other);
+}
+
+/// What is taken only behind another product of groups of warps is waited for there.
+void Fetcher::bunch() {
+  for (auto [i, stream] : llvm::enumerate(streams)) {
+    Operation *taker = firstUse(stream.wanted->getResult(0));
+    auto *known = llvm::find_if(bunches, [&](const Bunch &each) { return !hasGroups || !comesOf(taker, each.taker); });
+    if (known == bunches.end())
+      known = &bunches.emplace_back(Bunch{taker, {}, Value()});
+    known->streams.push_back(i);
+  }
 }
 
 void Fetcher::fetchTurn(Value turn, Value slot) {
   Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn, loop.getUpperBound());
-  auto branch = scf::IfOp::create(builder, loc, exists);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&branch.getThenRegion().front());
-  for (auto [i, stream] : llvm::enumerate(streams))
-    FetchOp::create(builder, stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, turn),
-                    stream.load.getDims(), stream.room, slot, gates, slot, stream.load.getPad().has_value(), i % warps);
+  for (const Bunch &bunch : bunches) {
+    auto branch = scf::IfOp::create(builder, loc, exists);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&branch.getThenRegion().front());
+    for (unsigned i : bunch.streams) {
+      Stream &stream = streams[i];
+      FetchOp::create(builder, stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, turn), stream.load.getDims(),
+                      stream.room, slot, bunch.gates, slot, stream.load.getPad().has_value(), i % warps);
+    }
+  }
 }
 
 /// The loop carries the slot that it reads, the one that it fills, and how often the gates have opened.
@@ -119,7 +158,8 @@ void Fetcher::rewrite() {
     return;
   for (Stream &stream : streams)
     stream.room = AllocOp::create(builder, loc, stream.buffer);
-  gates = GatesOp::create(builder, loc, GatesType::get(loop.getContext(), slots), streams.size());
+  for (Bunch &bunch : bunches)
+    bunch.gates = GatesOp::create(builder, loc, GatesType::get(loop.getContext(), slots), bunch.streams.size());
   Value turn = loop.getLowerBound();
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
     fetchTurn(turn, number(slot));
@@ -138,11 +178,15 @@ void Fetcher::rewrite() {
       }));
   auto carried = loop.getRegionIterArgs().take_back(3);
   builder.setInsertionPointToStart(loop.getBody());
-  AwaitOp::create(builder, loc, gates, carried[0], carried[2]);
+  AwaitOp::create(builder, loc, bunches.front().gates, carried[0], carried[2]);
   Value ahead = loop.getInductionVar();
   for (unsigned i = 1; i < slots; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
   fetchTurn(ahead, carried[1]);
+  for (const Bunch &bunch : ArrayRef(bunches).drop_front()) {
+    builder.setInsertionPoint(bunch.taker);
+    AwaitOp::create(builder, loc, bunch.gates, carried[0], carried[2]);
+  }
   for (Stream &stream : streams) {
     Value result = stream.wanted->getResult(0);
     builder.setInsertionPoint(firstUse(result));
@@ -179,7 +223,7 @@ struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
         if (!wanted && !hasOtherWork(loop))
           continue;
         Fetcher fetcher(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots,
-                        getHint(hints, "warps").value_or(4), features);
+                        getHint(hints, "warps").value_or(4), getHint(hints, "warpgroups").value_or(0), features);
         if (uint64_t bytes = fetcher.find(); bytes + fetcher.exchanged() <= left) {
           left -= bytes;
           fetcher.rewrite();

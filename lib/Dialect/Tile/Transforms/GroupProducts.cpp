@@ -52,6 +52,7 @@ private:
   scf::ForOp loop; // whose body the block is, if it is one
   unsigned warps;
   MmaCommitOp first; // of the block's products
+  SmallVector<Operation *> firstRefills; // of the slots that those read
   /// Sums that are waited for where they are taken, when all products are begun, and what fills the slots that they are made of.
   SmallVector<std::tuple<MmaCommitOp, SmallVector<Value>, SmallVector<Operation *>>> open;
 };
@@ -250,12 +251,18 @@ void Grouper::rewrite(const Batch &batch) {
     auto wait = MmaWaitOp::create(builder, loc, 0, sums);
     sums.replaceAllUsesExcept(wait.getResult(0), wait);
     refillBehind(wait, *refills);
+    // One barrier is for all of them.
+    for (Operation *refill : firstRefills)
+      if (!llvm::is_contained(*refills, refill))
+        refill->moveAfter(wait);
     waitBehindLoop(loop.getLoc(), *over);
   } else {
     open.push_back({commit, made, refills.value_or(SmallVector<Operation *>())});
   }
-  if (!first)
+  if (!first) {
     first = commit;
+    firstRefills = refills.value_or(SmallVector<Operation *>());
+  }
 }
 
 void Grouper::run() {

@@ -538,7 +538,7 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
     is taken from which the read costs least; it swizzles spans of 128 bytes where rows are that long. The view has at
     most five dimensions, known to begin and to step by multiples of 16 bytes, none of them backward; what the load pads with is zero.
     Loops of which a turn makes nothing but products take it with the hint `bulk = 1` alone: there the warps that begin copies keep the
-    others waiting. Kernels with the hint `bulk = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
+    others waiting. With the hint `warpgroups = 1`, what is taken only behind a product that takes other tiles has a gate of its own. Kernels with the hint `bulk = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
 
     ```mlir
     scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, %free = %c2, %turn = %c0, …) {
@@ -555,6 +555,30 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
   let options = [Option<"slots", "slots", "unsigned", "3", "turns under way, the current one included">,
                  Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_90a, ...">,
                  Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileDelayProducts : Pass<"tile-delay-products", "::mlir::ModuleOp"> {
+  let summary = "begin a product of a loop in the next turn, beside that turn's other work";
+  let description = [{
+    In kernels with the hint `warpgroups = 1`, tensor cores multiply while warps go on. A product at the end of a turn, whose sums the next
+    turn takes only behind a product of its own, is begun in the next turn, behind that one: what the turn computes of its first product is
+    computed meanwhile. The loop carries what the product takes. Its first turn stands before the loop, without
+    the product, and the last turn's product behind the loop; all of it stands in a branch, since the loop may have no turn.
+
+    A product waits so whose right operand is read from a slot that tensor copies fill, with a gate of its own, and whose left operand a turn
+    computes, if the registers of a thread hold it beside the sums of both.
+
+    ```mlir
+    scf.for %t = %c1 to %n step %c1 iter_args(%sum, %weights, %before, …) {
+      %scores = tile.mma %q, %k, %zero : …
+      tile.await %g[%before] phase %turn : <2>
+      %v = tile.read %b[%before] : …
+      %next = tile.mma %weights, %v, %sum : …
+      …
+    }
+    ```
+  }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

@@ -1,0 +1,227 @@
+//===- DelayProducts.cpp - Products that run beside the next turn ---------===//
+//
+// A turn that makes one product, works on its sums and makes a second product of the result would leave tensor cores
+// idle in between. The second product of a turn is begun in the next one instead, behind the first product there: it
+// is made while warps work on the first one's sums.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEDELAYPRODUCTS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+/// A product that waits, what it waits for, and the one behind which the next turn begins it.
+struct Late {
+  MmaOp product, first;
+  ReadOp right;
+  AwaitOp await;
+  scf::IfOp refill;    // of its slots
+  Operation *taker;    // of the sums, the first one
+  unsigned number = 0; // of the sums, among what the loop carries
+};
+
+class Delayer {
+public:
+  Delayer(scf::ForOp loop, unsigned warps, unsigned residents)
+      : loop(loop), block(*loop.getBody()), warps(warps), threads(32 * warps), residents(residents) {}
+  void run();
+
+private:
+  std::optional<Late> find();
+  std::optional<Late> lateOf(MmaOp product);
+  bool isGrouped(MmaOp product) { return layoutOf(product.getResult()) == groupSums(product.getMatrix(), warps); }
+  bool hasRegisters(const Late &late);
+  void rewrite(const Late &late);
+
+  scf::ForOp loop;
+  Block &block;
+  unsigned warps, threads, residents;
+};
+} // namespace
+
+/// The only wait at the gates of a buffer in the loop, right before its read.
+static AwaitOp awaitOf(ReadOp read) {
+  Operation *op = read->getPrevNode();
+  while (op && isa<ReadOp>(op))
+    op = op->getPrevNode();
+  auto await = dyn_cast_or_null<AwaitOp>(op);
+  bool isOwn = await && llvm::all_of(await.getGates().getUsers(), [&](Operation *user) {
+    auto fetch = dyn_cast<FetchOp>(user);
+    return user == await || (fetch && fetch.getBuffer() == read.getBuffer());
+  });
+  return isOwn ? await : nullptr;
+}
+
+/// The branch of the loop that fills a buffer's slots and does nothing else.
+static scf::IfOp refillOf(Block &block, Value buffer) {
+  scf::IfOp refill;
+  for (Operation *user : buffer.getUsers()) {
+    Operation *here = block.findAncestorOpInBlock(*user);
+    if (!here || isa<ReadOp>(user))
+      continue;
+    auto branch = dyn_cast<scf::IfOp>(here);
+    if (!isa<FetchOp>(user) || !branch || branch.getNumResults() || !branch.getElseRegion().empty() || (refill && refill != branch))
+      return nullptr;
+    refill = branch;
+  }
+  bool isAlone = refill && llvm::all_of(refill.thenBlock()->without_terminator(), llvm::IsaPred<FetchOp>);
+  return isAlone ? refill : nullptr;
+}
+
+/// Sums, the left operand and the sums of the first product are in registers at once; some are left for places.
+bool Delayer::hasRegisters(const Late &late) {
+  constexpr int64_t all = 65536, mostOfThread = 255, others = 48;
+  auto words = [&](Value tile) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    return type.getNumElements() * type.getElementTypeBitWidth() / (32 * int64_t(threads));
+  };
+  MmaOp product = late.product, first = late.first;
+  int64_t room = std::min(mostOfThread, all / (int64_t(threads) * residents));
+  return words(product.getResult()) + words(product.getLhs()) + words(first.getResult()) + others <= room;
+}
+
+std::optional<Late> Delayer::lateOf(MmaOp product) {
+  Late late{product};
+  late.right = product.getRhs().getDefiningOp<ReadOp>();
+  Operation *left = product.getLhs().getDefiningOp(), *sums = product.getAcc().getDefiningOp();
+  if (!isGrouped(product) || !product->hasOneUse() || !isa<scf::YieldOp>(*product->user_begin()) || !left || left->getBlock() != &block || isa<ReadOp>(left) ||
+      !sums || sums->getBlock() != &block || !late.right || !late.right->hasOneUse() || late.right->getBlock() != &block)
+    return std::nullopt;
+  late.number = product->use_begin()->getOperandNumber();
+  late.await = awaitOf(late.right);
+  late.refill = refillOf(block, late.right.getBuffer());
+  if (!late.await || !late.refill)
+    return std::nullopt;
+  late.taker = block.getTerminator();
+  for (Operation *user : loop.getRegionIterArg(late.number).getUsers())
+    if (Operation *here = block.findAncestorOpInBlock(*user); here->isBeforeInBlock(late.taker))
+      late.taker = here;
+  for (auto mma : block.getOps<MmaOp>())
+    if (mma != product && isGrouped(mma) && mma->isBeforeInBlock(late.taker) && late.taker->isBeforeInBlock(product)) {
+      late.first = mma;
+      return hasRegisters(late) ? std::optional(late) : std::nullopt;
+    }
+  return std::nullopt;
+}
+
+std::optional<Late> Delayer::find() {
+  for (auto product : block.getOps<MmaOp>())
+    if (std::optional<Late> late = lateOf(product))
+      return late;
+  return std::nullopt;
+}
+
+/// A copy of an operation, or what it folds to.
+static void cloneFolded(OpBuilder &builder, Operation &op, IRMapping &map) {
+  Operation *copy = builder.clone(op, map);
+  SmallVector<Value> folded;
+  if (copy->getNumRegions() || !isMemoryEffectFree(copy) || copy->hasTrait<OpTrait::ConstantLike>() || failed(builder.tryFold(copy, folded)) ||
+      folded.size() != op.getNumResults())
+    return;
+  map.map(op.getResults(), folded);
+  copy->erase();
+}
+
+void Delayer::rewrite(const Late &late) {
+  MmaOp product = late.product;
+  ReadOp right = late.right;
+  AwaitOp await = late.await;
+  auto yield = cast<scf::YieldOp>(block.getTerminator());
+  // What the next turn needs besides the sums.
+  SmallVector<Value> kept = {product.getLhs(), right.getSlot()};
+  for (Value place : {Value(await.getGate()), Value(await.getPhase())})
+    if (!llvm::is_contained(kept, place))
+      kept.push_back(place);
+  auto isLate = [&](Operation &op) { return &op == product || &op == right || &op == await || isa<scf::YieldOp>(op); };
+  auto behindTurn = [&](IRMapping &map) {
+    SmallVector<Value> values;
+    for (auto [i, value] : llvm::enumerate(yield.getOperands()))
+      values.push_back(map.lookupOrDefault(i == late.number ? product.getAcc() : value));
+    for (Value value : kept)
+      values.push_back(map.lookupOrDefault(value));
+    return values;
+  };
+  /// The product of the turn before, of which there are these values.
+  auto begin = [&](OpBuilder &builder, ValueRange carried) -> Value {
+    IRMapping map;
+    map.map(product.getAcc(), carried[late.number]);
+    for (auto [value, now] : llvm::zip_equal(kept, carried.take_back(kept.size())))
+      map.map(value, now);
+    builder.clone(*await, map);
+    builder.clone(*right, map);
+    return builder.clone(*product, map)->getResult(0);
+  };
+
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+  auto branch = scf::IfOp::create(builder, loc, loop.getResultTypes(), exists, /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, loop.getInitArgs());
+
+  builder.setInsertionPointToStart(branch.thenBlock());
+  IRMapping turn;
+  turn.map(loop.getInductionVar(), loop.getLowerBound());
+  turn.map(loop.getRegionIterArgs(), loop.getInitArgs());
+  for (Operation &op : block)
+    if (!isLate(op))
+      cloneFolded(builder, op, turn);
+  Value second = builder.createOrFold<arith::AddIOp>(loc, loop.getLowerBound(), loop.getStep());
+  auto rest = scf::ForOp::create(
+      builder, loc, second, loop.getUpperBound(), loop.getStep(), behindTurn(turn),
+      [&](OpBuilder &inside, Location, Value step, ValueRange carried) {
+        IRMapping map;
+        map.map(loop.getInductionVar(), step);
+        map.map(loop.getRegionIterArgs(), carried.take_front(loop.getNumRegionIterArgs()));
+        for (Operation &op : block) {
+          if (isLate(op) || &op == late.refill)
+            continue;
+          inside.clone(op, map);
+          if (&op == late.first)
+            map.map(loop.getRegionIterArg(late.number), begin(inside, carried));
+          if (&op == late.taker)
+            inside.clone(*late.refill, map);
+        }
+        scf::YieldOp::create(inside, loc, behindTurn(map));
+      });
+  SmallVector<Value> results(rest.getResults().take_front(loop.getNumResults()));
+  results[late.number] = begin(builder, rest.getResults());
+  scf::YieldOp::create(builder, loc, results);
+  loop.replaceAllUsesWith(branch.getResults());
+  loop.erase();
+}
+
+void Delayer::run() {
+  if (std::optional<Late> late = find())
+    rewrite(*late);
+}
+
+namespace {
+struct TileDelayProducts : tile::impl::TileDelayProductsBase<TileDelayProducts> {
+  using TileDelayProductsBase::TileDelayProductsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      DictionaryAttr hints = kernel.getHintsAttr();
+      if (!getHint(hints, "warpgroups").value_or(0))
+        continue;
+      unsigned warps = getHint(hints, "warps").value_or(4), residents = getHint(hints, "residents").value_or(1);
+      SmallVector<scf::ForOp> loops;
+      kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+      for (scf::ForOp loop : loops)
+        Delayer(loop, warps, residents).run();
+    }
+  }
+};
+} // namespace
