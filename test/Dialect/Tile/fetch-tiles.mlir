@@ -107,3 +107,37 @@ tile.kernel @beside(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
   tile.return
 }
+
+// Where groups of warps multiply, a loop that goes on with the same tiles takes them from the same slots, which the first loop fills for it.
+// CHECK-LABEL: tile.kernel @rest
+// CHECK-COUNT-1: tile.gates
+// CHECK: %[[END:.*]] = arith.maxsi %n, %m
+// CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: %[[FIRST:.*]]:4 = scf.for %{{.*}} = %{{.*}} to %n
+// CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: tile.fetch %x{{.*}} bounded
+// CHECK: scf.for %{{.*}} = %n to %m {{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %[[SLOT:[^ ]*]] = %[[FIRST]]#1, %[[FREE:[^ ]*]] = %[[FIRST]]#2, %[[TURN:[^ ]*]] = %[[FIRST]]#3)
+// CHECK: tile.await %{{.*}}[%[[SLOT]]] phase %[[TURN]]
+// CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: tile.fetch %x{{.*}} into %{{.*}}[%[[FREE]]]
+// CHECK-NOT: tile.load
+tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 hints {bulk = 1, warps = 4, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %first = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  %sum = scf.for %k = %n to %m step %c1 iter_args(%acc = %first) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    %twice = tile.map add(%next, %next) : (tensor<64x128xf32>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %twice : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}

@@ -58,7 +58,8 @@ static AwaitOp awaitOf(ReadOp read) {
   auto await = dyn_cast_or_null<AwaitOp>(op);
   bool isOwn = await && llvm::all_of(await.getGates().getUsers(), [&](Operation *user) {
     auto fetch = dyn_cast<FetchOp>(user);
-    return user == await || (fetch && fetch.getBuffer() == read.getBuffer());
+    bool isElsewhere = isa<AwaitOp>(user) && !await->getBlock()->findAncestorOpInBlock(*user);
+    return user == await || isElsewhere || (fetch && fetch.getBuffer() == read.getBuffer());
   });
   return isOwn ? await : nullptr;
 }

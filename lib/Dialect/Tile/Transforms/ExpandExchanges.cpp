@@ -52,6 +52,8 @@ private:
   Value convertTo(Value tile, const Layout &layout);
   /// Writes a tile into a buffer of its own.
   Value write(Value tile, const Layout &memory);
+  /// The buffer where a tile lies so before an operation; null: none.
+  Value written(Value tile, const Layout &memory, Operation *place);
   template <typename OpTy> SmallVector<OpTy> all() {
     SmallVector<OpTy> ops;
     kernel.walk([&](OpTy op) { ops.push_back(op); });
@@ -94,6 +96,17 @@ Value Expansion::write(Value tile, const Layout &memory) {
   Value buffer = AllocOp::create(builder, loc, type);
   WriteOp::create(builder, loc, tile, buffer, zero());
   return buffer;
+}
+
+/// What loops one after the other take stays where the first of them found it.
+Value Expansion::written(Value tile, const Layout &memory, Operation *place) {
+  for (Operation *user : tile.getUsers()) {
+    auto write = dyn_cast<WriteOp>(user);
+    if (write && write->getBlock() == place->getBlock() && write->isBeforeInBlock(place) && write.getBuffer().getType().getMemory() == memory &&
+        llvm::all_of(write.getBuffer().getUsers(), [&](Operation *other) { return other == write || isa<ReadOp>(other); }))
+      return write.getBuffer();
+  }
+  return nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -385,7 +398,10 @@ LogicalResult Expansion::expand(ConvertOp convert) {
   bool isForProducts = llvm::all_of(convert->getUsers(), llvm::IsaPred<MmaOp>);
   builder.setInsertionPoint(place);
   loc = convert.getLoc();
-  Value buffer = write(convert.getInput(), memoryForGroups(convert).value_or(plan->exchange.memory));
+  std::optional<Layout> memory = memoryForGroups(convert);
+  Value buffer = memory ? written(convert.getInput(), *memory, place) : Value();
+  if (!buffer)
+    buffer = write(convert.getInput(), memory.value_or(plan->exchange.memory));
   // The later it is read, the more is written before one barrier, and the shorter are its registers taken.
   if (place == convert || isForProducts)
     builder.setInsertionPoint(firstUse(convert));

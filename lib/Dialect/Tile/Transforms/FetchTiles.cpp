@@ -39,15 +39,21 @@ public:
   /// The bytes of the streams that were found, with their gates.
   uint64_t find();
   uint64_t exchanged() { return exchangedBeside(streams, loop, features); }
-  void rewrite();
+  /// Gives what the loop has become.
+  scf::ForOp rewrite();
 
 private:
   std::optional<Stream> streamOf(LoadOp load);
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   /// Puts streams together that open one gate.
   void bunch();
+  /// Finds a loop behind this one that goes on with all of its streams.
+  void findRest();
+  std::optional<Stream> streamIn(scf::ForOp next, const Stream &stream);
   /// The tiles of a turn, if there is such a turn.
   void fetchTurn(Value turn, Value slot);
+  /// A loop that begins with these slots, and how often gates have opened then.
+  scf::ForOp rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before);
 
   scf::ForOp loop;
   const Coordinates &coordinates;
@@ -64,6 +70,18 @@ private:
     Value gates;
   };
   SmallVector<Bunch> bunches;
+  /// What a stream's copies have in common. A null coordinate stands for the turn.
+  struct Fetch {
+    Location loc;
+    Value view;
+    SmallVector<Value> coords;
+    SmallVector<int64_t> dims;
+    bool isBounded;
+  };
+  SmallVector<Fetch> fetches;
+  scf::ForOp rest;          // that takes tiles behind the loop, if there is one
+  SmallVector<Stream> more; // of that loop
+  Value end;                // behind the last turn
 };
 } // namespace
 
@@ -111,6 +129,7 @@ uint64_t Fetcher::find() {
       bytes += stream->buffer.getAllBytes();
     }
   bunch();
+  findRest();
   return bytes + bunches.size() * slots * GatesType::kBytes;
 }
 
@@ -138,36 +157,92 @@ void Fetcher::bunch() {
   }
 }
 
+/// The same tiles as a stream's, in another loop.
+std::optional<Stream> Fetcher::streamIn(scf::ForOp next, const Stream &stream) {
+  LoadOp load = stream.load;
+  for (auto other : next.getBody()->getOps<LoadOp>()) {
+    Operation *wanted = wantedOf(other);
+    if (other.getView() == load.getView() && other.getDims() == load.getDims() && other.getType() == load.getType() && isKnownAhead(next, other) &&
+        wanted->getBlock() == other->getBlock() && coordsIn(other, next, loop.getInductionVar()) == SmallVector<Value>(load.getCoords()))
+      return Stream{other, wanted, stream.buffer, Value()};
+  }
+  return std::nullopt;
+}
+
+/// Where groups of warps multiply: tiles of the last turns, which are not whole, come with the others.
+void Fetcher::findRest() {
+  Operation *op = loop->getNextNode();
+  while (op && !isa<scf::ForOp>(op))
+    op = op->getNextNode();
+  auto next = dyn_cast_or_null<scf::ForOp>(op);
+  bool isNext = next && (next.getLowerBound() == loop.getUpperBound() || comesBefore(coordinates, loop, next));
+  if (!hasGroups || !isNext || getConstantIntValue(next.getStep()) != 1 ||
+      getConstantIntValue(loop.getStep()) != 1)
+    return;
+  Operation *bound = next.getUpperBound().getDefiningOp();
+  if (bound && bound->getBlock() == loop->getBlock() && !bound->isBeforeInBlock(loop))
+    return;
+  for (const Stream &stream : streams) {
+    std::optional<Stream> other = streamIn(next, stream);
+    if (!other) {
+      more.clear();
+      return;
+    }
+    more.push_back(*other);
+  }
+  rest = next;
+}
+
 void Fetcher::fetchTurn(Value turn, Value slot) {
-  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn, loop.getUpperBound());
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn, end);
   for (const Bunch &bunch : bunches) {
     auto branch = scf::IfOp::create(builder, loc, exists);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&branch.getThenRegion().front());
     for (unsigned i : bunch.streams) {
-      Stream &stream = streams[i];
-      FetchOp::create(builder, stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, turn), stream.load.getDims(),
-                      stream.room, slot, bunch.gates, slot, stream.load.getPad().has_value(), i % warps);
+      Fetch &fetch = fetches[i];
+      SmallVector<Value> coords = fetch.coords;
+      llvm::replace(coords, Value(), turn);
+      FetchOp::create(builder, fetch.loc, fetch.view, coords, fetch.dims, streams[i].room, slot, bunch.gates, slot, fetch.isBounded, i % warps);
     }
   }
 }
 
-/// The loop carries the slot that it reads, the one that it fills, and how often the gates have opened.
-void Fetcher::rewrite() {
+scf::ForOp Fetcher::rewrite() {
   if (streams.empty())
-    return;
-  for (Stream &stream : streams)
+    return loop;
+  for (auto [i, stream] : llvm::enumerate(streams)) {
     stream.room = AllocOp::create(builder, loc, stream.buffer);
+    bool isBounded = stream.load.getPad().has_value() || (rest && more[i].load.getPad().has_value());
+    fetches.push_back({stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, Value()), SmallVector<int64_t>(stream.load.getDims()), isBounded});
+  }
   for (Bunch &bunch : bunches)
     bunch.gates = GatesOp::create(builder, loc, GatesType::get(loop.getContext(), slots), bunch.streams.size());
+  end = loop.getUpperBound();
+  if (rest)
+    end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
   Value turn = loop.getLowerBound();
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
     fetchTurn(turn, number(slot));
     turn = arith::AddIOp::create(builder, loc, turn, loop.getStep());
   }
+  loop = rewrite(loop, streams, {number(0), number(slots - 1), number(0)});
+  for (auto [stream, other] : llvm::zip(streams, more))
+    other.room = stream.room;
+  if (rest)
+    rewrite(rest, more, loop.getResults().take_back(3));
+  return loop;
+}
+
+/// It carries the slot that it reads, the one that it fills, and how often the gates have opened.
+scf::ForOp Fetcher::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before) {
+  builder.setInsertionPoint(loop);
   IRRewriter rewriter(builder);
+  SmallVector<Operation *> takers; // of each bunch
+  for (const Bunch &bunch : bunches)
+    takers.push_back(firstUse(taken[bunch.streams.front()].wanted->getResult(0)));
   loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-      rewriter, {number(0), number(slots - 1), number(0)}, /*replaceInitOperandUsesInLoop=*/false,
+      rewriter, before, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
         OpBuilder::InsertionGuard guard(builder);
         builder.restoreInsertionPoint(inside.saveInsertionPoint());
@@ -183,11 +258,11 @@ void Fetcher::rewrite() {
   for (unsigned i = 1; i < slots; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
   fetchTurn(ahead, carried[1]);
-  for (const Bunch &bunch : ArrayRef(bunches).drop_front()) {
-    builder.setInsertionPoint(bunch.taker);
+  for (auto [bunch, taker] : llvm::drop_begin(llvm::zip(bunches, takers))) {
+    builder.setInsertionPoint(taker);
     AwaitOp::create(builder, loc, bunch.gates, carried[0], carried[2]);
   }
-  for (Stream &stream : streams) {
+  for (Stream &stream : taken) {
     Value result = stream.wanted->getResult(0);
     builder.setInsertionPoint(firstUse(result));
     Value read = ReadOp::create(builder, stream.wanted->getLoc(), result.getType(), stream.room, carried[0]);
@@ -196,6 +271,7 @@ void Fetcher::rewrite() {
       stream.wanted->erase();
     stream.load.erase();
   }
+  return loop;
 }
 
 /// Whether a turn has more to do than products, which the warps that begin copies are not missed for. Where products alone
@@ -219,14 +295,17 @@ struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
       std::optional<int64_t> ahead = getHint(hints, "ahead");
       uint64_t left = sharedBytesLeft(kernel, most ? most : features.memoryBytes, chip);
       // Gates are made once: a loop inside of another one comes to them again.
-      for (auto loop : llvm::make_early_inc_range(kernel.getBody().front().getOps<scf::ForOp>())) {
-        if (!wanted && !hasOtherWork(loop))
+      Operation *next = nullptr;
+      for (Operation *op = &kernel.getBody().front().front(); op; op = next) {
+        next = op->getNextNode();
+        auto loop = dyn_cast<scf::ForOp>(op);
+        if (!loop || (!wanted && !hasOtherWork(loop)))
           continue;
         Fetcher fetcher(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots,
                         getHint(hints, "warps").value_or(4), getHint(hints, "warpgroups").value_or(0), features);
         if (uint64_t bytes = fetcher.find(); bytes + fetcher.exchanged() <= left) {
           left -= bytes;
-          fetcher.rewrite();
+          next = fetcher.rewrite()->getNextNode();
         }
       }
     }

@@ -538,7 +538,8 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
     is taken from which the read costs least; it swizzles spans of 128 bytes where rows are that long. The view has at
     most five dimensions, known to begin and to step by multiples of 16 bytes, none of them backward; what the load pads with is zero.
     Loops of which a turn makes nothing but products take it with the hint `bulk = 1` alone: there the warps that begin copies keep the
-    others waiting. With the hint `warpgroups = 1`, what is taken only behind a product that takes other tiles has a gate of its own. Kernels with the hint `bulk = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
+    others waiting. With the hint `warpgroups = 1`, what is taken only behind a product that takes other tiles has a gate of its own, and a loop behind
+    this one that goes on with the same tiles takes them from the same slots, which are filled without a gap. Kernels with the hint `bulk = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
 
     ```mlir
     scf.for %k = %c0 to %n step %c1 iter_args(%slot = %c0, %free = %c2, %turn = %c0, …) {
