@@ -115,7 +115,7 @@ class _Run:
         self.count = kernel.threads * kernel.blocks
         threads = np.arange(self.count)
         self.block = threads // kernel.threads
-        self.registers: dict[str, np.ndarray] = {"shared_memory": self.all(0), "%ctaid.x": self.block.astype(np.uint64)}
+        self.registers: dict[str, np.ndarray] = {"shared_memory": self.all(0), "%ctaid.x": self.block.astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
         self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         self.shared = np.zeros(SHARED_BYTES, np.uint8)
@@ -145,6 +145,8 @@ class _Run:
         while True:
             able = (at for at in np.unique(places) if not _is_together(self.kernel.code[at][1]))
             at = places[0] if (places == places[0]).all() else next(able, None)
+            if at is None:  # some may wait at a gate by themselves
+                at = next((one for one in np.unique(places) if self.is_open(one, places == one)), None)
             assert at is not None, "threads wait for each other at different instructions"
             here = places == at
             predicate, operation, operands = self.kernel.code[at]
@@ -216,7 +218,7 @@ class _Run:
 
     def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
         name, *parts = operation.split(".")
-        if name in ("bar", "barrier", "fence", "prefetch") or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait")) or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
+        if name in ("bar", "barrier", "fence", "prefetch", "nanosleep") or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait")) or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
             return
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
@@ -292,8 +294,7 @@ class _Run:
     def gate(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         """Arrivals, which say what is to come, and these bytes open it."""
         if parts[0] == "try_wait":
-            opened = [self.gates[int(one)][0] for one in self.own(operands[1])]
-            is_open = np.array(opened) & 1 != self.get(operands[2]).astype(np.int64) & 1
+            is_open = self.opened(operands)
             assert is_open[mask].all(), "a thread waits for ever"
             self.put(operands[0], is_open, mask)
             return
@@ -306,7 +307,16 @@ class _Run:
             else:
                 assert self.gates[place][2] > 0, "a gate that others are to open"
                 self.gates[place][2] -= 1
-                self.come(place, -int(self.get(operands[2])[thread]))
+                self.come(place, -int(self.get(operands[2])[thread]) if "expect_tx" in parts else 0)
+
+    def opened(self, operands: list[str]) -> np.ndarray:
+        times = [self.gates.get(int(one), [0])[0] for one in self.own(operands[1])]
+        return np.array(times) & 1 != self.get(operands[2]).astype(np.int64) & 1
+
+    def is_open(self, at: int, here: np.ndarray) -> bool:
+        """Whether an instruction waits at a gate that is open for these threads."""
+        _, operation, operands = self.kernel.code[at]
+        return operation.startswith("mbarrier.try_wait") and bool(self.opened(operands)[here].all())
 
     def come(self, gate: int, count: int) -> None:
         one = self.gates[gate]

@@ -99,6 +99,67 @@ def test_synchronisation(tmp_path, turned, slots):
     assert [one for one in told if one[2] != "killed"] == [("tile.mma_fence", "too early", "equivalent")], done.stdout
 
 
+def stream(slots: int, turns: int) -> str:
+    """Two products in a turn, with work on the first one's sums between them and on the second one's in the next turn."""
+    rows, keys = "!tile.view<128x64xbf16, strides = [64, 1]>", f"!tile.view<{64 * turns}x64xbf16, strides = [64, 1]>"
+    out, sums, narrow, tile = "!tile.view<128x64xf32, strides = [64, 1]>", "tensor<128x64xf32>", "tensor<128x64xbf16>", "tensor<64x64xbf16>"
+    shapes = ["!gir.tensor<128, 64, bf16>", *[f"!gir.tensor<{64 * turns}, 64, bf16>"] * 2, "!gir.tensor<128, 64, f32>"]
+    views = ", ".join(f'#tile.operand<offset "0", sizes ["{size}", "64"], strides ["64", "1"]>' for size in (128, 64 * turns, 64 * turns, 128))
+    return f"""
+    func.func @host(%q: {shapes[0]} {{gir.name = "q"}}, %k: {shapes[1]} {{gir.name = "k"}}, %v: {shapes[2]} {{gir.name = "v"}}) -> {shapes[3]} {{
+      %y = tile.empty : {shapes[3]}
+      tile.launch @s grid ["1"] (%q, %k, %v, %y) views [{views}] sizes ["{turns}"] : {", ".join(shapes)}
+      return %y : {shapes[3]}
+    }}
+    tile.kernel @s(%q: {rows}, %k: {keys}, %v: {keys}, %y: {out}, %n: index) grid 1 hints {{ahead = {slots - 1}, bulk = 1, warps = 8, warpgroups = 1}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %zero = tile.constant 0.0 : f32 : {sums}
+      %none = tile.constant 0.0 : f32 : tensor<128xf32>
+      %a = tile.load %q[%c0, %c0] dims [0, 1] : {rows} -> {narrow}
+      %both:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %total = %none) -> ({sums}, tensor<128xf32>) {{
+        %kt = tile.load %k[%i, %c0] dims [1, 0] : {keys} -> {tile}
+        %s = tile.mma %a, %kt, %zero : ({narrow}, {tile}, {sums}) -> {sums}
+        %e = tile.map mul(%s, %s) : ({sums}, {sums}) -> {sums}
+        %sum = tile.reduce sum %e dims [1] : {sums} -> tensor<128xf32>
+        %more = tile.map add(%total, %sum) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+        %twice = tile.map add(%acc, %acc) : ({sums}, {sums}) -> {sums}
+        %p = tile.cast %e : {sums} -> {narrow}
+        %vt = tile.load %v[%i, %c0] dims [0, 1] : {keys} -> {tile}
+        %next = tile.mma %p, %vt, %twice : ({narrow}, {tile}, {sums}) -> {sums}
+        scf.yield %next, %more : {sums}, tensor<128xf32>
+      }}
+      %scale = tile.broadcast %both#1 dims [0] : tensor<128xf32> -> {sums}
+      %result = tile.map add(%both#0, %scale) : ({sums}, {sums}) -> {sums}
+      tile.store %result, %y[%c0, %c0] dims [0, 1] : {sums}, {out}
+      tile.return
+    }}"""
+
+
+@pytest.mark.parametrize(("slots", "turns"), [(2, 5), (3, 6)])
+def test_turns(tmp_path, slots, turns):
+    """Slots are given back at gates by groups that drift apart: nothing is found, and no arrival, wait or phase can be spared."""
+    text = compiled(stream(slots, turns), "placed")
+    loop = text[text.rindex("scf.for") :]
+    assert "tile.arrive" in loop and "after" in loop and "tile.barrier" not in loop[: loop.index("scf.yield")]
+    file = tmp_path / "placed.mlir"
+    file.write_text(text)
+    types = ["q=bf16[128,64]", f"k=bf16[{64 * turns},64]", f"v=bf16[{64 * turns},64]"]
+    command = [TESSERA, "simulate", file, *(word for one in types for word in ("--arg", one)), "--mutants"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = re.findall(r"^(tile\.\w+) +(\S+) +(.*?)  +(killed|equivalent|not reached|survived)", done.stdout, re.MULTILINE)
+    assert {name for name, *_ in told} >= {"tile.arrive", "tile.fetch", "tile.await", "tile.mma_async", "tile.mma_wait"}
+    # What the first turn need not wait for, and what nobody waits for behind the last one, stands outside of the loop.
+    first = text[: text.rindex("scf.for")].count("\n") + 1
+    last = first + loop[: loop.index("scf.yield")].count("\n")
+    spared = [
+        (name, change) for name, place, change, fate in told
+        if name in ("tile.arrive", "tile.fetch", "tile.await") and first <= int(place.split(":")[1]) <= last and fate != "killed"
+    ]  # fmt: skip
+    assert spared == [("tile.await", "too early")], done.stdout
+
+
 SCALED = """
 import tessera as tsr
 

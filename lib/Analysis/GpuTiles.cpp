@@ -5,8 +5,8 @@
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
 //   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
 //   bring, tiles are as large as a few waves of programs allow;
-// - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor, or 64 columns
-//   and up to four blocks where groups of warps multiply;
+// - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor; where groups of
+//   warps multiply, 128 rows for two of them, or 64 rows and columns and up to four blocks;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
 // The numbers are those that were fastest among candidates on an H200 (benchmarks/results).
 // Tiles are powers of two that may be larger than the dimension; accesses beyond it are masked.
@@ -246,8 +246,8 @@ private:
     return columns->role == Dim::Stream && facts.hint(over->size) > 256 ? &c : nullptr;
   }
 
-  /// Rows and steps of a stream whose products groups of four warps make from what tensor copies bring. Several small blocks share
-  /// a multiprocessor, of which some multiply while others work on sums; wide sums leave room for one.
+  /// Rows and steps of a stream whose products groups of four warps make from what tensor copies bring: some multiply while others
+  /// work on sums, in one block or in several that share a multiprocessor.
   bool groupStream(int64_t depth) {
     constexpr int64_t bytes = 2, copied = 16, least = 64, deepest = 256;
     Dim *row = nullptr, *along = nullptr;
@@ -266,13 +266,20 @@ private:
     bool narrow = shape.storageBytes == 2 && shape.onTensorCores;
     if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest || rowsOf(*row, least) < least)
       return false;
-    bool isWide = depth > 128;
-    row->tile = isWide && !shape.batchInvariant ? bounded(*row, 128) : least;
-    along->tile = bounded(*along, 64);
-    hint("ahead", depth <= 64 ? 2 : 1);
+    // Two groups of warps share what comes while there are programs for the machine; those of shallow sums leave room for two blocks.
+    constexpr int64_t shallow = 64, deep = 128;
+    row->tile = shape.batchInvariant ? least : bounded(*row, 128);
+    along->tile = bounded(*along, depth > deep || depth <= shallow ? 64 : 128);
+    bool isFew = row->tile == 128 && 4 * programs() < 3 * machine.cores;
+    if (depth <= deep && (isFew || row->tile < 128)) {
+      row->tile = least;
+      along->tile = bounded(*along, 64);
+    }
+    bool isPair = row->tile >= 128;
+    hint("ahead", depth <= shallow || (depth <= deep && isPair) ? 2 : 1);
     hint("bulk", 1);
-    if (!isWide)
-      hint("residents", depth <= 64 ? 4 : 2);
+    if (depth <= deep && (!isPair || depth <= shallow))
+      hint("residents", isPair || depth > shallow ? 2 : 4);
     hint("warps", row->tile >= 128 ? 8 : 4);
     hint("warpgroups", 1);
     return true;

@@ -206,6 +206,21 @@ static bool areApart(const BufferAccess &a, const BufferAccess &b, unsigned turn
   return (first->start + first->slots - turns) % first->slots != second->start;
 }
 
+/// Whether an access's slot, of so many turns ago, is the one that a value names now.
+static bool isSlot(const BufferAccess &access, Value slot, unsigned turns) {
+  std::optional<int64_t> x = getConstantIntValue(access.slot), y = getConstantIntValue(slot);
+  if (x && y)
+    return *x == *y;
+  if (turns == kSameTurn && access.slot == slot)
+    return true;
+  if (x || y || turns == kLongAgo)
+    return false;
+  std::optional<Rotation> first = rotationOf(access.slot), second = rotationOf(slot);
+  return first && second && first->loop == second->loop && first->slots == second->slots &&
+         access.op->getParentOfType<scf::ForOp>() == first->loop &&
+         (first->start + first->slots - turns) % first->slots == second->start;
+}
+
 //===----------------------------------------------------------------------===//
 // Hazards
 //===----------------------------------------------------------------------===//
@@ -294,6 +309,7 @@ struct Past {
   BufferAccess access;
   unsigned turns = kSameTurn; // ago
   bool sinceWarp = true;      // no barrier of the warp has come after it
+  Value told = Value();       // gates that each warp has told of it
 
   bool isSame(const Past &other) const {
     return access.op == other.access.op && access.buffer == other.access.buffer &&
@@ -310,8 +326,10 @@ struct State {
   static bool add(SmallVector<Past> &list, const Past &past) {
     for (Past &known : list)
       if (known.isSame(past)) {
-        bool isNew = past.sinceWarp && !known.sinceWarp;
+        bool isNew = (past.sinceWarp && !known.sinceWarp) || (known.told && known.told != past.told);
         known.sinceWarp |= past.sinceWarp;
+        if (known.told != past.told)
+          known.told = Value();
         return isNew;
       }
     list.push_back(past);
@@ -376,6 +394,8 @@ private:
   void settleBefore(Operation *op, State &state);
   /// The widest barrier that an operation needs here, and for whose sake.
   Hazard need(Operation *op, const State &state) const;
+  /// Notes which accesses a gate's warps have behind them.
+  static void tell(tile::ArriveOp arrive, State &state);
   /// Places a barrier before an operation, or tells of it.
   void settle(const Hazard &hazard, Operation *before, State &state);
 
@@ -389,12 +409,19 @@ Hazard Walk::need(Operation *op, const State &state) const {
     Operation *made = await.getGates().getDefiningOp();
     return llvm::is_contained(state.gates, made) ? Hazard{made, op, BarrierScope::Block} : widest;
   }
+  if (auto arrive = dyn_cast<tile::ArriveOp>(op)) {
+    Operation *made = arrive.getGates().getDefiningOp();
+    return llvm::is_contained(state.gates, made) ? Hazard{made, op, BarrierScope::Block} : widest;
+  }
   // Of gates that are not known yet, only the first warp may be told to open one.
-  if (auto fetch = dyn_cast<tile::FetchOp>(op); fetch && fetch.getBy().value_or(0)) {
+  auto fetch = dyn_cast<tile::FetchOp>(op);
+  if (fetch && fetch.getBy().value_or(0)) {
     Operation *made = fetch.getGates().getDefiningOp();
     if (llvm::is_contained(state.gates, made))
       return {made, op, BarrierScope::Block};
   }
+  if (fetch && fetch.getLeft() && llvm::is_contained(state.gates, fetch.getLeft().getDefiningOp()))
+    return {fetch.getLeft().getDefiningOp(), op, BarrierScope::Block};
   for (const BufferAccess &access : bufferAccesses(op)) {
     if (isBesideThreads(op))
       for (const Past &past : state.unfenced)
@@ -402,6 +429,9 @@ Hazard Walk::need(Operation *op, const State &state) const {
             (past.access.buffer != access.buffer || !areApart(past.access, access, past.turns)))
           return {past.access.op, op, BarrierScope::Block, /*wantsFence=*/true};
     for (const Past &past : state.since) {
+      // Whoever begins the copy has waited until all have left.
+      if (fetch && past.told && past.told == fetch.getLeft())
+        continue;
       BarrierScope scope = between(past.access, access, past.turns);
       if (scope == BarrierScope::Warp && !past.sinceWarp)
         continue;
@@ -410,6 +440,20 @@ Hazard Walk::need(Operation *op, const State &state) const {
     }
   }
   return widest;
+}
+
+/// The reads of slots that copies fill which wait at these gates.
+void Walk::tell(tile::ArriveOp arrive, State &state) {
+  auto isFilled = [&](Value buffer) {
+    return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+      auto fetch = dyn_cast<tile::FetchOp>(user);
+      return fetch && fetch.getLeft() == arrive.getGates();
+    });
+  };
+  for (SmallVector<Past> *list : {&state.since, &state.copies})
+    for (Past &past : *list)
+      if (!past.access.isWrite && isFilled(past.access.buffer) && isSlot(past.access, arrive.getGate(), past.turns))
+        past.told = arrive.getGates();
 }
 
 void Walk::settle(const Hazard &hazard, Operation *before, State &state) {
@@ -452,6 +496,8 @@ void Walk::run(Operation *op, State &state) {
     return;
   }
   settle(need(op, state), op, state);
+  if (auto arrive = dyn_cast<tile::ArriveOp>(op))
+    return tell(arrive, state);
   if (isa<tile::GatesOp>(op))
     state.gates.push_back(op);
   for (const BufferAccess &access : bufferAccesses(op)) {

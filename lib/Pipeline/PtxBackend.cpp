@@ -246,6 +246,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   if (has("wgmma")) {
     manager.addPass(tile::createTileDelayProducts());
     manager.addPass(tile::createTileGroupProducts());
+    manager.addPass(tile::createTileReleaseSlots());
   }
   manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));

@@ -87,9 +87,9 @@ void Machine::compareWithFences(Block &block, Warp &warp, const Step &step, int6
 // Gates
 //===----------------------------------------------------------------------===//
 
-Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned slot) {
-  Block::Gates &gates = block.gates[gatesOf(warp, step)];
-  int64_t number = warp.frame.slots[slot].scalar.integer, count = setup.program.gateCounts[step.gates];
+Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot) {
+  Block::Gates &gates = block.gates[gatesOf(warp, kind)];
+  int64_t number = warp.frame.slots[slot].scalar.integer, count = setup.program.gateCounts[kind];
   if (number < 0 || number >= count) {
     setup.findings.add(FindingKind::OutOfBounds, step.op,
                        "access out of bounds: " + placeOf(block, warp, 0) + " names gate " +
@@ -107,20 +107,37 @@ Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsig
 
 void Machine::makeGates(Block &block, const Warp &warp, const Step &step) {
   if (isFirstOfBlock(warp))
-    block.gates[gatesOf(warp, step)] = {std::vector<Gate>(setup.program.gateCounts[step.gates]), warp.clock[warp.frame.warp]};
+    block.gates[gatesOf(warp, step.gates)] = {std::vector<Gate>(setup.program.gateCounts[step.gates]), warp.clock[warp.frame.warp]};
 }
 
 /// Whether the gate has opened, as far as its lowest bit tells.
-bool Machine::isOpen(const Block &block, const Warp &warp, const Step &step) const {
-  const std::vector<Gate> &gates = block.gates[gatesOf(warp, step)].each;
-  uint64_t number = warp.frame.slots[step.in[0]].scalar.integer;
-  int64_t phase = warp.frame.slots[step.in[1]].scalar.integer;
+bool Machine::isOpen(const Block &block, const Warp &warp, unsigned kind, unsigned slot, unsigned phase) const {
+  const std::vector<Gate> &gates = block.gates[gatesOf(warp, kind)].each;
+  uint64_t number = warp.frame.slots[slot].scalar.integer;
   // What is wrong with the gate is told when the warp goes on.
-  return number >= gates.size() || (gates[number].opened & 1) != (phase & 1);
+  return number >= gates.size() || (gates[number].opened & 1) != uint64_t(warp.frame.slots[phase].scalar.integer & 1);
 }
 
-void Machine::passGate(Block &block, Warp &warp, const Step &step) {
-  Gate *gate = gateOf(block, warp, step, step.in[0]);
+void Machine::arriveAtGate(Block &block, Warp &warp, const Step &step) {
+  Gate *gate = gateOf(block, warp, step, step.gates, step.in[0]);
+  if (!gate)
+    return;
+  warp.lastSync = warp.clock[warp.frame.warp]; // one lane tells for all
+  gate->told.resize(warp.clock.size());
+  for (size_t i = 0; i < warp.clock.size(); ++i)
+    gate->told[i] = std::max(gate->told[i], warp.clock[i]);
+  if (++gate->arrived < setup.program.gateArrivals[step.gates])
+    return;
+  gate->clock = gate->told;
+  gate->arrived = 0;
+  ++gate->opened;
+}
+
+/// Who waits knows what those knew who have told the gate.
+void Machine::passGate(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot) {
+  Gate *gate = gateOf(block, warp, step, kind, slot);
+  if (gate && !gate->clock.empty())
+    know(warp, gate->clock);
   for (Event &event : block.events)
     if (gate && event.gate == gate && event.hasLanded)
       event.known |= uint64_t(1) << warp.frame.warp % setup.program.warps;
@@ -133,6 +150,8 @@ void Machine::passGate(Block &block, Warp &warp, const Step &step) {
 void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
   if (warp.frame.warp % setup.program.warps != step.by)
     return;
+  if (step.left)
+    passGate(block, warp, step, *step.left, step.in[1]);
   bool isFetch = step.kind == Step::Kind::Fetch;
   unsigned number = warp.frame.warp;
   Copy copy{&step, number, ++warp.copies, block.copyCount++, INT64_MAX, 0, TileRef(), warp.clock};
@@ -165,7 +184,7 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
   compareWithEvents(block, warp, step, *base, isFetch, copy.data);
   compareWithFences(block, warp, step, *base);
   if (isFetch) {
-    copy.gate = gateOf(block, warp, step, step.in[0]);
+    copy.gate = gateOf(block, warp, step, step.gates, step.in[0]);
     if (!copy.gate)
       return;
     if (++copy.gate->arrived > setup.program.gateArrivals[step.gates])

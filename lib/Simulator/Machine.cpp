@@ -114,7 +114,9 @@ bool Machine::canGoOn(const Block &block, const Warp &warp) const {
     return false;
   const Step &step = setup.program.steps[warp.at];
   if (step.kind == Step::Kind::Await)
-    return isOpen(block, warp, step);
+    return isOpen(block, warp, step.gates, step.in[0], step.in[1]);
+  if (step.kind == Step::Kind::Fetch && step.left && warp.frame.warp % setup.program.warps == step.by)
+    return isOpen(block, warp, *step.left, step.in[1], step.in[2]);
   if (step.kind == Step::Kind::Sent)
     return areSent(block, warp, step.pending);
   if (step.kind == Step::Kind::Meet)
@@ -195,6 +197,7 @@ bool Machine::isVisible(const Step &step) const {
   case Step::Kind::Gates:
   case Step::Kind::Fetch:
   case Step::Kind::Await:
+  case Step::Kind::Arrive:
   case Step::Kind::Send:
   case Step::Kind::Sent:
   case Step::Kind::Fence:
@@ -323,7 +326,10 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
     beginRow(block, warp, step);
     break;
   case Step::Kind::Await:
-    passGate(block, warp, step);
+    passGate(block, warp, step, step.gates, step.in[0]);
+    break;
+  case Step::Kind::Arrive:
+    arriveAtGate(block, warp, step);
     break;
   case Step::Kind::Sent:
     waitForSends(block, warp, step.pending);

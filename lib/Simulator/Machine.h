@@ -119,6 +119,7 @@ private:
   struct Gate {
     uint64_t opened = 0;             // how often
     int64_t arrived = 0, landed = 0; // since then
+    std::vector<uint32_t> told = {}, clock = {}; // what warps knew that have told it: all of them, and those who opened it
   };
   struct Copy {
     const Step *step;
@@ -246,14 +247,14 @@ private:
   void fence(Block &block, const Warp &warp);
   void compareWithFences(Block &block, Warp &warp, const Step &step, int64_t base);
   /// The gates that a step of a warp names, by their number among those of all blocks.
-  size_t gatesOf(const Warp &warp, const Step &step) const {
-    return partOf(warp) * setup.program.gateCounts.size() + step.gates;
-  }
+  size_t gatesOf(const Warp &warp, unsigned gates) const { return partOf(warp) * setup.program.gateCounts.size() + gates; }
   /// Null, after a finding, where there is none.
-  Gate *gateOf(Block &block, Warp &warp, const Step &step, unsigned slot);
+  Gate *gateOf(Block &block, Warp &warp, const Step &step, unsigned gates, unsigned slot);
   void makeGates(Block &block, const Warp &warp, const Step &step);
-  bool isOpen(const Block &block, const Warp &warp, const Step &step) const;
-  void passGate(Block &block, Warp &warp, const Step &step);
+  /// Of the gates of that number, the one that a slot of the frame names, in the phase that another one says.
+  bool isOpen(const Block &block, const Warp &warp, unsigned gates, unsigned slot, unsigned phase) const;
+  void passGate(Block &block, Warp &warp, const Step &step, unsigned gates, unsigned slot);
+  void arriveAtGate(Block &block, Warp &warp, const Step &step);
   void beginRow(Block &block, Warp &warp, const Step &step);
   void landRow(Block &block, Copy &copy);
   bool areSent(const Block &block, const Warp &warp, int64_t pending) const;

@@ -30,7 +30,7 @@ static bool isMemoryOp(Operation *op) {
         bool isPart =
             isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp,
                 tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp, tile::FetchOp,
-                tile::AwaitOp, tile::SendOp, tile::SentOp, tile::FenceOp, tile::OpenOp,
+                tile::AwaitOp, tile::ArriveOp, tile::SendOp, tile::SentOp, tile::FenceOp, tile::OpenOp,
                 tile::MeetOp, tile::PushOp, tile::ReceiveOp, tile::TakeOp, tile::MmaAsyncOp,
                 tile::MmaFenceOp, tile::MmaCommitOp, tile::MmaWaitOp>(each);
         return isPart ? WalkResult::interrupt() : WalkResult::advance();
@@ -173,8 +173,37 @@ static std::vector<Change> changesOf(Operation *op) {
             {"of the other phase", [phase](Operation *each) { return turnNumber(each, phase, 2); }},
             {"at the next gate", [gate, gates](Operation *each) { return turnNumber(each, gate, gates); }}};
   }
+  if (auto arrive = dyn_cast<tile::ArriveOp>(op)) {
+    int64_t gates = arrive.getGates().getType().getCount();
+    return {{"removed", leaveOut},
+            {"too early", moveUp},
+            {"at the next gate", [gates](Operation *each) { return turnNumber(each, 1, gates); }}};
+  }
   if (auto sent = dyn_cast<tile::SentOp>(op))
     return changesOfWait(sent, "sent");
+  if (auto fetch = dyn_cast<tile::FetchOp>(op); fetch && fetch.getLeft()) {
+    unsigned slot = fetch.getSlotMutable().getOperandNumber(), gate = fetch.getGateMutable().getOperandNumber();
+    unsigned left = slot + 3;
+    auto hurry = [](Operation *each) {
+      auto early = cast<tile::FetchOp>(each);
+      early.getLeftMutable().clear();
+      early.getLeftGateMutable().clear();
+      early.getLeftPhaseMutable().clear();
+      return true;
+    };
+    return {{"into the next slot",
+             [slot](Operation *each) { return turnSlot(each, slot, cast<tile::FetchOp>(each).getBuffer()); }},
+            {"opens the next gate",
+             [gate](Operation *each) {
+               return turnNumber(each, gate, cast<tile::FetchOp>(each).getGates().getType().getCount());
+             }},
+            {"without waiting", hurry},
+            {"behind the next gate",
+             [left](Operation *each) {
+               return turnNumber(each, left + 1, cast<tile::FetchOp>(each).getLeft().getType().getCount());
+             }},
+            {"of the other phase", [left](Operation *each) { return turnNumber(each, left + 2, 2); }}};
+  }
   if (auto fetch = dyn_cast<tile::FetchOp>(op)) {
     unsigned slot = fetch.getSlotMutable().getOperandNumber(), gate = fetch.getGateMutable().getOperandNumber();
     return {{"into the next slot",

@@ -389,6 +389,11 @@ template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
     step.in = {slotOf(op.getGate())};
     step.isBox = op.isBox();
     step.by = op.getBy().value_or(0);
+    if (op.getLeft()) {
+      step.left = gates.lookup(op.getLeft());
+      step.in.push_back(slotOf(op.getLeftGate()));
+      step.in.push_back(slotOf(op.getLeftPhase()));
+    }
   }
   return success();
 }
@@ -513,6 +518,12 @@ LogicalResult Compiler::compile(Operation *op) {
         add(Step::Kind::Gates, op).gates = program.gateCounts.size();
         program.gateCounts.push_back(made.getType().getCount());
         program.gateArrivals.push_back(made.getArrivals().value_or(1));
+        return success();
+      })
+      .Case([&](tile::ArriveOp arrive) {
+        Step &step = add(Step::Kind::Arrive, op);
+        step.gates = gates.lookup(arrive.getGates());
+        step.in = {slotOf(arrive.getGate())};
         return success();
       })
       .Case([&](tile::AwaitOp await) {

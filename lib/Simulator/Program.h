@@ -135,6 +135,7 @@ struct Step {
     Gates,
     Fetch,
     Await,
+    Arrive,
     Send,
     Sent,
     Fence,
@@ -163,7 +164,8 @@ struct Step {
   unsigned target = 0;           // of a jump
   unsigned body = 0;             // of Next: the loop's first step
   int64_t pending = 0;           // of Wait, Sent and MmaWait
-  unsigned gates = 0;            // of Gates, Fetch and Await: their number in the program
+  unsigned gates = 0;            // of Gates, Fetch, Await and Arrive: their number in the program
+  std::optional<unsigned> left;  // of Fetch: gates at which it waits for others
   bool isBox = false;            // of Fetch: more than a row
   unsigned by = 0;               // of Fetch: the warp that begins it
   std::function<void(Frame &)> compute;

@@ -9,8 +9,8 @@ using namespace tessera::simulator;
 static bool takesPart(const Step &step, unsigned warp, unsigned number, unsigned part) {
   if (step.kind == Step::Kind::Push)
     return step.shared->isPushedTo(part, warp, number);
-  return step.kind == Step::Kind::Copy || !step.shared->isWrite ||
-         step.shared->places->isOwnerInBlock(warp, number);
+  bool isAll = step.kind == Step::Kind::Copy || step.kind == Step::Kind::Fetch; // also by another warp than the first
+  return isAll || !step.shared->isWrite || step.shared->places->isOwnerInBlock(warp, number);
 }
 
 static std::string elementText(const Step &step, unsigned warp, unsigned number) {

@@ -141,6 +141,8 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
   auto branch = scf::IfOp::create(e.b, TypeRange(), isMeant, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  if (fetch.getLeft())
+    waitAt(fetch.getLeft(), fetch.getLeftGate(), fetch.getLeftPhase());
   Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
   SmallVector<Value> operands;
   std::string constraints;
@@ -215,10 +217,20 @@ LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
   return success();
 }
 
-LogicalResult KernelEmitter::emitAwait(tile::AwaitOp await) {
-  Value parity = e.andI(LLVM::TruncOp::create(e.b, e.i32, get(await.getPhase())), e.integer(1, e.i32));
+void KernelEmitter::waitAt(Value gates, Value gate, Value phase) {
+  Value parity = e.andI(LLVM::TruncOp::create(e.b, e.i32, get(phase)), e.integer(1, e.i32));
   assembly("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }", "r,r,~{memory}",
-           Type(), {gateAddress(await.getGates(), await.getGate()), parity}, /*hasEffects=*/true);
+           Type(), {gateAddress(gates, gate), parity}, /*hasEffects=*/true);
+}
+
+LogicalResult KernelEmitter::emitAwait(tile::AwaitOp await) {
+  waitAt(await.getGates(), await.getGate(), await.getPhase());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitArrive(tile::ArriveOp arrive) {
+  assembly("{ .reg .pred p; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,~{memory}", Type(),
+           gateAddress(arrive.getGates(), arrive.getGate()), /*hasEffects=*/true);
   return success();
 }
 

@@ -118,6 +118,31 @@ Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result
 // Control
 //===----------------------------------------------------------------------===//
 
+/// How a number changes along the first dimension of the grid: not at all (0), or it grows (1); none: not known.
+static std::optional<int> growthOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return 0;
+  if (auto id = dyn_cast<tile::ProgramIdOp>(op))
+    return id.getDim() == 0;
+  int most = 0;
+  for (Value operand : op->getOperands()) {
+    std::optional<int> growth = isa<IndexType, IntegerType>(operand.getType()) ? growthOf(operand) : std::nullopt;
+    if (!growth)
+      return std::nullopt;
+    most = std::max(most, *growth);
+  }
+  bool keepsOrder = isa<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp>(op) ||
+                    (isa<arith::MulIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op) && getConstantIntValue(op->getOperand(1)).value_or(0) > 0);
+  return most == 0 || keepsOrder ? std::optional(most) : std::nullopt;
+}
+
+/// Whether programs have longer loops than those before them: then the last ones come first, and what the machine ends with is short.
+static bool isLongerLater(tile::KernelOp kernel) {
+  return kernel.walk([](scf::ForOp loop) { return growthOf(loop.getUpperBound()) == 1 ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 void KernelEmitter::declare() {
   entry = function.addEntryBlock(e.b);
   e.setConstantBlock(entry);
@@ -167,6 +192,9 @@ void KernelEmitter::declare() {
   });
   SmallVector<Value> places = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
   places.resize(launchAxes(kernel));
+  bool isOfGrid = places.size() > 1 || kernel.getGridRank() == 1;
+  if (isOfGrid && blocks == 1 && !getHint(kernel.getHintsAttr(), "persistent") && isLongerLater(kernel))
+    places[0] = e.subI(e.subI(special("nctaid.x"), e.integer(1, e.i32)), places[0]);
   // The blocks of a cluster are neighbours in the grid.
   if (blocks > 1) {
     block = e.andI(places[0], e.integer(blocks - 1, e.i32));
@@ -470,6 +498,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::GatesOp gates) { return emitGates(gates); })
       .Case([&](tile::FetchOp fetch) { return emitFetch(fetch); })
       .Case([&](tile::AwaitOp await) { return emitAwait(await); })
+      .Case([&](tile::ArriveOp arrive) { return emitArrive(arrive); })
       .Case([&](tile::SendOp send) { return emitSend(send); })
       .Case([&](tile::SentOp sent) {
         std::string text = "cp.async.bulk.wait_group.read " + std::to_string(sent.getPending()) + ";";

@@ -118,6 +118,8 @@ private:
   LogicalResult emitBox(tile::FetchOp fetch);
   void prefetchMaps();
   LogicalResult emitAwait(tile::AwaitOp await);
+  LogicalResult emitArrive(tile::ArriveOp arrive);
+  void waitAt(Value gates, Value gate, Value phase);
   LogicalResult emitSend(tile::SendOp send);
 
   // The blocks of a cluster (Cluster.cpp)

@@ -287,3 +287,41 @@ tile.kernel @strewn(%x: !v, %i: index) grid 1 hints {cluster = 2} {
   tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
   tile.return
 }
+
+// -----
+
+tile.kernel @some(%i: index) grid 1 hints {warps = 8} {
+  %g = tile.gates arrivals 4 : <1>
+  // expected-error @+1 {{expected gates of 8 arrivals, one of each warp, got 4}}
+  tile.arrive %g[%i] : <1>
+  tile.return
+}
+
+// -----
+
+#swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
+!v = !tile.view<?x?xbf16, strides = [64, 1]>
+!box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
+tile.kernel @both(%x: !v, %i: index) grid 1 hints {warps = 4} {
+  %b = tile.alloc : !box
+  %g = tile.gates arrivals 4 : <2>
+  // expected-note @+1 {{a copy opens one here}}
+  tile.fetch %x[%i, %i] dims [0, 1] bounded into %b[%i] opens %g[%i] : !v, !box, <2>
+  // expected-error @+1 {{expected gates that warps alone open}}
+  tile.arrive %g[%i] : <2>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!v = !tile.view<?x?xbf16, strides = [64, 1]>
+!b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
+tile.kernel @row(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.gates : <1>
+  %left = tile.gates arrivals 4 : <1>
+  // expected-error @+1 {{expected a box, a gate and its phase where it waits for others}}
+  tile.fetch %x[%i, %i] dims [1] bounded into %b[%i] opens %g[%i] after %left[%i] phase %i : !v, !b, <1>, !tile.gates<1>
+  tile.return
+}

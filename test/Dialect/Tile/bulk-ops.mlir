@@ -56,5 +56,10 @@ tile.kernel @boxes(%x: !batch, %i: index) grid 1 hints {warps = 2} {
   // Two boxes of 64 elements along what is next in memory.
   // CHECK: tile.fetch %{{.*}} dims [2, 0] into %{{.*}} opens %{{.*}} by 1 : <?x?x?xbf16, strides = [?, ?, 1]>, <2, tensor<128x16xbf16, #{{.*}}>>, <2>
   tile.fetch %x[%i, %c0, %i] dims [2, 0] into %d[%c0] opens %g[%c0] by 1 : !batch, !boxes, <2>
+  %left = tile.gates arrivals 2 : <2>
+  // CHECK: tile.arrive %[[LEFT:.*]][%[[SLOT:.*]]] : <2>
+  tile.arrive %left[%c0] : <2>
+  // CHECK: tile.fetch %{{.*}} opens %{{.*}}[%[[SLOT]]] by 1 after %[[LEFT]][%[[SLOT]]] phase %{{.*}} : <?x?x?xbf16, strides = [?, ?, 1]>, <2, tensor<32x64xbf16, #{{.*}}>>, <2>, !tile.gates<2>
+  tile.fetch %x[%i, %c0, %i] dims [1, 2] bounded into %b[%c0] opens %g[%c0] by 1 after %left[%c0] phase %i : !batch, !box, <2>, !tile.gates<2>
   tile.return
 }

@@ -133,9 +133,24 @@ LogicalResult FetchOp::verify() {
   int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
   if (int64_t by = getBy().value_or(0); by < 0 || by >= warps)
     return emitOpError() << "expected one of " << warps << " warps, got " << by;
+  if (bool(getLeft()) != bool(getLeftGate()) || bool(getLeft()) != bool(getLeftPhase()) || (getLeft() && !isBox()))
+    return emitOpError("expected a box, a gate and its phase where it waits for others");
   return isBox() ? verifyBox(*this) : verifyRow(*this);
 }
 LogicalResult SendOp::verify() { return verifyRow(*this); }
+
+/// Of gates that warps tell, nobody else opens one, and all warps do.
+LogicalResult ArriveOp::verify() {
+  auto made = getGates().getDefiningOp<GatesOp>();
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
+  if (made && int64_t(made.getArrivals().value_or(1)) != warps)
+    return emitOpError() << "expected gates of " << warps << " arrivals, one of each warp, got " << made.getArrivals().value_or(1);
+  for (Operation *user : getGates().getUsers())
+    if (auto fetch = dyn_cast<FetchOp>(user); fetch && fetch.getGates() == getGates())
+      return emitOpError("expected gates that warps alone open").attachNote(user->getLoc()) << "a copy opens one here";
+  return success();
+}
 LogicalResult AwaitOp::verify() { return success(); }
 
 LogicalResult SentOp::verify() {

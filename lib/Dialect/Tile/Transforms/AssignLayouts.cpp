@@ -99,6 +99,7 @@ private:
     return !plan.warps.empty() || !plan.blocks.empty();
   }
   bool isForGroups(MmaOp mma);
+  bool isOfGroups(Value tile);
   unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
   Layout square(Value tile);
@@ -426,7 +427,31 @@ void Assignment::chooseLoop(scf::ForOp loop) {
   }
 }
 
+/// Whether a tile follows, element by element, from sums of groups of warps that a loop has made.
+bool Assignment::isOfGroups(Value tile) {
+  llvm::SetVector<Value> made;
+  made.insert(tile);
+  for (unsigned i = 0; i < made.size(); ++i) {
+    Operation *op = made[i].getDefiningOp();
+    if (grouped.contains(op))
+      return true;
+    if (auto loop = dyn_cast_or_null<scf::ForOp>(op))
+      made.insert(loop.getYieldedValues()[cast<OpResult>(made[i]).getResultNumber()]);
+    else if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
+      made.insert_range(op->getOperands());
+  }
+  return false;
+}
+
 void Assignment::choose(Operation *op) {
+  // What becomes of such sums is computed where they are, and exchanged when it is rounded to fewer bits.
+  auto rounded = dyn_cast<tile::CastOp>(op);
+  bool isNarrower = rounded && rounded.getType().getElementTypeBitWidth() < rounded.getInput().getType().getElementTypeBitWidth();
+  if (isNarrower && isa<KernelOp>(op->getParentOp()) && isOfGroups(rounded.getInput())) {
+    llvm::DenseSet<Value> seen;
+    if (std::optional<Layout> layout = inherited(rounded.getInput(), seen))
+      layouts[rounded.getResult()] = *layout;
+  }
   if (auto loop = dyn_cast<scf::ForOp>(op))
     chooseLoop(loop);
   else

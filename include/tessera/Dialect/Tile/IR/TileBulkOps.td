@@ -10,8 +10,8 @@
 def Tile_GatesOp : Tile_Op<"gates", [MemoryEffects<[MemAlloc, MemWrite]>]> {
   let summary = "gates in the shared memory of a block, all of them closed";
   let description = [{
-    A gate (an mbarrier) opens when the bytes of as many `tile.fetch`es as `arrivals` says, or of one, have come, and is ready
-    for the next ones then. One thread
+    A gate (an mbarrier) opens when the bytes of as many `tile.fetch`es as `arrivals` says, or of one, have come, or when as many
+    warps have told it by `tile.arrive`, and is ready for the next ones then. One thread
     makes the gates; the others may wait at them behind a `tile.barrier`. They last as long as the program; `offset` is as in
     `tile.alloc`.
 
@@ -28,7 +28,7 @@ def Tile_GatesOp : Tile_Op<"gates", [MemoryEffects<[MemAlloc, MemWrite]>]> {
   }]> ];
 }
 
-def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "begins to copy a row or a box of a view into a slot of a buffer";
   let description = [{
     View, coordinates and `dims` as in `tile.load`. A row is a tile of rank 1 whose elements are neighbours in memory. One thread
@@ -44,26 +44,32 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
     boxes of 128, 64, 32 or 16 bytes along these neighbours, one after the other, in which the other dimensions follow in order, the
     last one fastest. Where the view's size along them is known to be a multiple of these bytes, all boxes are one copy. What describes the view to the machine is a parameter of the kernel of its own, which the launch makes.
 
-    The thread that begins the copy is one of warp `by`, or of the first warp.
+    The thread that begins the copy is one of warp `by`, or of the first warp. With `after`, this warp waits at another gate before, as in
+    `tile.await`: until others have left the slot.
 
     ```mlir
     tile.fetch %x[%row, %i] dims [1] bounded into %b[%slot] opens %g[%i]
       : !v, <3, tensor<4096xbf16, #memory>, slack 8>, <3>
     tile.fetch %x[%m, %k] dims [0, 1] bounded into %b[%slot] opens %g[%slot] by 1
       : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>
+    tile.fetch %x[%m, %k] dims [0, 1] into %b[%slot] opens %g[%slot] after %left[%slot] phase %turn
+      : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>, !tile.gates<3>
     ```
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims, Tile_BufferType:$buffer,
-                       Index:$slot, Tile_GatesType:$gates, Index:$gate, UnitAttr:$bounded, OptionalAttr<I64Attr>:$by);
+                       Index:$slot, Tile_GatesType:$gates, Index:$gate, UnitAttr:$bounded, OptionalAttr<I64Attr>:$by,
+                       Optional<Tile_GatesType>:$left, Optional<Index>:$leftGate, Optional<Index>:$leftPhase);
   let assemblyFormat = [{
     $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? `into` $buffer `[` $slot `]` `opens` $gates `[` $gate `]`
-    (`by` $by^)? attr-dict `:` type($view) `,` type($buffer) `,` type($gates)
+    (`by` $by^)? (`after` $left^ `[` $leftGate `]` `phase` $leftPhase)? attr-dict
+    `:` type($view) `,` type($buffer) `,` type($gates) (`,` type($left)^)?
   }];
   let builders = [ OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$coords, "::llvm::ArrayRef<int64_t>":$dims,
       "::mlir::Value":$buffer, "::mlir::Value":$slot, "::mlir::Value":$gates, "::mlir::Value":$gate, "bool":$bounded,
       CArg<"int64_t", "0">:$by), [{
     build($_builder, $_state, view, coords, $_builder.getDenseI64ArrayAttr(dims), buffer, slot, gates, gate,
-          bounded ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), by ? $_builder.getI64IntegerAttr(by) : ::mlir::IntegerAttr());
+          bounded ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), by ? $_builder.getI64IntegerAttr(by) : ::mlir::IntegerAttr(),
+          /*left=*/::mlir::Value(), /*leftGate=*/::mlir::Value(), /*leftPhase=*/::mlir::Value());
   }]> ];
   let extraClassDeclaration = [{
     bool isBox() { return getBuffer().getType().getTile().getRank() > 1; }
@@ -84,6 +90,20 @@ def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
   }];
   let arguments = (ins Tile_GatesType:$gates, Index:$gate, Index:$phase);
   let assemblyFormat = "$gates `[` $gate `]` `phase` $phase attr-dict `:` type($gates)";
+}
+
+def Tile_ArriveOp : Tile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "each warp tells a gate that it has come so far";
+  let description = [{
+    What the warp has read before may be written by whoever waits at the gate. The gate counts arrivals of warps alone, of as many as
+    `arrivals` of the gates says.
+
+    ```mlir
+    tile.arrive %left[%slot] : <3>
+    ```
+  }];
+  let arguments = (ins Tile_GatesType:$gates, Index:$gate);
+  let assemblyFormat = "$gates `[` $gate `]` attr-dict `:` type($gates)";
 }
 
 def Tile_SendOp : Tile_Op<"send", [MemoryEffects<[MemRead, MemWrite]>]> {

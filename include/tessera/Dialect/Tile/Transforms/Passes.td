@@ -614,6 +614,30 @@ def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileReleaseSlots : Pass<"tile-release-slots", "::mlir::ModuleOp"> {
+  let summary = "let warps give slots back at gates in place of barriers";
+  let description = [{
+    In kernels of several groups of four warps, slots that `tile.fetch` fills and `tile.mma_async` alone reads are given back at gates: behind
+    the wait for a product each warp tells the slot's gate so, and the copy that fills the slot again waits there (`after`). No barrier is
+    needed in a turn, so that groups come to be in different places of it; where several blocks share a multiprocessor, these are. A loop that
+    has its products under way tells of the turn before. Slots of which products are waited for in different ways, or which others read,
+    stay as they are: `tile-place-barriers` takes them.
+
+    ```mlir
+    scf.for %i = %c0 to %n step %c1 iter_args(%slot, %free, %turn, …) {
+      tile.await %g[%slot] phase %turn : <3>
+      scf.if %exists {
+        tile.fetch %x[%m, %ahead] dims [0, 1] into %b[%free] opens %g[%free] after %left[%free] phase %before : …
+      }
+      …
+      %s = tile.mma_wait 1, %product : …
+      tile.arrive %left[%slot] : <3>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileStepProducts : Pass<"tile-step-products", "::mlir::ModuleOp"> {
   let summary = "read the fragments of a product a step before tensor cores need them";
   let description = [{
