@@ -92,3 +92,55 @@ def test_small_products(function, x, w, target, expected, tmp_path, monkeypatch)
     command = [TOP / "build/bin/tessera", "explain", f"{file}::{function}", "--arg", f"x={x}", "--arg", f"w={w}"]
     done = subprocess.run([*command, "--target", target], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0].rpartition("via ")[2] == expected
+
+
+STREAMS = """
+import tessera as tsr
+
+
+@tsr.function
+def plain(q, k, v):
+    return tsr.softmax(q @ k.mT * 0.125, dim=-1) @ v
+
+
+@tsr.function
+def causal(q, k, v):
+    s = q @ k.mT * 0.125
+    rows, columns = tsr.iota(s.shape, dim=-2), tsr.iota(s.shape, dim=-1)
+    return tsr.softmax(tsr.where(columns <= rows, s, -tsr.inf), dim=-1) @ v
+
+
+@tsr.function
+def bent(q, k, v):
+    return tsr.softmax(tsr.tanh(q @ k.mT), dim=-1) @ v
+
+
+@tsr.function(batch_invariant=True)
+def invariant(q, k, v):
+    return tsr.softmax(q @ k.mT * 0.125, dim=-1) @ v
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "heads", "target", "expected"),
+    [
+        ("plain", "bf16[8,16,2048,128]", "sm_90", "ptx"),
+        ("plain", "fp16[8,16,2048,128]", "sm_90", "ptx"),
+        ("causal", "bf16[8,16,2048,128]", "sm_90", "ptx"),
+        ("plain", "bf16[8,16,2048,64]", "sm_90", "tileir"),  # the other road is quicker
+        ("plain", "bf16[8,16,2048,256]", "sm_90", "tileir"),  # deeper than was measured
+        ("plain", "bf16[1,4,256,128]", "sm_90", "tileir"),  # few rows
+        ("plain", "fp32[8,16,2048,128]", "sm_90", "tileir"),
+        ("plain", "bf16[8,16,2048,128]", "sm_100", "tileir"),
+        ("bent", "bf16[8,16,2048,128]", "sm_90", "tileir"),
+        ("invariant", "bf16[8,16,2048,128]", "sm_90", "tileir"),  # whatever the number of rows
+    ],
+)
+def test_streams(function, heads, target, expected, tmp_path, monkeypatch):
+    """Two products with a softmax between them go by PTX where groups of warps make both and there are rows for the machine."""
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "program.py"
+    file.write_text(STREAMS)
+    command = [TOP / "build/bin/tessera", "explain", f"{file}::{function}", *(word for name in "qkv" for word in ("--arg", f"{name}={heads}"))]
+    done = subprocess.run([*command, "--target", target], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0].rpartition("via ")[2] == expected

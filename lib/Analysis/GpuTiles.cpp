@@ -6,7 +6,7 @@
 //   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
 //   bring, tiles are as large as a few waves of programs allow;
 // - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor; where groups of
-//   warps multiply, 128 rows for two of them, or 64 rows and columns and up to four blocks;
+//   warps multiply, 128 rows for two of them, or 64 rows and up to four blocks;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
 // The numbers are those that were fastest among candidates on an H200 (benchmarks/results).
 // Tiles are powers of two that may be larger than the dimension; accesses beyond it are masked.
@@ -266,20 +266,17 @@ private:
     bool narrow = shape.storageBytes == 2 && shape.onTensorCores;
     if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest || rowsOf(*row, least) < least)
       return false;
-    // Two groups of warps share what comes while there are programs for the machine; those of shallow sums leave room for two blocks.
+    // Two groups of warps share what comes while there are programs for the machine; of shallow sums several small blocks are quicker.
     constexpr int64_t shallow = 64, deep = 128;
-    row->tile = shape.batchInvariant ? least : bounded(*row, 128);
-    along->tile = bounded(*along, depth > deep || depth <= shallow ? 64 : 128);
-    bool isFew = row->tile == 128 && 4 * programs() < 3 * machine.cores;
-    if (depth <= deep && (isFew || row->tile < 128)) {
+    row->tile = shape.batchInvariant || depth <= shallow ? least : bounded(*row, 128);
+    if (depth <= deep && 4 * programs() < 3 * machine.cores)
       row->tile = least;
-      along->tile = bounded(*along, 64);
-    }
-    bool isPair = row->tile >= 128;
-    hint("ahead", depth <= shallow || (depth <= deep && isPair) ? 2 : 1);
+    bool isPair = row->tile >= 128, isWide = depth > deep;
+    along->tile = bounded(*along, isWide || (!isPair && (depth > shallow || shape.masked)) ? 64 : 128);
+    hint("ahead", depth <= shallow || (isPair && !isWide && !shortStream()) ? 2 : 1);
     hint("bulk", 1);
-    if (depth <= deep && (!isPair || depth <= shallow))
-      hint("residents", isPair || depth > shallow ? 2 : 4);
+    if (!isPair && !isWide)
+      hint("residents", along->tile < 128 && depth <= shallow ? 4 : 2);
     hint("warps", row->tile >= 128 ? 8 : 4);
     hint("warpgroups", 1);
     return true;

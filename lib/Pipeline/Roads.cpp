@@ -102,30 +102,67 @@ static bool isKept(gir::ContractOp product) {
   return true;
 }
 
+/// Whether tensor copies bring a side of a product as it lies in memory.
+static bool isBrought(Value side, func::FuncOp function, const SizeFacts &facts) {
+  constexpr int64_t piece = 8;
+  if (auto transpose = side.getDefiningOp<gir::TransposeOp>())
+    side = transpose.getInput();
+  auto type = cast<gir::TensorType>(side.getType());
+  auto argument = dyn_cast<BlockArgument>(side);
+  return argument && function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) && isHalf(type.getElementType()) && type.getRank() >= 2 &&
+         facts.divisor(type.getDim(type.getRank() - 1)) % piece == 0;
+}
+
+/// Whether two products are a stream that groups of four warps make: the softmax of the first one's sums, scaled or masked by where
+/// they stand, is the second one's left side, tensor copies bring the other sides, and there are rows for the machine. Of
+/// shallow products the other road makes more blocks at once.
+static bool isStreamed(ArrayRef<gir::ContractOp> products, const GpuDescription &gpu) {
+  constexpr int64_t height = 128, shallow = 64, deepest = 128;
+  if (products.size() != 2 || !findGpuFeature("wgmma")->isIn(gpu))
+    return false;
+  gir::ContractOp first = products[0], second = products[1];
+  auto function = second->getParentOfType<func::FuncOp>();
+  if (gir::numericsOption(function, "batch_invariant") == "true" || !second.getLhs().getDefiningOp<gir::SoftmaxOp>())
+    return false;
+  llvm::SmallSetVector<Operation *, 8> made;
+  made.insert(second.getLhs().getDefiningOp());
+  for (unsigned i = 0; i < made.size(); ++i) {
+    auto map = dyn_cast<gir::MapOp>(made[i]);
+    bool isSimple = map && llvm::is_contained({"mul", "where", "le", "lt", "ge", "gt"}, map.getKind());
+    if (!isSimple && !isa<gir::SoftmaxOp, gir::CastOp, gir::IotaOp>(made[i]))
+      return false;
+    for (Value operand : made[i]->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker)
+        return false;
+      if (maker != first && !isa<gir::ConstantOp>(maker))
+        made.insert(maker);
+    }
+  }
+  SizeFacts facts(function);
+  auto columns = cast<gir::TensorType>(second.getRhs().getType());
+  int64_t tiles = tilesOf(second, height, deepest).first, depth = tilesOf(first, height, deepest).second;
+  return isBrought(first.getLhs(), function, facts) && isBrought(first.getRhs(), function, facts) && isBrought(second.getRhs(), function, facts) &&
+         depth > shallow && depth <= deepest && facts.max(columns.getDim(columns.getRank() - 1)) <= deepest &&
+         4 * tiles >= 3 * gpu.multiprocessors;
+}
+
 /// Whether groups of four warps multiply two tensors that tensor copies bring as they lie in memory, by tiles that fill
 /// the machine.
 static bool isGrouped(gir::ContractOp product, const GpuDescription &gpu) {
-  constexpr int64_t height = 64, width = 128, fewestElements = 128, piece = 8, mostWaves = 2, shortSum = 2048;
+  constexpr int64_t height = 64, width = 128, fewestElements = 128, mostWaves = 2, shortSum = 2048;
   auto function = product->getParentOfType<func::FuncOp>();
   if (gir::numericsOption(function, "batch_invariant") == "true")
     return false;
   SizeFacts facts(function);
-  auto isBrought = [&](Value side) {
-    if (auto transpose = side.getDefiningOp<gir::TransposeOp>())
-      side = transpose.getInput();
-    auto type = cast<gir::TensorType>(side.getType());
-    auto argument = dyn_cast<BlockArgument>(side);
-    return argument && function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) && isHalf(type.getElementType()) && type.getRank() >= 2 &&
-           facts.divisor(type.getDim(type.getRank() - 1)) % piece == 0;
-  };
   auto [tiles, over] = tilesOf(product, height, width);
   // Of many tiles that sum over little, the other road makes one while it stores another.
   if (over <= shortSum && tilesOf(product, 2 * height, 2 * width).first > mostWaves * gpu.multiprocessors)
     return false;
   bool isOne = cast<gir::TensorType>(product.getLhs().getType()).getElementType() ==
                cast<gir::TensorType>(product.getRhs().getType()).getElementType();
-  return findGpuFeature("wgmma")->isIn(gpu) && isOne && isKept(product) && product.getLhsContract().size() == 1 && isBrought(product.getLhs()) &&
-         isBrought(product.getRhs()) && over >= fewestElements && 4 * tiles >= 3 * gpu.multiprocessors;
+  return findGpuFeature("wgmma")->isIn(gpu) && isOne && isKept(product) && product.getLhsContract().size() == 1 &&
+         isBrought(product.getLhs(), function, facts) && isBrought(product.getRhs(), function, facts) && over >= fewestElements && 4 * tiles >= 3 * gpu.multiprocessors;
 }
 
 std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
@@ -135,7 +172,7 @@ std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
   graph.walk([&](gir::ContractOp product) { products.push_back(product); });
   bool isAlone = products.size() == 1 && isShared(products.front(), gpu);
   bool areGrouped = llvm::all_of(products, [&](gir::ContractOp product) { return isGrouped(product, gpu); });
-  return isAlone || areGrouped ? "ptx" : "tileir";
+  return isAlone || areGrouped || isStreamed(products, gpu) ? "ptx" : "tileir";
 }
 
 } // namespace tessera

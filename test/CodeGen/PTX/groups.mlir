@@ -1,4 +1,5 @@
 // RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles -tile-expand-exchanges -tile-group-products -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles -tile-expand-exchanges -tile-group-products -tile-release-slots -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s --check-prefix=LEFT
 
 // Four instructions for 64 of what is summed over, one behind the other. The left operand's descriptor moves by 32 bytes within a span, the right one's by
 // 16 rows of 128 bytes; its neighbours lie along the columns, so that it is read turned. Sums are changed in place until they are waited for.
@@ -15,6 +16,15 @@
 // CHECK: wgmma.wait_group.sync.aligned 0;
 // CHECK-NOT: ldmatrix
 // CHECK-NOT: mma.sync
+// A thread of each warp tells a gate that the slot is left; the warp that begins the next copy waits there.
+// LEFT-LABEL: .entry product(
+// LEFT: mbarrier.init.shared::cta.b64 [%r{{[0-9]+}}], 8;
+// LEFT: wgmma.wait_group.sync.aligned 1;
+// LEFT-NOT: bar.sync
+// LEFT: elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [%r[[LEFT:[0-9]+]]];
+// LEFT-NOT: bar.sync
+// LEFT: mbarrier.try_wait.parity.shared::cta.b64 p, [%r[[LEFT]]]
+// LEFT: cp.async.bulk.tensor
 !a = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x128xbf16, strides = [128, 1]>
 !c = !tile.view<128x128xf32, strides = [128, 1]>
