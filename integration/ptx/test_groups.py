@@ -27,16 +27,22 @@ def negated(text: str, element: str, tile: tuple[int, int, int]) -> str:
     return text.replace("%next = tile.mma %a,", lines)
 
 
-def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], turned: str, warps: int, computed: bool = False) -> None:
+def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], turned: str, warps: int, computed: bool = False, blocks: int = 1) -> None:
+    """Of tiles that several blocks of a cluster share, each has a part of what is summed over."""
     m, n, k = sizes
     batches = 2
-    text = program(element, sizes, tile, TURNED[turned], batches, f"warps = {warps}, warpgroups = 1")
+    cluster = f", cluster = {blocks}" if blocks > 1 else ""
+    text = program(element, sizes, tile, TURNED[turned], batches, f"warps = {warps}, warpgroups = 1{cluster}")
     if computed:
         text = negated(text, element, tile)
     module = compiled(text, "ptx")
     maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
     assert f"wgmma.mma_async.sync.aligned.m64n{tile[1]}k16" in module and "mma.sync" not in module
     assert ("wgmma.wait_group.sync.aligned 1" in module) != computed and "wgmma.wait_group.sync.aligned 0" in module
+    if blocks > 1:
+        # What the block itself wants stays in registers, the rest goes by 16 bytes.
+        assert f".reqnctapercluster {blocks}" in module and "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32" in module
+        assert module.count("st.async") == tile[0] * tile[1] // (32 * warps) // 4 // blocks * (blocks - 1)
     if computed:
         # Each part of a group's rows has its left side put into registers behind the part before.
         assert module.count("wgmma.fence.sync.aligned") % (4 * tile[0] // (64 * warps)) == 0
@@ -80,6 +86,26 @@ def test_left_in_registers(turned, tile):
 def test_spans(depth, turned):
     """Swizzles within 32 and 64 bytes, and steps of several spans."""
     check("bf16", (136, 72, 2 * depth + 8), (64, 64, depth), turned, warps=4)
+
+
+@pytest.mark.parametrize("turned", TURNED)
+@pytest.mark.parametrize("element", ["bf16", "f16"])
+def test_shared_transpositions(element, turned):
+    """Two blocks of a cluster, of which the second has less to sum over in the end, and nothing in the last step."""
+    check(element, (200, 136, 312), (128, 128, 128), turned, warps=8, blocks=2)
+
+
+@pytest.mark.parametrize(
+    ("tile", "warps", "blocks"),
+    [((128, 128, 256), 8, 4), ((128, 128, 128), 4, 2), ((64, 256, 128), 4, 2), ((256, 64, 128), 8, 2), ((64, 64, 512), 4, 8), ((64, 16, 128), 4, 2), ((128, 64, 64), 8, 4)],
+)
+def test_shared_tiles(tile, warps, blocks):
+    check("bf16", (tile[0] + 72, tile[1] + 8, 2 * tile[2] + 40), tile, "nn", warps, blocks=blocks)
+
+
+@pytest.mark.parametrize("turned", ["nn", "tn"])
+def test_shared_with_left_in_registers(turned):
+    check("bf16", (200, 136, 312), (128, 128, 128), turned, warps=8, computed=True, blocks=2)
 
 
 @pytest.mark.parametrize(("turned", "slots"), [("nn", 2), ("nt", 3), ("tn", 4)])

@@ -81,11 +81,14 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
         // The warps of a group read together; each is taken to read what its sums need.
         RankedTensorType left = mma.getLeft(), right = mma.getRhs().getType().getTile();
         unsigned bits = left.getElementTypeBitWidth(), warps = tile::layoutOf(mma.getAcc())->in().size(Dim::Warp);
+        unsigned parts = mma.getParts();
         Accesses accesses;
         if (mma.getLhsSlot())
-          accesses.push_back({op, mma.getLhs(), mma.getLhsSlot(), false, *tile::groupLeft(left.getShape(), bits, warps)});
-        accesses.push_back({op, mma.getRhs(), mma.getRhsSlot(), false,
-                            mmaOperandB(right.getDimSize(0), right.getDimSize(1), bits) * Layout::broadcast(Dim::Warp, warps)});
+          accesses.push_back({op, mma.getLhs(), mma.getLhsSlot(), false, *tile::groupLeft(left.getShape(), bits, warps, parts)});
+        Layout columns = mmaOperandB(right.getDimSize(0) / parts, right.getDimSize(1), bits) * Layout::broadcast(Dim::Warp, warps);
+        if (parts > 1)
+          columns = columns * Layout::strided(Dim::Block, Dim::D0, parts);
+        accesses.push_back({op, mma.getRhs(), mma.getRhsSlot(), false, columns});
         return accesses;
       })
       .Default([](Operation *) { return Accesses(); });

@@ -144,6 +144,55 @@ Layout tessera::inAllBlocks(const Layout &memory, const Layout &from) {
   return Layout(in, memory.out(), gf2::concat({blocks, memory.columns()}));
 }
 
+std::optional<BlockPart> tessera::partOfBlock(const Layout &layout) {
+  unsigned bits = layout.in().bits(Dim::Block);
+  Layout first = layout.sublayout(~DimSet{Dim::Block});
+  if (first.broadcastTo(layout.in()) == layout)
+    return BlockPart{first, 0, 1};
+  for (unsigned i = 0; i < maxRank; ++i) {
+    Dim dim = tensorDim(i);
+    Space out = layout.out();
+    if (out.bits(dim) < bits)
+      continue;
+    out.setBits(dim, out.bits(dim) - bits);
+    Vectors columns;
+    for (uint64_t column : first.columns())
+      columns.push_back(first.out().carry(column, out));
+    Layout part(first.in(), out, std::move(columns));
+    if (part * Layout::strided(Dim::Block, dim, uint64_t(1) << bits) == layout)
+      return BlockPart{part, i, 1u << bits};
+  }
+  return std::nullopt;
+}
+
+std::optional<OwnRegisters> tessera::ownRegisters(const Layout &parts, const Layout &wanted) {
+  std::optional<BlockPart> part = partOfBlock(parts);
+  unsigned last = 0;
+  for (unsigned i = 0; i < maxRank; ++i)
+    if (parts.out().bits(tensorDim(i)))
+      last = i;
+  if (!part || part->blocks < 2 || part->dim != last)
+    return std::nullopt;
+  Layout held = part->layout.withoutDim(last);
+  VectorsRef registers = held.columns(Dim::Register);
+  auto areSame = [&](Dim dim) {
+    VectorsRef a = held.columns(dim), b = wanted.columns(dim);
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  };
+  if (held.out() != wanted.out() || !held.isInjective() || !areSame(Dim::Lane) || !areSame(Dim::Warp))
+    return std::nullopt;
+  OwnRegisters own;
+  for (auto [dim, bits] : {std::pair(Dim::Register, &own.registers), std::pair(Dim::Block, &own.blocks)})
+    for (uint64_t column : wanted.columns(dim)) {
+      auto found = std::find(registers.begin(), registers.end(), column);
+      if (found == registers.end())
+        return std::nullopt;
+      bits->push_back(found - registers.begin());
+    }
+  bool isAll = own.registers.size() + own.blocks.size() == registers.size();
+  return isAll && wanted.isInjective() ? std::optional(std::move(own)) : std::nullopt;
+}
+
 Layout tessera::offsetsOf(const Layout &memory) {
   if (!memory.in().bits(Dim::Block))
     return *memory.leftInverse();

@@ -102,6 +102,21 @@ std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, uns
 /// The arrangement `memory` of block 0 in all blocks of a cluster: (block, offset) -> element, where
 /// blocks hold different parts of a tile, as they do in `from`.
 Layout inAllBlocks(const Layout &memory, const Layout &from);
+/// What each block of a cluster has of a tile: equal parts side by side along one dimension, which lie alike.
+struct BlockPart {
+  Layout layout; // of the first block's part
+  unsigned dim, blocks;
+};
+/// Of (…, block) -> element; nothing where blocks have other parts. Where all hold the same, that is one part.
+std::optional<BlockPart> partOfBlock(const Layout &layout);
+/// Where threads find what they want of their own block's part, by bits of their registers' numbers: those of each bit of
+/// a register's number as it is wanted, and of the block's.
+struct OwnRegisters {
+  std::vector<unsigned> registers, blocks;
+};
+/// Of `parts`, along whose last dimension each block has one, and of a layout `wanted` without that dimension; nothing where
+/// other threads have it.
+std::optional<OwnRegisters> ownRegisters(const Layout &parts, const Layout &wanted);
 /// Element -> its offset in the memory of the block that holds it.
 Layout offsetsOf(const Layout &memory);
 

@@ -156,8 +156,15 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
   SmallVector<Value> places;
   for (int64_t dim : box.dims) {
     Value place = LLVM::TruncOp::create(e.b, e.i32, get(fetch.getCoords()[dim]));
-    if (const auto *inTile = llvm::find(fetch.getDims(), dim); inTile != fetch.getDims().end())
-      place = e.mulI(place, e.integer(room.getTile().getShape()[inTile - fetch.getDims().begin()], e.i32));
+    if (const auto *inTile = llvm::find(fetch.getDims(), dim); inTile != fetch.getDims().end()) {
+      unsigned number = inTile - fetch.getDims().begin();
+      place = e.mulI(place, e.integer(room.getTile().getShape()[number], e.i32));
+      // In a cluster, the block's part.
+      if (room.getMemory().in().bits(Dim::Block)) {
+        Value first = e.materialize(coordinate(room.getMemory(), 0, tensorDim(number)));
+        place = e.addI(place, LLVM::TruncOp::create(e.b, e.i32, first));
+      }
+    }
     places.push_back(place);
   }
   // Along the neighbours, all spans at once or one after the other.

@@ -98,6 +98,113 @@ void KernelEmitter::pushToOwners(tile::PushOp push, const Turn &turn) {
   }
 }
 
+/// Where threads keep for themselves what their own block wants; none: it goes through memory as well.
+std::optional<OwnRegisters> KernelEmitter::ownOf(Value mailbox) {
+  tile::PushOp push;
+  tile::TakeOp take;
+  for (Operation *user : mailbox.getUsers()) {
+    if ((push && isa<tile::PushOp>(user)) || (take && isa<tile::TakeOp>(user)))
+      return std::nullopt;
+    if (auto one = dyn_cast<tile::PushOp>(user))
+      push = one;
+    if (auto one = dyn_cast<tile::TakeOp>(user))
+      take = one;
+  }
+  if (!push || !take || push->getBlock() != take->getBlock() || !push->isBeforeInBlock(take) ||
+      codegen::Emitter::byteWidth(elementOf(take)) != 4)
+    return std::nullopt;
+  unsigned last = take.getType().getRank() - 1;
+  Layout wanted = layoutOf(take).dropDim(last);
+  std::optional<OwnRegisters> own = ownRegisters(layoutOf(push.getValue()), wanted);
+  constexpr unsigned kPiece = 2; // registers of 16 bytes, by bits
+  bool isWhole = own && own->registers.size() >= kPiece && layoutOf(take) == wanted.expandDim(last, blocks);
+  return isWhole ? own : std::nullopt;
+}
+
+/// The registers whose numbers have other bits where the block's number has a bit: number b becomes b ^ block. Those bits that
+/// are named are the block's.
+void KernelEmitter::turnRound(Registers &registers, ArrayRef<unsigned> bits) {
+  for (auto [number, bit] : llvm::enumerate(bits)) {
+    Value isOther = e.cmp(ICmpPredicate::ne, e.andI(block, e.integer(int64_t(1) << number, e.i32)), e.integer(0, e.i32));
+    for (unsigned reg = 0; reg < registers.size(); ++reg) {
+      unsigned other = reg | 1u << bit;
+      if (reg == other)
+        continue;
+      Value low = registers[reg], high = registers[other];
+      registers[reg] = e.select(isOther, high, low);
+      registers[other] = e.select(isOther, low, high);
+    }
+  }
+}
+
+/// Pieces of 16 bytes go to the threads that have this one's place in the other blocks, and lie there as lanes follow each
+/// other.
+void KernelEmitter::pushToPlaces(tile::PushOp push, const OwnRegisters &own, const Turn &turn) {
+  Type element = elementOf(push.getValue());
+  Layout address = layoutOf(push.getValue()).then(*push.getMailbox().getType().getMemory().rightInverse());
+  Registers turned = tiles[push.getValue()];
+  turnRound(turned, own.blocks);
+  auto number = [&](unsigned wanted, unsigned distance) {
+    unsigned reg = 0;
+    for (auto [i, bit] : llvm::enumerate(own.registers))
+      reg |= (wanted >> i & 1) << bit;
+    for (auto [i, bit] : llvm::enumerate(own.blocks))
+      reg |= (distance >> i & 1) << bit;
+    return reg;
+  };
+  unsigned count = 1u << own.registers.size();
+  Registers &mine = kept[push.getMailbox()];
+  mine.clear();
+  for (unsigned i = 0; i < count; ++i)
+    mine.push_back(turned[number(i, 0)]);
+  for (unsigned distance = 1; distance < blocks; ++distance) {
+    Value target = e.xorI(block, e.integer(distance, e.i32));
+    // What lane and warp decide, and behind that, by this block's number, its part.
+    Ix offset = e.mul(coordinate(address, 0, Dim::Offset), 4);
+    Value to = LLVM::GEPOp::create(e.b, turn.slot.getType(), e.i8, turn.slot, ValueRange(e.materialize(offset)));
+    StringRef map = "mapa.shared::cluster.u32 $0, $1, $2;";
+    Value there = assembly(map, "=r,r,r", e.i32, {LLVM::PtrToIntOp::create(e.b, e.i32, to), target});
+    Value signal = assembly(map, "=r,r,r", e.i32, {turn.signal, target});
+    for (unsigned first = 0; first < count; first += 4) {
+      SmallVector<Value> operands = {there, signal};
+      for (unsigned i = 0; i < 4; ++i)
+        operands.push_back(pack(turned[number(first + i, distance)], element).front());
+      uint64_t behind = address(Point({{Dim::Register, number(first, 0)}}))[Dim::Offset] * 4;
+      assembly("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [$0+" + std::to_string(behind) +
+                   "], {$2, $3, $4, $5}, [$1];",
+               "r,r,r,r,r,r,~{memory}", Type(), operands, /*hasEffects=*/true);
+    }
+  }
+}
+
+/// The parts of all blocks, this one's from its own registers.
+KernelEmitter::Registers KernelEmitter::takeBeside(tile::TakeOp take, const Turn &turn) {
+  Type element = elementOf(take);
+  Layout address = layoutOf(take).then(offsetsOf(take.getMailbox().getType().getMemory()));
+  Registers parts = kept[take.getMailbox()];
+  unsigned count = parts.size();
+  uint64_t ofPart = address(Point({{Dim::Register, count}}))[Dim::Offset] * 4;
+  Ix offset = e.mul(coordinate(address, 0, Dim::Offset), 4);
+  for (unsigned distance = 1; distance < blocks; ++distance) {
+    Value part = e.mulI(e.xorI(block, e.integer(distance, e.i32)), e.integer(ofPart, e.i32));
+    Value start = LLVM::GEPOp::create(e.b, turn.slot.getType(), e.i8, turn.slot, ValueRange(part));
+    for (unsigned first = 0; first < count; first += 4) {
+      uint64_t behind = address(Point({{Dim::Register, first}}))[Dim::Offset] * 4;
+      Value from = LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.materialize(e.add(offset, behind))));
+      parts.append(unpack(loadVector(from, 4), element));
+    }
+  }
+  // A sum takes them in any order.
+  auto reduce = take->hasOneUse() ? dyn_cast<tile::ReduceOp>(*take->user_begin()) : tile::ReduceOp();
+  if (reduce && reduce.getDims() == ArrayRef<int64_t>{take.getType().getRank() - 1})
+    return parts;
+  SmallVector<unsigned> bits;
+  for (unsigned i = 0; 1u << i < blocks; ++i)
+    bits.push_back(llvm::Log2_32(count) + i);
+  turnRound(parts, bits);
+  return parts;
+}
+
 /// Each element goes to all blocks: by as many lanes where they hold the same, else by its owner, one after the other.
 LogicalResult KernelEmitter::emitPush(tile::PushOp push) {
   Type element = elementOf(push.getValue());
@@ -106,9 +213,15 @@ LogicalResult KernelEmitter::emitPush(tile::PushOp push) {
   tile::BufferType box = push.getMailbox().getType();
   Turn turn = this->turn(push.getMailbox());
   Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, warp), e.integer(0, e.i32));
+  std::optional<OwnRegisters> own = ownOf(push.getMailbox());
+  int64_t bytesToCome = own ? box.getBytes() / blocks * (blocks - 1) : box.getBytes();
   assembly("{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " +
-               std::to_string(box.getBytes()) + "; }",
+               std::to_string(bytesToCome) + "; }",
            "r,r,~{memory}", Type(), {turn.signal, LLVM::ZExtOp::create(e.b, e.i32, isFirst)}, /*hasEffects=*/true);
+  if (own) {
+    pushToPlaces(push, *own, turn);
+    return success();
+  }
   if (box.getMemory().in().bits(Dim::Block)) {
     pushToOwners(push, turn);
     return success();
@@ -157,7 +270,7 @@ LogicalResult KernelEmitter::emitTake(tile::TakeOp take) {
   Turn turn = this->turn(take.getMailbox());
   SharedAccess load = planLoad(take.getMailbox().getType().getMemory(), layoutOf(take),
                                8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(options.chip));
-  tiles[take.getResult()] = loadAll({load, turn.slot, 0}, element);
+  tiles[take.getResult()] = ownOf(take.getMailbox()) ? takeBeside(take, turn) : loadAll({load, turn.slot, 0}, element);
   Value next = e.addI(turnOf(take.getMailbox()), e.integer(1, e.i32));
   LLVM::StoreOp::create(e.b, next, turns[take.getMailbox()]);
   return success();

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
+#include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
-#include "tessera/Layout/SharedMatrix.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -72,10 +72,11 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
   RankedTensorType lhs = mma.getLeft(), sumType = mma.getResult().getType();
   Type element = lhs.getElementType();
   int64_t bits = element.getIntOrFloatBitWidth(), depth = 256 / bits, rows = kRows * (warps / kGroup);
-  int64_t m = sumType.getShape()[0], n = sumType.getShape()[1], k = lhs.getShape()[1];
+  int64_t m = mma.getMatrix()[0], n = mma.getMatrix()[1], k = lhs.getShape()[1] / mma.getParts();
   auto matrix = [&](Value buffer, Value slot, unsigned over) {
-    Layout memory = cast<tile::BufferType>(buffer.getType()).getMemory();
-    SharedMatrix how = *sharedMatrix(memory, over, bits);
+    auto room = cast<tile::BufferType>(buffer.getType());
+    Layout memory = partOfBlock(room.getMemory())->layout;
+    SharedMatrix how = *tile::groupMatrix(room, over, mma.getParts());
     Matrix made{Value(), *memory.inverse(), bits / 8};
     Value place = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(buffer, slot));
     place = LLVM::LShrOp::create(e.b, place, e.integer(llvm::Log2_64(kUnit), e.i32));
@@ -91,7 +92,9 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
   if (mma.getLhsSlot())
     left = matrix(mma.getLhs(), mma.getLhsSlot(), 1);
 
-  Layout layout = layoutOf(mma.getAcc());
+  Layout layout = partOfBlock(layoutOf(mma.getAcc()))->layout;
+  if (mma.getParts() > 1)
+    layout = layout.withoutDim(0);
   Registers sums = tiles[mma.getAcc()];
   // What is put into registers for a part comes before that part.
   bool isMoved = !isa<BlockArgument>(mma.getAcc()) && !mma.getAcc().getDefiningOp<tile::MmaAsyncOp>();
@@ -117,7 +120,7 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
         rowsText = moved("a", a, left->first.at(row, over));
       } else {
         SmallVector<Value> words;
-        for (unsigned reg : registersOf(layoutOf(mma.getLhs()), mmaOperandA(16, depth, bits), row, over))
+        for (unsigned reg : registersOf(partOfBlock(layoutOf(mma.getLhs()))->layout, mmaOperandA(16, depth, bits), row, over))
           words.push_back(tiles[mma.getLhs()][reg]);
         for (Value word : pack(words, element))
           rowsText += (rowsText.empty() ? "{" : ", ") + part.add(word, "r");

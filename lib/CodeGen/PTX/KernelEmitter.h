@@ -131,6 +131,10 @@ private:
   LogicalResult emitOpen(tile::OpenOp open);
   LogicalResult emitPush(tile::PushOp push);
   void pushToOwners(tile::PushOp push, const Turn &turn);
+  std::optional<OwnRegisters> ownOf(Value mailbox);
+  void pushToPlaces(tile::PushOp push, const OwnRegisters &own, const Turn &turn);
+  Registers takeBeside(tile::TakeOp take, const Turn &turn);
+  void turnRound(Registers &registers, llvm::ArrayRef<unsigned> bits);
   LogicalResult emitReceive(tile::ReceiveOp receive);
   LogicalResult emitTake(tile::TakeOp take);
 
@@ -191,6 +195,8 @@ private:
   bool isFenced = false;
   /// Where threads count the turns of mailboxes.
   llvm::DenseMap<Value, Value> turns;
+  /// What threads keep of what they push, by mailbox.
+  llvm::DenseMap<Value, Registers> kept;
 };
 
 } // namespace tessera::ptx

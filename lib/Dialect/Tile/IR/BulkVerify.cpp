@@ -2,6 +2,7 @@
 #include "Verify.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 
 using namespace mlir;
@@ -68,14 +69,17 @@ static std::optional<unsigned> innerOf(FetchOp fetch) {
 std::optional<Box> FetchOp::getBox() {
   ViewType view = getView().getType();
   BufferType buffer = getBuffer().getType();
-  ArrayRef<int64_t> shape = buffer.getTile().getShape();
+  SmallVector<int64_t> shape(buffer.getTile().getShape());
   std::optional<unsigned> inner = innerOf(*this);
-  if (!inner)
+  std::optional<BlockPart> part = partOfBlock(buffer.getMemory());
+  if (!inner || !part)
     return std::nullopt;
+  if (part->blocks > 1)
+    shape[part->dim] /= part->blocks;
   int64_t bytes = buffer.getElementBytes(), row = shape[*inner] * bytes;
   SmallVector<unsigned> sizes(shape.begin(), shape.end());
   for (int64_t span : {128, 64, 32, 16}) {
-    if (row < span || buffer.getMemory() != boxedShared(sizes, *inner, 8 * bytes, span))
+    if (row < span || part->layout != boxedShared(sizes, *inner, 8 * bytes, span))
       continue;
     bool isWhole = row > span && int64_t(view.getRank()) < Box::kMostDims &&
                    view.getDivisor(getDims()[*inner]) % (span / bytes) == 0;

@@ -2,8 +2,8 @@
 #include "Verify.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
-#include "tessera/Layout/SharedMatrix.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -17,16 +17,30 @@ static bool isGrouped(ArrayRef<int64_t> shape, unsigned warps) {
 }
 
 std::optional<Layout> tile::groupSums(ArrayRef<int64_t> shape, unsigned warps) {
+  if (shape.size() == 3) {
+    std::optional<Layout> part = groupSums(shape.drop_front(), warps);
+    return part ? std::optional(part->insertDim(0) * Layout::strided(Dim::Block, Dim::D0, shape[0])) : std::nullopt;
+  }
   if (!isGrouped(shape, warps) || shape[1] < kColumns)
     return std::nullopt;
   return wgmmaAccumulator(kColumns, warps / kGroup).fit(spaceOf(shape), std::array{1u, 0u});
 }
 
-std::optional<Layout> tile::groupLeft(ArrayRef<int64_t> shape, unsigned bits, unsigned warps) {
-  unsigned depth = 256 / bits; // all instructions are 32 bytes deep
-  if (!isGrouped(shape, warps) || shape[1] < depth)
+std::optional<Layout> tile::groupLeft(ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts) {
+  int64_t depth = 256 / bits; // all instructions are 32 bytes deep
+  SmallVector<int64_t> part(shape);
+  part.back() /= parts;
+  if (!isGrouped(part, warps) || part[1] < depth)
     return std::nullopt;
-  return wgmmaOperandA(depth, bits, warps / kGroup).fit(spaceOf(shape), std::array{1u, 0u});
+  Layout left = wgmmaOperandA(depth, bits, warps / kGroup).fit(spaceOf(part), std::array{1u, 0u});
+  return parts > 1 ? left * Layout::strided(Dim::Block, Dim::D1, parts) : left;
+}
+
+std::optional<SharedMatrix> tile::groupMatrix(BufferType buffer, unsigned over, unsigned parts) {
+  std::optional<BlockPart> part = partOfBlock(buffer.getMemory());
+  if (!part || part->blocks != parts || (parts > 1 && part->dim != over))
+    return std::nullopt;
+  return sharedMatrix(part->layout, over, 8 * buffer.getElementBytes());
 }
 
 /// Sums that are under way are for products to add to, for loops to carry there, and to be waited for.
@@ -55,30 +69,31 @@ LogicalResult MmaAsyncOp::verify() {
   auto left = dyn_cast<BufferType>(getLhs().getType());
   if (bool(left) != bool(getLhsSlot()))
     return emitOpError() << "expected a slot for a buffer on the left and none for a tile, got " << getLhs().getType();
-  if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 || (acc.getRank() != 2 && acc.getRank() != 3))
     return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", " << rhs.getRank() << " and "
                          << acc.getRank();
-  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), acc.getDimSize(1)}, rhs.getShape())) ||
-      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, acc.getShape())) ||
+  ArrayRef<int64_t> matrix = getMatrix();
+  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), matrix[1]}, rhs.getShape())) ||
+      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, matrix)) ||
       failed(expectElement(*this, "rhs", lhs.getElementType(), rhs.getElementType())))
     return failure();
   Type element = lhs.getElementType();
   if (!(element.isBF16() || element.isF16()) || !acc.getElementType().isF32())
     return emitOpError() << "expected a product of bf16 or f16 in f32, got " << element << " in " << acc.getElementType();
   constexpr int64_t kMost = 256;
-  if (acc.getDimSize(1) > kMost)
-    return emitOpError() << "expected at most " << kMost << " columns, got " << acc.getDimSize(1);
+  if (matrix[1] > kMost)
+    return emitOpError() << "expected at most " << kMost << " columns, got " << matrix[1];
   auto kernel = (*this)->getParentOfType<KernelOp>();
   unsigned warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
   unsigned bits = element.getIntOrFloatBitWidth();
-  std::optional<Layout> sums = groupSums(acc.getShape(), warps), rows = groupLeft(lhs.getShape(), bits, warps);
+  std::optional<Layout> sums = groupSums(acc.getShape(), warps), rows = groupLeft(lhs.getShape(), bits, warps, getParts());
   if (!sums || !rows || layoutOf(getAcc()) != sums)
     return emitOpError() << "expected sums as groups of four of " << warps << " warps hold them, got " << acc;
   if (!left && layoutOf(getLhs()) != rows)
     return emitOpError() << "expected a left operand as groups of four of " << warps << " warps hold it, got " << lhs;
-  if (left && !sharedMatrix(left.getMemory(), /*over=*/1, bits))
+  if (left && !groupMatrix(left, /*over=*/1, getParts()))
     return emitOpError() << "expected a matrix as tensor copies write it, got " << left;
-  if (!sharedMatrix(getRhs().getType().getMemory(), /*over=*/0, bits))
+  if (!groupMatrix(getRhs().getType(), /*over=*/0, getParts()))
     return emitOpError() << "expected a matrix as tensor copies write it, got " << getRhs().getType();
   for (Value buffer : {Value(getLhs()), Value(getRhs())}) {
     auto room = buffer.getDefiningOp<AllocOp>();
@@ -98,8 +113,7 @@ LogicalResult MmaAsyncOp::inferReturnTypes(MLIRContext *, std::optional<Location
 
 int64_t MmaAsyncOp::getAlignment(Value buffer) {
   auto type = cast<BufferType>(buffer.getType());
-  std::optional<SharedMatrix> matrix =
-      sharedMatrix(type.getMemory(), /*over=*/buffer == getRhs() ? 0 : 1, 8 * type.getElementBytes());
+  std::optional<SharedMatrix> matrix = groupMatrix(type, /*over=*/buffer == getRhs() ? 0 : 1, getParts());
   return matrix ? matrix->stride : 1;
 }
 

@@ -8,7 +8,8 @@
 // is, it is converted; what costs nothing to make is made again instead.
 //
 // The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else. Where they share
-// products, each has a part of what these sum over, and of the rows of everything else.
+// products, each has a part of what these sum over, and of the rows of everything else, or of the columns where groups of warps
+// make the products: each thread finishes some of its own sums, and tells those that have its place in other blocks the rest.
 //
 //===----------------------------------------------------------------------===//
 #include "Streams.h"
@@ -76,6 +77,7 @@ private:
   };
   Share shareOf(ArrayRef<int64_t> shape);
   Share shareOf(Value tile);
+  std::optional<Layout> ownSums(ArrayRef<int64_t> shape);
 
   // What is wanted
   Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share);
@@ -154,7 +156,18 @@ LogicalResult Assignment::checkShapes() {
 // What is wanted
 //===----------------------------------------------------------------------===//
 
+/// How groups of warps hold the sums that a block has to finish of those that it shares with others: columns, of which each
+/// thread has some.
+std::optional<Layout> Assignment::ownSums(ArrayRef<int64_t> shape) {
+  if (!hasParts || grouped.empty() || shape.size() != 2 || shape[1] < blocks)
+    return std::nullopt;
+  std::optional<Layout> part = groupSums({shape[0], shape[1] / blocks}, warps);
+  return part ? std::optional(*part * Layout::strided(Dim::Block, Dim::D1, blocks)) : std::nullopt;
+}
+
 Assignment::Share Assignment::shareOf(ArrayRef<int64_t> shape) {
+  if (ownSums(shape))
+    return {1, blocks};
   if (hasParts)
     return shape.size() == 2 && shape[0] >= blocks ? Share{0, blocks} : Share();
   if (shape.empty() || shape.back() != longest)
@@ -476,6 +489,11 @@ void Assignment::choose(Operation *op) {
     joined[op] = layoutFor(reduce.getInput());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && !(isAsked && isAcrossWarps(reduce)))
     layouts[reduce.getResult()] = without(layoutFor(reduce.getInput()), reduce.getDims());
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && isAcrossWarps(reduce))
+    if (std::optional<Layout> own = ownSums(shapeOf(reduce.getResult()));
+        own && layoutFor(reduce.getInput()) == groupSums(shapeOf(reduce.getInput()), warps) &&
+        llvm::equal(own->columns(Dim::Block), layoutFor(reduce.getResult()).columns(Dim::Block)))
+      layouts[reduce.getResult()] = *own;
   if (auto scan = dyn_cast<ScanOp>(op))
     layouts[scan.getTotal()] = without(layoutFor(scan.getResult()), {int64_t(scan.getDim())});
 }

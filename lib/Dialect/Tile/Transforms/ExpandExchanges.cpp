@@ -148,8 +148,9 @@ static Type wordOf(Type element) {
 }
 
 /// How the parts of all blocks, along a last dimension, lie in mailboxes: in each block all, or those that it wants, the
-/// parts of one block after those of the other.
-static Layout mailboxOf(const Layout &wanted, ArrayRef<int64_t> shape) {
+/// parts of one block after those of the other. What threads send to those that have their place in other blocks lies in
+/// pieces of 16 bytes, as the lanes follow each other.
+static Layout mailboxOf(const Layout &parts, const Layout &wanted, ArrayRef<int64_t> shape) {
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
   if (!gf2::rank(wanted.columns(Dim::Block)))
@@ -158,6 +159,14 @@ static Layout mailboxOf(const Layout &wanted, ArrayRef<int64_t> shape) {
   gf2::Vectors blocks, elements;
   for (uint64_t column : wanted.columns(Dim::Block))
     blocks.push_back(wanted.out().carry(column, out));
+  if (ownRegisters(parts, wanted)) {
+    gf2::Vectors registers = wanted.columnsOf({Dim::Register}), rest;
+    size_t ofPiece = std::min<size_t>(2, registers.size());
+    rest.assign(registers.begin() + ofPiece, registers.end());
+    registers.resize(ofPiece);
+    for (uint64_t column : gf2::concat({registers, wanted.columns(Dim::Lane), rest, wanted.columns(Dim::Warp)}))
+      elements.push_back(wanted.out().carry(column, out));
+  }
   std::rotate(order.begin(), order.begin() + 1, order.end());
   for (unsigned dim : order)
     for (unsigned bit = 0; bit < out.bits(tensorDim(dim)); ++bit)
@@ -181,7 +190,7 @@ Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
   bool isRepeated = reduce->getParentOfType<LoopLikeOpInterface>() != nullptr;
   auto plain = RankedTensorType::get(type.getShape(), word);
   auto box = BufferType::get(builder.getContext(), isRepeated ? 2 : 1,
-                             withLayout(plain, mailboxOf(*layoutOf(reduce), type.getShape())));
+                             withLayout(plain, mailboxOf(*layoutOf(parts), *layoutOf(reduce), type.getShape())));
   Value mailbox;
   {
     OpBuilder::InsertionGuard guard(builder);

@@ -17,6 +17,7 @@
 
 #include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -97,19 +98,23 @@ std::optional<Stream> Fetcher::streamOf(LoadOp load) {
   Layout layout = *layoutOf(wanted->getResult(0));
   unsigned bits = type.getElementTypeBitWidth();
   SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
-  bool isInOneBlock = llvm::all_of(layout.columns(Dim::Block), [](uint64_t column) { return !column; });
+  std::optional<BlockPart> part = partOfBlock(layout);
+  if (bits < 8 || !part)
+    return std::nullopt;
+  if (part->blocks > 1)
+    shape[part->dim] /= part->blocks;
   for (auto [i, size] : llvm::enumerate(shape))
     if (i != *inner && size > Box::kMostElements)
       return std::nullopt;
-  if (bits < 8 || !isInOneBlock)
-    return std::nullopt;
   std::optional<Layout> best;
   unsigned least = 0;
   for (unsigned span : {128u, 64u, 32u}) {
-    uint64_t bytes = uint64_t(type.getNumElements()) * bits / 8;
+    uint64_t bytes = uint64_t(type.getNumElements()) / part->blocks * bits / 8;
     if (shape[*inner] * bits / 8 < span || bytes % (8 * span))
       continue;
     Layout memory = boxedShared(shape, *inner, bits, span);
+    if (part->blocks > 1)
+      memory = memory * Layout::strided(Dim::Block, tensorDim(part->dim), part->blocks);
     SharedAccess read = planLoad(memory, layout, bits, features);
     if (!best || read.cost() < least) {
       best = memory;

@@ -9,7 +9,6 @@
 
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Layout/SharedMatrix.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -65,7 +64,7 @@ ReadOp Grouper::readOf(MmaOp mma, Value operand, unsigned over) {
   if (!read || read.getAt() || read.getBehind() || read->getBlock() != &block)
     return nullptr;
   BufferType buffer = read.getBuffer().getType();
-  if (!sharedMatrix(buffer.getMemory(), over, 8 * buffer.getElementBytes()) ||
+  if (!groupMatrix(buffer, over, mma.getParts()) ||
       !llvm::all_of(read.getBuffer().getUsers(), llvm::IsaPred<FetchOp, WriteOp, ReadOp, MmaAsyncOp>))
     return nullptr;
   for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
@@ -79,9 +78,10 @@ std::optional<Product> Grouper::productOf(MmaOp mma) {
   Type element = lhs.getElementType();
   bool isNarrow = (element.isBF16() || element.isF16()) && mma.getType().getElementType().isF32();
   constexpr int64_t kMost = 256; // columns of an instruction
-  if (!isNarrow || !fragmentDepth(mma) || mma.getParts() > 1 || mma.getMatrix()[1] > kMost)
+  if (!isNarrow || !fragmentDepth(mma) || mma.getMatrix()[1] > kMost)
     return std::nullopt;
-  std::optional<Layout> sums = groupSums(mma.getMatrix(), warps), left = groupLeft(lhs.getShape(), 16, warps);
+  std::optional<Layout> sums = groupSums(mma.getType().getShape(), warps);
+  std::optional<Layout> left = groupLeft(lhs.getShape(), 16, warps, mma.getParts());
   if (!sums || !left || layoutOf(mma.getAcc()) != sums || layoutOf(mma.getResult()) != sums)
     return std::nullopt;
   Product product{mma, readOf(mma, mma.getLhs(), /*over=*/1), readOf(mma, mma.getRhs(), /*over=*/0)};

@@ -21,7 +21,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Layout/Layout.h"
+#include "tessera/Layout/SharedMatrix.h"
 #include "tessera/Support/ScalarOps.h"
 #include "tessera/Support/SymExpr.h"
 
@@ -89,9 +89,11 @@ mlir::RankedTensorType partialType(mlir::RankedTensorType input, llvm::ArrayRef<
 /// How many elements deep the instruction of tensor cores is that makes this product (m16n8kN); none: there is none.
 std::optional<unsigned> fragmentDepth(MmaOp mma);
 /// How groups of four warps, of so many warps in all, hold a product's sums, or its left operand of so many bits; none: they
-/// cannot.
+/// cannot. Of sums in parts, each block of a cluster has one, and as much of what it sums over.
 std::optional<Layout> groupSums(llvm::ArrayRef<int64_t> shape, unsigned warps);
-std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps);
+std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts = 1);
+/// How they find an operand in a slot, of which `over` is summed over in so many parts; none: they cannot.
+std::optional<SharedMatrix> groupMatrix(BufferType buffer, unsigned over, unsigned parts);
 /// The elements of a tile as the outputs of layouts.
 Space spaceOf(llvm::ArrayRef<int64_t> shape);
 

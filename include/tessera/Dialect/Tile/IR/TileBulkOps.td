@@ -42,7 +42,7 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>, AttrSiz
     memory; all other strides and the view's address are multiples of 16 bytes, and none is negative. With `bounded`, elements outside the view come
     as zeros. The slot holds the tile as the machine's tensor copies write it (swizzledShared of lib/Layout): it is cut into
     boxes of 128, 64, 32 or 16 bytes along these neighbours, one after the other, in which the other dimensions follow in order, the
-    last one fastest. Where the view's size along them is known to be a multiple of these bytes, all boxes are one copy. What describes the view to the machine is a parameter of the kernel of its own, which the launch makes.
+    last one fastest. Each block of a cluster fetches the part of the tile that it has room for. Where the view's size along them is known to be a multiple of these bytes, all boxes are one copy. What describes the view to the machine is a parameter of the kernel of its own, which the launch makes.
 
     The thread that begins the copy is one of warp `by`, or of the first warp. With `after`, this warp waits at another gate before, as in
     `tile.await`: until others have left the slot.
