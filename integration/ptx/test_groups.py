@@ -186,6 +186,59 @@ def test_turns(tmp_path, slots, turns):
     assert spared == [("tile.await", "too early")], done.stdout
 
 
+def test_shared_synchronisation(tmp_path):
+    """Of blocks that share a product as well."""
+    text = compiled(program("bf16", (128, 64, 600), (128, 64, 128), TURNED["nn"], 1, "ahead = 1, cluster = 2, warps = 8, warpgroups = 1", place=0), "placed")
+    file = tmp_path / "placed.mlir"
+    file.write_text(text)
+    command = [TESSERA, "simulate", file, "--arg", "x=bf16[1,128,600]", "--arg", "w=bf16[1,600,64]", "--mutants"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+    told = re.findall(r"^(tile\.\w+) +\S+ +(.*?)  +(killed|equivalent|not reached|survived)", done.stdout, re.MULTILINE)
+    assert {"tile.mma_async", "tile.mma_wait", "tile.fetch", "tile.await", "tile.open", "tile.meet", "tile.push", "tile.receive"} <= {name for name, *_ in told}
+    # The last barrier is between what the loop read and what the epilogue writes, which is known to be done by then.
+    left = {(name, change) for name, change, fate in told if fate != "killed"}
+    assert left <= {("tile.mma_fence", "too early"), ("tile.barrier", "too early"), ("tile.barrier", "weakened to the warp")}, done.stdout
+
+
+EPILOGUES = """
+import tessera as tsr
+
+
+@tsr.function
+def turned(x, w):
+    return (x @ w).mT
+
+
+@tsr.function
+def linear(x, w, b, r):
+    return tsr.silu(x @ w + b) + r
+
+
+@tsr.function
+def scaled(x, w, c):
+    return (x @ w) * c[:, None]
+"""
+
+
+@pytest.mark.parametrize(("function", "more"), [("turned", []), ("linear", ["b=bf16[136]", "r=bf16[136,136]"]), ("scaled", ["c=bf16[136]"])])
+@pytest.mark.parametrize("blocks", [2, 4])
+def test_shared_epilogues(tmp_path, function, more, blocks):
+    """What follows a shared product is done to the columns that each block finishes."""
+    source, edited, placed = (tmp_path / name for name in ("program.py", "edited.mlir", "placed.mlir"))
+    source.write_text(EPILOGUES)
+    arguments = [word for one in ["x=bf16[136,328]", "w=bf16[328,136]", *more] for word in ("--arg", one)]
+    target = ["--target", "sm_90", "--via", "ptx"]
+    text = subprocess.run([TESSERA, "compile", f"{source}::{function}", *arguments, *target, "--emit", "sched", "-o", "-"], capture_output=True, text=True, check=True).stdout
+    text = re.sub(r"(parallel \w+ = \S+ tile) \d+", r"\1 64", text)
+    text = re.sub(r"(stream \w+ = \S+ tile) \d+", rf"\1 {64 * blocks}", text)
+    edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{ahead = 1, bulk = 1, cluster = {blocks}, warpgroups = 1, warps = 4}}", text))
+    subprocess.run([TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed], capture_output=True, text=True, check=True)
+    assert "tile.mma_async" in placed.read_text() and "tile.push" in placed.read_text()
+    done = subprocess.run([TESSERA, "simulate", placed, *arguments, "--seeds", "2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
 SCALED = """
 import tessera as tsr
 

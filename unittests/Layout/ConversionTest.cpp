@@ -58,6 +58,37 @@ TEST(Conversion, MemoryOfBlocks) {
   EXPECT_EQ(exchange->memory.in().size(Dim::Offset), 256u);
 }
 
+TEST(Conversion, PartsOfBlocks) {
+  Layout part = boxedShared(std::array{64u, 64u}, 1, 16, 128);
+  std::optional<BlockPart> found = partOfBlock(part * Layout::strided(Dim::Block, Dim::D1, 4));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->layout, part);
+  EXPECT_EQ(found->dim, 1u);
+  EXPECT_EQ(found->blocks, 4u);
+  // The same in all blocks, and in one alone.
+  EXPECT_EQ(partOfBlock(part.broadcastTo(Space({{Dim::Block, 2}})))->blocks, 1u);
+  EXPECT_EQ(partOfBlock(part)->layout, part);
+  // Not side by side: blocks take turns.
+  EXPECT_FALSE(partOfBlock(Layout::strided(Dim::Block, Dim::D0, 2) * Layout::strided(Dim::Offset, Dim::D0, 8)));
+}
+
+TEST(Conversion, OwnRegisters) {
+  // Half of a thread's columns are its own, as registers of the same thread or of none.
+  Layout sums = wgmmaAccumulator(64, 1), parts = sums * Layout::strided(Dim::Block, Dim::D2, 2);
+  Layout columns = wgmmaAccumulator(32, 1) * Layout::strided(Dim::Block, Dim::D1, 2);
+  std::optional<OwnRegisters> own = ownRegisters(parts, columns);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->registers, (std::vector<unsigned>{0, 1, 2, 3}));
+  EXPECT_EQ(own->blocks, (std::vector<unsigned>{4}));
+  for (unsigned reg = 0; reg < 16; ++reg)
+    for (unsigned block = 0; block < 2; ++block)
+      EXPECT_EQ(columns(Point({{Dim::Register, reg}, {Dim::Block, block}})), sums(Point({{Dim::Register, reg | block << 4}})));
+  // Rows of a tile as memory likes them are other threads'.
+  Layout rows = blocked(std::array{64u, 64u}, {{1, 4}, {4, 8}, {4, 1}, {1, 0}, {1, 2}});
+  EXPECT_FALSE(ownRegisters(parts, rows));
+  EXPECT_FALSE(ownRegisters(sums, wgmmaAccumulator(64, 1)));
+}
+
 TEST(Conversion, Nothing) {
   Layout layout = mmaAccumulator(16, 64);
   EXPECT_EQ(proven(layout, layout, 32, sm90).kind, Kind::None);

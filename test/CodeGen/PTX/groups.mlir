@@ -41,3 +41,30 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, 
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<128x128xf32>, !c
   tile.return
 }
+
+// The second block of a cluster begins its copies 64 elements further; half of the sums of a block go to the other one, the others
+// stay in registers.
+// CHECK-LABEL: .entry shared(
+// CHECK: .reqnctapercluster 2
+// CHECK: cp.async.bulk.tensor
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: barrier.cluster.wait.aligned
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [{{.*}}], 32768;
+// CHECK-COUNT-8: st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [
+// CHECK-NOT: st.async
+// CHECK: mbarrier.try_wait.parity.shared::cta.b64
+// CHECK-COUNT-8: ld.shared.v4.b32
+tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, cluster = 2, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<2x128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<2x128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x128xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<128x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<2x128x128xf32>) -> tensor<2x128x128xf32>
+    scf.yield %next : tensor<2x128x128xf32>
+  }
+  %all = tile.reduce sum %sum dims [0] : tensor<2x128x128xf32> -> tensor<128x128xf32>
+  tile.store %all, %y[%c0, %c0] dims [0, 1] : tensor<128x128xf32>, !c
+  tile.return
+}

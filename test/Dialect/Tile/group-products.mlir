@@ -1,6 +1,13 @@
 // RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-group-products -tile-step-products -tile-allocate-shared -tile-place-barriers | FileCheck %s
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=4 -tile-expand-exchanges -tile-group-products -tile-step-products | FileCheck %s --check-prefix=WARPS
 
+// Of the blocks that share a product, below.
+// CHECK-DAG: #[[SHAREDLEFT:.*]] = #tile.layout<"block[d1:64] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d0:64] -> d0:128 d1:128">
+// CHECK-DAG: #[[SHAREDRIGHT:.*]] = #tile.layout<"block[d0:64] offset[{{.*}}] -> d0:128 d1:128">
+// CHECK-DAG: #[[SHAREDSUMS:.*]] = #tile.layout<"register[{{.*}}] lane[{{.*}}] warp[{{.*}}] block[d0:1] -> d0:2 d1:128 d2:128">
+// CHECK-DAG: #[[MAILBOX:.*]] = #tile.layout<"block[d1:64] offset[d1:1, d0:8, d1:2, d1:4, d0:1, d0:2, d0:4, d1:8, d1:16, d1:32, d0:16, d0:32, d0:64, d2:1] -> d0:128 d1:128 d2:2">
+// CHECK-DAG: #[[OWNSUMS:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] block[d1:64] -> d0:128 d1:128">
+
 // A turn begins its product, waits for the one of the turn before, and asks for the tiles that take that turn's slot, when all
 // warps have waited. Behind the loop the sums are finished.
 // CHECK-LABEL: tile.kernel @product
@@ -168,5 +175,37 @@ tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {bul
     scf.yield %next : tensor<64x64xf32>
   }
   tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !o
+  tile.return
+}
+
+// Blocks of a cluster have a part each of what is summed over: its tiles are fetched into its own slots. Each thread finishes half of the
+// columns of its sums, and what it pushes lies by 16 bytes in the order of the lanes.
+// CHECK-LABEL: tile.kernel @shared
+// CHECK: tile.alloc mailbox offset {{.*}} : <1, tensor<128x128x2xf32, #[[MAILBOX]]>>
+// CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <4, tensor<128x128xbf16, #[[SHAREDLEFT]]>>
+// CHECK: %[[B:.*]] = tile.alloc offset {{.*}} : <4, tensor<128x128xbf16, #[[SHAREDRIGHT]]>>
+// CHECK: scf.for
+// CHECK: tile.mma_async %[[A]][%{{.*}}], %[[B]][%{{.*}}], %{{.*}} tensor<2x128x128xf32, #[[SHAREDSUMS]]>
+// CHECK: %[[DONE:.*]] = tile.mma_wait 0
+// CHECK-NEXT: %[[PARTS:.*]] = tile.partial sum %[[DONE]]
+// CHECK-NEXT: tile.meet
+// CHECK-NEXT: tile.push %[[PARTS]]
+// CHECK-NEXT: tile.receive
+// CHECK-NEXT: %[[ALL:.*]] = tile.take
+// CHECK-NEXT: tile.reduce sum %[[ALL]] dims [2] : {{.*}} -> tensor<128x128xf32, #[[OWNSUMS]]>
+// WARPS-LABEL: tile.kernel @shared
+// WARPS-NOT: tile.mma_async
+tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {bulk = 1, cluster = 2, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<2x128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<2x128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x128xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<128x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<2x128x128xf32>) -> tensor<2x128x128xf32>
+    scf.yield %next : tensor<2x128x128xf32>
+  }
+  %all = tile.reduce sum %sum dims [0] : tensor<2x128x128xf32> -> tensor<128x128xf32>
+  tile.store %all, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
   tile.return
 }
