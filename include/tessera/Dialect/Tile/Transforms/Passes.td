@@ -537,6 +537,7 @@ def TileFetchTiles : Pass<"tile-fetch-tiles", "::mlir::ModuleOp"> {
     a `tile.await` at its gate, and a `tile.read` in place of the load or of its conversion. Of the layouts that tensor copies write, the one
     is taken from which the read costs least; it swizzles spans of 128 bytes where rows are that long. The view has at
     most five dimensions, known to begin and to step by multiples of 16 bytes, none of them backward; what the load pads with is zero.
+    Where the blocks of a cluster want different parts of a tile, each has room for its part and fetches that.
     Loops of which a turn makes nothing but products take it with the hint `bulk = 1` alone: there the warps that begin copies keep the
     others waiting. With the hint `warpgroups = 1`, what is taken only behind a product that takes other tiles has a gate of its own, and a loop behind
     this one that goes on with the same tiles takes them from the same slots, which are filled without a gap. Kernels with the hint `bulk = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
@@ -589,6 +590,7 @@ def TileGroupProducts : Pass<"tile-group-products", "::mlir::ModuleOp"> {
     In kernels with the hint `warpgroups = 1`, a product of bf16 or f16 whose sums groups of four warps hold, 64 rows each, and whose right operand is read from a slot that tensor
     copies have written, becomes a `tile.mma_async`, which reads the slot itself. The left operand is read so as well, or stays in
     registers. A `tile.mma_fence` stands before it and a `tile.mma_commit` behind; products that follow each other share them.
+    So does one that is summed in parts by the blocks of a cluster (`tile-share-products`): each block multiplies what its own slots hold.
 
     Where a loop does nothing with the sums but add to them, they are under way from turn to turn: a turn waits for the products of the turn
     before, while its own go on, and then asks for the tiles that take the slot of that turn. Behind the loop all are waited for. Sums that
@@ -734,7 +736,9 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     `tile.convert` stands where an operation needs an operand otherwise than it is. Layouts are asked for from the end
     backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
     is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
-    as tensor cores have them. Constants are made where they are wanted.
+    as tensor cores have them. Constants are made where they are wanted. Of products that the blocks of a cluster share, each has a
+    part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the columns, those that
+    each thread has among its own sums.
 
     ```mlir
     %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>
