@@ -13,6 +13,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 SHARED_BYTES = 232448
+WHOSE = 24  # from this bit on, an address of shared memory says which block of a cluster has it
 LANES = 32
 PIECE = 16  # bytes that bulk copies move at once
 MAPS = 1 << 40  # the address of the first parameter, of which a tensor map is one
@@ -115,7 +116,8 @@ class _Run:
         self.count = kernel.threads * kernel.blocks
         threads = np.arange(self.count)
         self.block = threads // kernel.threads
-        self.registers: dict[str, np.ndarray] = {"shared_memory": self.all(0), "%ctaid.x": self.block.astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
+        own = (self.block << WHOSE).astype(np.uint64)
+        self.registers: dict[str, np.ndarray] = {"shared_memory": own, "%ctaid.x": self.block.astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
         self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         self.shared = np.zeros(SHARED_BYTES, np.uint8)
@@ -201,7 +203,8 @@ class _Run:
 
     def within(self, address: np.ndarray) -> np.ndarray:
         """In the shared memories of all blocks, which lie one after the other."""
-        return (address & 0xFFFFFFFF) + self.block * SHARED_BYTES
+        address = address & 0xFFFFFFFF
+        return (address & (1 << WHOSE) - 1) + (address >> WHOSE) * SHARED_BYTES
 
     def own(self, operand: str) -> np.ndarray:
         return self.within(self.address(operand))
@@ -258,12 +261,12 @@ class _Run:
 
     def map(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
         """An address of another block's shared memory is one of all blocks' memories."""
-        self.put(operands[0], self.get(operands[1]) + self.get(operands[2]) * self.all(SHARED_BYTES), mask)
+        self.put(operands[0], self.get(operands[1]) & self.all((1 << WHOSE) - 1) | self.get(operands[2]) << self.all(WHOSE), mask)
 
     def push(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         """st.async: to any block's memory, and counted there."""
         size = int(parts[-1][1:]) // 8
-        to, signals = self.address(operands[0]), self.address(operands[2])
+        to, signals = self.own(operands[0]), self.own(operands[2])
         for i, register in enumerate(_names(operands[1])):
             data = self.typed(register, f"u{8 * size}")
             for thread in np.flatnonzero(mask):

@@ -15,7 +15,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
 
-static constexpr int64_t kGroup = 4, kRows = 64, kUnit = 16; // warps and rows of a group; bytes that descriptors count
+static constexpr int64_t kGroup = 4, kRows = 64;        // warps and rows of a group
+static constexpr int64_t kUnit = 16, kPlaces = 1 << 14; // bytes that descriptors count, and how many places they tell apart
 
 namespace {
 /// An operand in shared memory: its descriptor, and by how much those of its parts differ.
@@ -80,6 +81,9 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
     Matrix made{Value(), *memory.inverse(), bits / 8};
     Value place = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(buffer, slot));
     place = LLVM::LShrOp::create(e.b, place, e.integer(llvm::Log2_64(kUnit), e.i32));
+    // In a cluster, the bits above say whose memory it is, which a descriptor has no room for.
+    if (blocks > 1)
+      place = e.andI(place, e.integer(kPlaces - 1, e.i32));
     if (int64_t ofGroup = over == 1 && rows > kRows ? made.at(kRows, 0) : 0) {
       Value group = LLVM::LShrOp::create(e.b, sameWarp, e.integer(llvm::Log2_64(kGroup), e.i32));
       place = e.addI(place, e.mulI(group, e.integer(ofGroup, e.i32)));
