@@ -190,6 +190,10 @@ CHOSEN_PRODUCTS = {
     ("x=bf16[32,4096]", "w=bf16[4096,64]"): 8,  # very few of them
     ("x=bf16[64,128]", "w=bf16[128,1024]"): 1,  # not worth the exchange
     ("x=bf16[4096,1024]", "w=bf16[1024,1024]"): 1,  # programs for all multiprocessors
+    ("x=bf16[1024,1024]", "w=bf16[1024,1024]"): 1,
+    ("x=bf16[1000,1000]", "w=bf16[1000,1000]"): 2,  # rows that begin inside lines of memory, which larger tiles ask for less often
+    ("x=bf16[1000,512]", "w=bf16[512,1000]"): 1,  # not worth the exchange
+    ("x=bf16[512,2048]", "w=bf16[2048,1024]"): 2,  # tiles of groups of warps for half of the multiprocessors
 }
 
 

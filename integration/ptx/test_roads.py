@@ -74,6 +74,9 @@ def products(x, w):
         ("product", "bf16[64,128]", "bf16[128,1024]", "sm_90", "tileir"),  # not much to sum over
         ("product", "bf16[512,512]", "bf16[512,512]", "sm_90", "tileir"),  # narrow tiles are enough
         ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_90", "ptx"),  # tiles for all multiprocessors, by groups of warps
+        ("product", "bf16[512,2048]", "bf16[2048,1024]", "sm_90", "ptx"),  # half as many, shared by blocks of clusters
+        ("product", "bf16[512,512]", "bf16[512,1024]", "sm_90", "tileir"),  # sums that are too short for that
+        ("product", "bf16[16,8192]", "bf16[8192,8192]", "sm_90", "tileir"),  # rows that are too few for groups
         ("product", "fp16[4096,1024]", "fp16[1024,1024]", "sm_90", "ptx"),
         ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_100", "tileir"),  # no such groups
         ("product", "bf16[4096,1023]", "bf16[1023,1024]", "sm_90", "tileir"),  # rows that begin anywhere

@@ -4,7 +4,8 @@
 // memory, and the machine wants at least one block for each multiprocessor:
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
 //   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
-//   bring, tiles are as large as a few waves of programs allow;
+//   bring, tiles are as large as a few waves of programs allow, and two blocks share one where there are few or their rows begin
+//   inside lines of memory;
 // - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor; where groups of
 //   warps multiply, 128 rows for two of them, or 64 rows and up to four blocks;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
@@ -14,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
 #include "TileChooser.h"
+#include "tessera/Analysis/GroupTiles.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -123,33 +125,55 @@ private:
     return arePlain && isWhole(over) && isWhole(columns) && (isByRows || isWhole(rows));
   }
 
+  /// Whether rows of the operands begin inside lines of memory, of 128 bytes, as they do where sizes are no multiples of lines: each
+  /// row of a copy is asked for in two requests then.
+  bool isOffLines(const Dim &rows, const Dim &columns, const Dim &over) const {
+    constexpr int64_t bytes = 2, line = 128;
+    auto isOff = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % line != 0; };
+    return isOff(over) || isOff(columns) || (llvm::is_contained(shape.otherContiguous, rows.name) && isOff(rows));
+  }
+
   /// Tiles of 16-bit products for groups of four warps, the largest first: a thread holds 128 sums while there are programs
   /// for some waves; with half of that, two blocks share a multiprocessor, and with a quarter of it more of them have one.
+  /// Where these are too few, or requests for rows take longer than the products, two blocks of a cluster share a tile.
   /// Smaller products are left to others.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
-    constexpr int64_t least = 64, depth = 64, longSum = 4096;
+    using namespace grouped;
+    constexpr int64_t depth = 64, longSum = 4096;
     // One step alone has nothing to begin ahead.
-    if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth || rowsOf(rows, 128) < least ||
-        bounded(columns, 128) < least)
+    if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide ||
+        bounded(columns, 128) < kSide)
       return false;
     struct Choice {
-      int64_t height, width, ahead, residents;
-      double waves; // of programs, at least
+      int64_t height, width, ahead, residents, sharers;
+      double waves; // of blocks, at least
     };
-    int64_t wide = std::max<int64_t>(least, 256 / int64_t(llvm::PowerOf2Ceil(products)));
-    for (const Choice &choice : {Choice{128, wide, 3, 1, 1.5}, {128, wide / 2, 2, 2, 0.75}, {64, wide / 2, 4, 1, 0.75}}) {
+    int64_t wide = std::max<int64_t>(kSide, 2 * kWidth / int64_t(llvm::PowerOf2Ceil(products))), half = wide / 2;
+    bool isSharable = products == 1 && shape.canSplit && !shape.batchInvariant && machine.cluster >= kSharers &&
+                      facts.hint(over.size) >= kSharedSum;
+    bool isOff = isOffLines(rows, columns, over);
+    for (const Choice &choice :
+         {Choice{128, wide, 3, 1, 1, 1.5}, {128, half, 2, 2, 1, kFewestWaves}, {128, isOff ? half : 0, 3, 1, kSharers, kFewestWaves},
+          {kHeight, half, 4, 1, 1, kFewestWaves}, {128, half / 2, 5, 1, kSharers, kFewestWaves}, {kHeight, half, 4, 1, kSharers, kFewestWaves}}) {
+      bool isShared = choice.sharers > 1;
+      if (!choice.width || (isShared && !isSharable))
+        continue;
       rows.tile = rowsOf(rows, choice.height);
       columns.tile = bounded(columns, choice.width);
       over.tile = std::max<int64_t>(16, bounded(over, depth));
-      if (!shape.batchInvariant && double(programs()) < choice.waves * double(machine.cores))
+      bool isFilled = isShared ? areEnoughShared(programs(), machine.cores) : areEnough(programs(), machine.cores, choice.waves);
+      if (!shape.batchInvariant && !isFilled)
         continue;
       // Narrow tiles that sum over much wait for memory: longer steps have more of it under way.
-      bool isDeep = choice.height == least && facts.hint(over.size) >= longSum;
+      bool isDeep = choice.height == kHeight && facts.hint(over.size) >= longSum;
       if (isDeep)
         over.tile *= 2;
+      over.tile *= choice.sharers;
       hint("ahead", isDeep ? choice.ahead - 1 : choice.ahead);
       hint("bulk", 1);
-      hint("group", choice.residents > 1 ? 8 : 16);
+      if (isShared)
+        hint("cluster", choice.sharers);
+      hint("group", isShared || choice.residents > 1 ? 8 : 16);
       if (choice.residents > 1)
         hint("residents", choice.residents);
       hint("warps", rows.tile >= 128 ? 8 : 4);

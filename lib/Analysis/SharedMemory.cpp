@@ -112,6 +112,18 @@ static uint64_t bytesOf(Value tile) {
   return type.getNumElements() * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
 }
 
+uint64_t tessera::mailboxBytes(tile::ReduceOp reduce) {
+  SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+  size_t blocks = planReduction(*tile::layoutOf(reduce.getInput()), dims).blocks.size();
+  if (!blocks)
+    return 0;
+  // Slots of words of at least 32 bits, and their signals.
+  uint64_t slots = reduce->getParentOfType<LoopLikeOpInterface>() ? 2 : 1;
+  uint64_t owners = uint64_t(1) << gf2::rank(tile::layoutOf(reduce.getResult())->columnsOf({Dim::Block}));
+  uint64_t words = std::max<uint64_t>(bytesOf(reduce.getResult()), 4) << blocks;
+  return slots * (llvm::alignTo(words / owners, 128) + 8);
+}
+
 uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
                                  llvm::function_ref<bool(Operation *)> isElsewhere) {
   uint64_t bytes = 0;
@@ -129,12 +141,7 @@ uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
       ReductionPlan plan = planReduction(*tile::layoutOf(reduce.getInput()), dims);
       if (size_t warps = plan.warps.size())
         bytes += bytesOf(reduce.getResult()) << warps;
-      if (size_t blocks = plan.blocks.size()) { // slots of words of at least 32 bits, and their signals
-        uint64_t slots = reduce->getParentOfType<LoopLikeOpInterface>() ? 2 : 1;
-        uint64_t owners = uint64_t(1) << gf2::rank(tile::layoutOf(reduce.getResult())->columnsOf({Dim::Block}));
-        uint64_t words = std::max<uint64_t>(bytesOf(reduce.getResult()), 4) << blocks;
-        bytes += slots * (llvm::alignTo(words / owners, 128) + 8);
-      }
+      bytes += mailboxBytes(reduce);
     }
   });
   return bytes;

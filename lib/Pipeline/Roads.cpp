@@ -2,6 +2,7 @@
 #include "Roads.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Analysis/GroupTiles.h"
 #include "tessera/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/GpuFeatures.h"
@@ -53,24 +54,38 @@ static std::string measuredRoad(const std::string &signature, const std::string 
 
 static bool isHalf(Type type) { return type.isBF16() || type.isF16(); }
 
+/// The sizes of the two sides of a product's result.
+static std::pair<int64_t, int64_t> sidesOf(gir::ContractOp product) {
+  SizeFacts facts(product->getParentOfType<func::FuncOp>());
+  auto sizeOf = [&](Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+    auto type = cast<gir::TensorType>(operand.getType());
+    int64_t size = 1;
+    for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim)
+      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+        size *= facts.hint(type.getDim(dim));
+    return size;
+  };
+  return {sizeOf(product.getLhs(), product.getLhsBatch(), product.getLhsContract()),
+          sizeOf(product.getRhs(), product.getRhsBatch(), product.getRhsContract())};
+}
+
+static int64_t shortestSide(gir::ContractOp product) {
+  auto [rows, columns] = sidesOf(product);
+  return std::min(rows, columns);
+}
+
 /// How many tiles of such a size the result of a product has, and what each sums over; no tiles where a side has one element.
 static std::pair<int64_t, int64_t> tilesOf(gir::ContractOp product, int64_t height, int64_t width) {
   SizeFacts facts(product->getParentOfType<func::FuncOp>());
-  auto lhs = cast<gir::TensorType>(product.getLhs().getType()), rhs = cast<gir::TensorType>(product.getRhs().getType());
+  auto lhs = cast<gir::TensorType>(product.getLhs().getType());
   int64_t tiles = 1, over = 1;
   for (int64_t dim : product.getLhsBatch())
     tiles *= facts.hint(lhs.getDim(dim));
   for (int64_t dim : product.getLhsContract())
     over *= facts.hint(lhs.getDim(dim));
-  auto addSide = [&](gir::TensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t side) {
-    int64_t size = 1;
-    for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim)
-      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
-        size *= facts.hint(type.getDim(dim));
+  auto [rows, columns] = sidesOf(product);
+  for (auto [size, side] : {std::pair(rows, height), std::pair(columns, width)})
     tiles *= size > 1 ? llvm::divideCeil(size, side) : 0;
-  };
-  addSide(lhs, product.getLhsBatch(), product.getLhsContract(), height);
-  addSide(rhs, product.getRhsBatch(), product.getRhsContract(), width);
   return {tiles, over};
 }
 
@@ -148,21 +163,24 @@ static bool isStreamed(ArrayRef<gir::ContractOp> products, const GpuDescription 
 }
 
 /// Whether groups of four warps multiply two tensors that tensor copies bring as they lie in memory, by tiles that fill
-/// the machine.
-static bool isGrouped(gir::ContractOp product, const GpuDescription &gpu) {
-  constexpr int64_t height = 64, width = 128, fewestElements = 128, mostWaves = 2, shortSum = 2048;
+/// the machine, or that blocks of clusters share so as to fill it, if the product is alone.
+static bool isGrouped(gir::ContractOp product, bool isAlone, const GpuDescription &gpu) {
+  using namespace grouped;
+  constexpr int64_t fewestElements = 128, mostWaves = 2, shortSum = 2048;
   auto function = product->getParentOfType<func::FuncOp>();
   if (gir::numericsOption(function, "batch_invariant") == "true")
     return false;
   SizeFacts facts(function);
-  auto [tiles, over] = tilesOf(product, height, width);
+  auto [tiles, over] = tilesOf(product, kHeight, kWidth);
   // Of many tiles that sum over little, the other road makes one while it stores another.
-  if (over <= shortSum && tilesOf(product, 2 * height, 2 * width).first > mostWaves * gpu.multiprocessors)
+  if (over <= shortSum && tilesOf(product, 2 * kHeight, 2 * kWidth).first > mostWaves * gpu.multiprocessors)
     return false;
+  bool isSharable = isAlone && gpu.hasClusters && over >= kSharedSum && shortestSide(product) > kSide / 2;
+  bool isFilled = areEnough(tiles, gpu.multiprocessors) || (isSharable && areEnoughShared(tiles, gpu.multiprocessors));
   bool isOne = cast<gir::TensorType>(product.getLhs().getType()).getElementType() ==
                cast<gir::TensorType>(product.getRhs().getType()).getElementType();
   return findGpuFeature("wgmma")->isIn(gpu) && isOne && isKept(product) && product.getLhsContract().size() == 1 &&
-         isBrought(product.getLhs(), function, facts) && isBrought(product.getRhs(), function, facts) && over >= fewestElements && 4 * tiles >= 3 * gpu.multiprocessors;
+         isBrought(product.getLhs(), function, facts) && isBrought(product.getRhs(), function, facts) && over >= fewestElements && isFilled;
 }
 
 std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
@@ -171,7 +189,7 @@ std::string chooseRoad(ModuleOp graph, const GpuDescription &gpu) {
   SmallVector<gir::ContractOp> products;
   graph.walk([&](gir::ContractOp product) { products.push_back(product); });
   bool isAlone = products.size() == 1 && isShared(products.front(), gpu);
-  bool areGrouped = llvm::all_of(products, [&](gir::ContractOp product) { return isGrouped(product, gpu); });
+  bool areGrouped = llvm::all_of(products, [&](gir::ContractOp product) { return isGrouped(product, products.size() == 1, gpu); });
   return isAlone || areGrouped || isStreamed(products, gpu) ? "ptx" : "tileir";
 }
 

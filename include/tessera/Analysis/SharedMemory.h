@@ -33,6 +33,8 @@ struct BufferAccess {
 };
 llvm::SmallVector<BufferAccess, 2> bufferAccesses(mlir::Operation *op);
 
+/// Bytes of the mailbox by which the blocks of a cluster will join what a reduction leaves of each; 0: there is none.
+uint64_t mailboxBytes(tile::ReduceOp reduce);
 /// What exchanges inside an operation may take of shared memory at once: conversions that shuffles do not make, operands
 /// of products without tensor cores, parts of reductions. `isElsewhere` names those that will not be made so.
 uint64_t exchangedBytes(mlir::Operation *scope, SharedFeatures features,

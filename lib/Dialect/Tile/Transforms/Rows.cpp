@@ -106,6 +106,9 @@ uint64_t tile::sharedBytesLeft(KernelOp kernel, uint64_t bytes, StringRef chip) 
     uint64_t all = gpu->multiprocessor.sharedBytes, blocks = std::max<uint64_t>(1, all / (taken + 2 * ofSystem));
     bytes = std::min(bytes, all / blocks - ofSystem);
   }
+  // Mailboxes are there all the time; those of a loop are counted with its exchanges.
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
+    taken += mailboxBytes(reduce);
   return bytes - std::min(bytes, taken);
 }
 

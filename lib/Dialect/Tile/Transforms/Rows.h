@@ -41,7 +41,7 @@ bool runsOnce(const Coordinates &coordinates, mlir::scf::ForOp loop);
 /// The slot behind one that a loop carries, the first one behind the last.
 mlir::Value slotBehind(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot, int64_t slots);
 
-/// What a kernel's own buffers leave of so many bytes, without keeping away blocks that have room beside each other.
+/// What a kernel's own buffers and mailboxes leave of so many bytes, without keeping away blocks that have room beside each other.
 uint64_t sharedBytesLeft(KernelOp kernel, uint64_t bytes, llvm::StringRef chip);
 
 /// What rows may take of shared memory beside a kernel's own buffers and exchanges, so that a quarter of the warps that

@@ -1,0 +1,33 @@
+//===- GroupTiles.h - When groups of warps multiply ------------*- C++ -*-===//
+//
+// What decides that groups of four warps make a product of 16 bits: the cost model chooses tiles by it, and a
+// program its road.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_ANALYSIS_GROUPTILES_H
+#define TESSERA_ANALYSIS_GROUPTILES_H
+
+#include <cstdint>
+
+namespace tessera::grouped {
+
+/// The smallest tile, and the shortest side that is worth it.
+inline constexpr int64_t kHeight = 64, kWidth = 128, kSide = 64;
+/// Waves of blocks at least: less leaves too much of the machine idle.
+inline constexpr double kFewestWaves = 0.75;
+/// Blocks of a cluster that share a tile, and what a product sums over at least where they do: the exchange of their sums takes
+/// some of the time that they save.
+inline constexpr int64_t kSharers = 2, kSharedSum = 1024;
+
+/// Whether so many blocks fill the machine.
+constexpr bool areEnough(int64_t blocks, int64_t multiprocessors, double waves = kFewestWaves) {
+  return double(blocks) >= waves * double(multiprocessors);
+}
+/// Whether so many tiles, each shared by blocks, fill it at once; a second wave would take as long as the first.
+constexpr bool areEnoughShared(int64_t tiles, int64_t multiprocessors) {
+  return areEnough(kSharers * tiles, multiprocessors) && kSharers * tiles <= multiprocessors;
+}
+
+} // namespace tessera::grouped
+
+#endif
