@@ -171,9 +171,11 @@ private:
       over.tile *= choice.sharers;
       hint("ahead", isDeep ? choice.ahead - 1 : choice.ahead);
       hint("bulk", 1);
+      // Blocks that run all at once need no order, which they would find by divisions.
       if (isShared)
         hint("cluster", choice.sharers);
-      hint("group", isShared || choice.residents > 1 ? 8 : 16);
+      else
+        hint("group", choice.residents > 1 ? 8 : 16);
       if (choice.residents > 1)
         hint("residents", choice.residents);
       hint("warps", rows.tile >= 128 ? 8 : 4);

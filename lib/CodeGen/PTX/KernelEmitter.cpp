@@ -284,8 +284,10 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
     return tiles.contains(value) ? tiles.lookup(value) : Registers{narrow(value)};
   };
   SmallVector<Value> initial;
-  for (Value value : loop.getInitArgs())
-    append(initial, partsOf(value));
+  for (auto [value, carried] : llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs())) {
+    bool isSum = llvm::any_of(carried.getUsers(), llvm::IsaPred<tile::MmaAsyncOp>) && value.getDefiningOp<tile::ConstantOp>();
+    append(initial, isSum ? settled(partsOf(value)) : partsOf(value));
+  }
   auto made =
       scf::ForOp::create(e.b, narrow(loop.getLowerBound()), narrow(loop.getUpperBound()), narrow(loop.getStep()), initial);
   auto bind = [&](ValueRange to, ValueRange from) {

@@ -88,6 +88,7 @@ private:
   LogicalResult emitMmaAsync(tile::MmaAsyncOp mma);
   LogicalResult emitMmaWait(tile::MmaWaitOp wait);
   void computeBefore(tile::MmaWaitOp wait);
+  Registers settled(Registers sums);
 
   // Shared memory (Shared.cpp)
   struct Lazy {

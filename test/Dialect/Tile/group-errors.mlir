@@ -112,3 +112,18 @@ tile.kernel @pending() grid 1 {
   tile.mma_wait -1
   tile.return
 }
+
+// -----
+
+// Each block of a cluster has the sums over its own part.
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d2:1, d1:8, d2:8, d2:16, d2:32] lane[d2:2, d2:4, d1:1, d1:2, d1:4] warp[d1:16, d1:32] block[d0:1] -> d0:2 d1:64 d2:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<2x64x64xf32, #sums>
+tile.kernel @parts(%i: index) grid 1 hints {cluster = 2} {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a matrix as tensor copies write it}}
+  %0 = tile.mma_async %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
