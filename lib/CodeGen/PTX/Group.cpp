@@ -174,18 +174,6 @@ void KernelEmitter::computeBefore(tile::MmaWaitOp wait) {
   assembly(text + " @p nanosleep.u32 0; }", constraints + "~{memory}", Type(), tiles[reduce.getResult()], /*hasEffects=*/true);
 }
 
-/// Sums that a loop begins with, in their registers before it. LLVM would put them there behind the loop as well, for when that has
-/// no turn; the assembler takes that to be between a product and its wait, and makes products one by one.
-KernelEmitter::Registers KernelEmitter::settled(Registers sums) {
-  Text part(sums.size());
-  part.close(sums);
-  Type result = LLVM::LLVMStructType::getLiteral(kernel.getContext(), SmallVector<Type>(sums.size(), sums.front().getType()));
-  Value made = assembly(part.text, part.constraints, result, part.operands, /*hasEffects=*/true);
-  for (auto [i, sum] : llvm::enumerate(sums))
-    sum = LLVM::ExtractValueOp::create(e.b, made, i);
-  return sums;
-}
-
 LogicalResult KernelEmitter::emitMmaWait(tile::MmaWaitOp wait) {
   computeBefore(wait);
   Registers sums;
@@ -209,4 +197,16 @@ LogicalResult KernelEmitter::emitMmaWait(tile::MmaWaitOp wait) {
     for (size_t i = 0; i < tiles[before].size(); ++i)
       tiles[behind].push_back(LLVM::ExtractValueOp::create(e.b, made, number++));
   return success();
+}
+
+/// Sums that a loop begins with, in their registers before it. LLVM would put them there behind the loop as well, for when that has
+/// no turn; the assembler takes that to be between a product and its wait, and makes products one by one.
+KernelEmitter::Registers KernelEmitter::settled(Registers sums) {
+  Text part(sums.size());
+  part.close(sums);
+  Type result = LLVM::LLVMStructType::getLiteral(kernel.getContext(), SmallVector<Type>(sums.size(), sums.front().getType()));
+  Value made = assembly(part.text, part.constraints, result, part.operands, /*hasEffects=*/true);
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(e.b, made, i);
+  return sums;
 }

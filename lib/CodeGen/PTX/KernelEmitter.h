@@ -85,10 +85,10 @@ private:
   Registers emitShuffles(const ShuffleSchedule &schedule, llvm::ArrayRef<Value> parts, Type element, unsigned count);
 
   // Products of groups of warps (Group.cpp)
+  Registers settled(Registers sums);
   LogicalResult emitMmaAsync(tile::MmaAsyncOp mma);
   LogicalResult emitMmaWait(tile::MmaWaitOp wait);
   void computeBefore(tile::MmaWaitOp wait);
-  Registers settled(Registers sums);
 
   // Shared memory (Shared.cpp)
   struct Lazy {
