@@ -62,6 +62,10 @@ def product_of_columns(x, w):
     return x.T @ w
 
 @tsr.function
+def product_of_cosines(x, w):
+    return tsr.cos(x) @ w
+
+@tsr.function
 def linear(x, w, b, r):
     return tsr.silu(x @ w + b) + r
 """
@@ -163,6 +167,7 @@ PRODUCTS = {
     "rows that begin anywhere": ("product", ["x=bf16[17,301]", "w=bf16[301,33]"]),
     "transposed weights": ("product_of_rows", ["x=bf16[16,256]", "w=bf16[24,256]"]),
     "transposed rows": ("product_of_columns", ["x=bf16[256,16]", "w=bf16[256,24]"]),
+    "cosines, of which the last are beside the rows": ("product_of_cosines", ["x=bf16[17,301]", "w=bf16[301,33]"]),
     "bias, activation and residual": ("linear", ["x=bf16[16,256]", "w=bf16[256,32]", "b=bf16[32]", "r=bf16[16,32]"]),
 }
 
@@ -195,6 +200,16 @@ CHOSEN_PRODUCTS = {
     ("x=bf16[1000,512]", "w=bf16[512,1000]"): 1,  # not worth the exchange
     ("x=bf16[512,2048]", "w=bf16[2048,1024]"): 2,  # tiles of groups of warps for half of the multiprocessors
 }
+
+
+def test_work_on_operands_is_shared(tmp_path):
+    """No block computes all that a step multiplies, and no warp what the others compute, too: 100 instructions for an element."""
+    source = tmp_path / "program.py"
+    source.write_text(PROGRAM)
+    arguments = ["--arg", "x=bf16[17,4099]", "--arg", "w=bf16[4099,16]"]
+    command = ["compile", f"{source}::product_of_cosines", *arguments, "--target", "sm_90", "--via", "ptx", "-o", "-"]
+    assert "cluster = 8" in run(*command, "--emit", "placed")
+    assert len(run(*command, "--emit", "ptx").splitlines()) < 10000
 
 
 @pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)

@@ -121,3 +121,74 @@ tile.kernel @columns(%x: !columns, %y: !sums) grid 1 {
   tile.store %s, %y[%c0] dims [0] : tensor<256xf32>, !sums
   tile.return
 }
+
+// -----
+
+// All warps need the left operand. Little work on its elements is done by each of them for itself.
+// CHECK-DAG: #[[LEFT:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0, 0] -> d0:16 d1:64">
+// CHECK-LABEL: tile.kernel @little_work
+// CHECK: tile.map mul{{.*}} -> tensor<16x64xf32, #[[LEFT]]>
+!a = !tile.view<16x64xbf16, strides = [64, 1]>
+!b = !tile.view<64x64xbf16, strides = [64, 1]>
+!c = !tile.view<16x64xf32, strides = [64, 1]>
+tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
+  %b = tile.load %w[%c0, %c0] dims [0, 1] : !b -> tensor<64x64xbf16>
+  %t0 = tile.cast %a : tensor<16x64xbf16> -> tensor<16x64xf32>
+  %t1 = tile.map mul(%t0, %t0) : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  %l = tile.cast %t1 : tensor<16x64xf32> -> tensor<16x64xbf16>
+  %p = tile.mma %l, %b, %zero : (tensor<16x64xbf16>, tensor<64x64xbf16>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  tile.store %p, %y[%c0, %c0] dims [0, 1] : tensor<16x64xf32>, !c
+  tile.return
+}
+
+// -----
+
+// Much of it is done once, where the elements come from memory, and its results are told the others.
+// CHECK-DAG: #[[LEFT:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0, 0] -> d0:16 d1:64">
+// CHECK-DAG: #[[ONCE:.*]] = #tile.layout<"register[d1:1, d1:2] lane[d1:4, d1:8, d1:16, d1:32, d0:1] warp[d0:2, d0:4, d0:8] -> d0:16 d1:64">
+// CHECK-LABEL: tile.kernel @much_work
+// CHECK-COUNT-4: tile.map mul{{.*}} -> tensor<16x64xf32, #[[ONCE]]>
+// CHECK: %[[L:.*]] = tile.cast {{.*}} -> tensor<16x64xbf16, #[[ONCE]]>
+// CHECK: tile.convert %[[L]] : tensor<16x64xbf16, #[[ONCE]]> -> tensor<16x64xbf16, #[[LEFT]]>
+!a = !tile.view<16x64xbf16, strides = [64, 1]>
+!b = !tile.view<64x64xbf16, strides = [64, 1]>
+!c = !tile.view<16x64xf32, strides = [64, 1]>
+tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
+  %b = tile.load %w[%c0, %c0] dims [0, 1] : !b -> tensor<64x64xbf16>
+  %t0 = tile.cast %a : tensor<16x64xbf16> -> tensor<16x64xf32>
+  %t1 = tile.map mul(%t0, %t0) : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  %t2 = tile.map mul(%t1, %t1) : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  %t3 = tile.map mul(%t2, %t2) : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  %t4 = tile.map mul(%t3, %t3) : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  %l = tile.cast %t4 : tensor<16x64xf32> -> tensor<16x64xbf16>
+  %p = tile.mma %l, %b, %zero : (tensor<16x64xbf16>, tensor<64x64xbf16>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  tile.store %p, %y[%c0, %c0] dims [0, 1] : tensor<16x64xf32>, !c
+  tile.return
+}
+
+// -----
+
+// So are elements that come from memory one by one.
+// CHECK-DAG: #[[LEFT:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0, 0] -> d0:16 d1:64">
+// CHECK-DAG: #[[ONCE:.*]] = #tile.layout<"register[d1:32, d0:8] lane[d1:1, d1:2, d1:4, d1:8, d1:16] warp[d0:1, d0:2, d0:4] -> d0:16 d1:64">
+// CHECK-LABEL: tile.kernel @scattered
+// CHECK: %[[L:.*]] = tile.load %x{{.*}} -> tensor<16x64xbf16, #[[ONCE]]>
+// CHECK: tile.convert %[[L]] : tensor<16x64xbf16, #[[ONCE]]> -> tensor<16x64xbf16, #[[LEFT]]>
+!a = !tile.view<16x64xbf16, strides = [?, ?]>
+!b = !tile.view<64x64xbf16, strides = [64, 1]>
+!c = !tile.view<16x64xf32, strides = [64, 1]>
+tile.kernel @scattered(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
+  %b = tile.load %w[%c0, %c0] dims [0, 1] : !b -> tensor<64x64xbf16>
+  %p = tile.mma %a, %b, %zero : (tensor<16x64xbf16>, tensor<64x64xbf16>, tensor<16x64xf32>) -> tensor<16x64xf32>
+  tile.store %p, %y[%c0, %c0] dims [0, 1] : tensor<16x64xf32>, !c
+  tile.return
+}

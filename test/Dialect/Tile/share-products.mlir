@@ -48,6 +48,36 @@ tile.kernel @chain(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n
   tile.return
 }
 
+// A loop over what whole tiles leave goes on with the parts of the loop before it; they are joined once.
+// CHECK-LABEL: tile.kernel @rest
+// CHECK: %[[ZERO:.*]] = tile.constant 0.0{{.*}} : f32 : tensor<4x64x32xf32>
+// CHECK: %[[WHOLE:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[PARTS:.*]] = %[[ZERO]])
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %[[PARTS]] : {{.*}} -> tensor<4x64x32xf32>
+// CHECK-NOT: tile.reduce
+// CHECK: %[[REST:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[MORE:.*]] = %[[WHOLE]]#1)
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %[[MORE]] : {{.*}} -> tensor<4x64x32xf32>
+// CHECK: %[[SUM:.*]] = tile.reduce sum %[[REST]]#1 dims [0]
+// CHECK-NEXT: tile.store %[[SUM]]
+tile.kernel @rest(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index, %m: index) grid 1 hints {cluster = 4, warps = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : !s
+  %whole = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!s) {
+    %x = tile.load %a[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x256xbf16>
+    %w = tile.load %b[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<256x32xbf16>
+    %next = tile.mma %x, %w, %acc : (tensor<64x256xbf16>, tensor<256x32xbf16>, !s) -> !s
+    scf.yield %next : !s
+  }
+  %sum = scf.for %k = %n to %m step %c1 iter_args(%acc = %whole) -> (!s) {
+    %x = tile.load %a[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x256xbf16>
+    %w = tile.load %b[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<256x32xbf16>
+    %next = tile.mma %x, %w, %acc : (tensor<64x256xbf16>, tensor<256x32xbf16>, !s) -> !s
+    scf.yield %next : !s
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : !s, !tile.view<?x?xf32, strides = [?, 1]>
+  tile.return
+}
+
 // Without a loop.
 // CHECK-LABEL: tile.kernel @once
 // CHECK: %[[ZERO:.*]] = tile.constant 0.0{{.*}} : f32 : tensor<2x64x32xf32>
@@ -96,5 +126,30 @@ tile.kernel @seen(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n:
     tile.store %next, %y[%c0, %c0] dims [0, 1] bounded : !s, !tile.view<?x?xf32, strides = [?, 1]>
     scf.yield %next : !s
   }
+  tile.return
+}
+
+// Two loops of which each has its own sum are two products.
+// CHECK-LABEL: tile.kernel @apart
+// CHECK-SAME: hints {warps = 4}
+// CHECK-COUNT-2: tile.mma {{.*}} -> tensor<64x32xf32>
+tile.kernel @apart(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index, %m: index) grid 1 hints {cluster = 4, warps = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : !s
+  %one = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!s) {
+    %x = tile.load %a[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x256xbf16>
+    %w = tile.load %b[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<256x32xbf16>
+    %next = tile.mma %x, %w, %acc : (tensor<64x256xbf16>, tensor<256x32xbf16>, !s) -> !s
+    scf.yield %next : !s
+  }
+  %two = scf.for %k = %n to %m step %c1 iter_args(%acc = %zero) -> (!s) {
+    %x = tile.load %a[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x256xbf16>
+    %w = tile.load %b[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<256x32xbf16>
+    %next = tile.mma %x, %w, %acc : (tensor<64x256xbf16>, tensor<256x32xbf16>, !s) -> !s
+    scf.yield %next : !s
+  }
+  %sum = tile.map add(%one, %two) : (!s, !s) -> !s
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : !s, !tile.view<?x?xf32, strides = [?, 1]>
   tile.return
 }

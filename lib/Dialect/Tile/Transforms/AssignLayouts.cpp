@@ -4,7 +4,7 @@
 // it, an elementwise operation wants its operands as its result is, a broadcast the part of its
 // result's layout that its operand has. The first to ask decides. A reduction within warps and a
 // product have a layout of their own, which follows from their operands, and a load refuses one that
-// would read pieces of memory's sectors. Where a value is wanted otherwise than it
+// would read pieces of memory's sectors. Nor is long work asked for in a layout in which warps hold the same. Where a value is wanted otherwise than it
 // is, it is converted; what costs nothing to make is made again instead.
 //
 // The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else. Where they share
@@ -427,6 +427,34 @@ static bool hasOwnLayout(Value tile) {
   return false;
 }
 
+/// Whether elements come from memory one by one.
+static bool isScattered(Operation *op) {
+  auto load = dyn_cast_or_null<LoadOp>(op);
+  return load && llvm::none_of(load.getDims(), [&](int64_t dim) { return load.getView().getType().hasUnitStride(dim); });
+}
+
+/// Whether warps would each do the same long work on elements of an operand of which all hold the same: done once and told
+/// the others, it is shorter.
+static bool isWorkRepeated(Value tile, const Layout &layout) {
+  constexpr int64_t mostRepeated = 32; // instructions for an element, about as many as an exchange is worth
+  int64_t times = 1;
+  for (uint64_t column : layout.columnsOf({Dim::Warp}))
+    times *= column ? 1 : 2;
+  if (times == 1)
+    return false;
+  llvm::SetVector<Operation *> work;
+  bool comesSlowly = false;
+  auto add = [&](Value value) {
+    comesSlowly |= isScattered(value.getDefiningOp());
+    if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(value.getDefiningOp()))
+      work.insert(value.getDefiningOp());
+  };
+  add(tile);
+  for (unsigned i = 0; i < work.size(); ++i)
+    llvm::for_each(work[i]->getOperands(), add);
+  return comesSlowly || int64_t(work.size()) * (times - 1) > mostRepeated;
+}
+
 /// What a loop carries has the layout that its body gives it where that has one of its own.
 void Assignment::chooseLoop(scf::ForOp loop) {
   choose(*loop.getBody());
@@ -471,13 +499,14 @@ void Assignment::choose(Operation *op) {
     for (Region &region : op->getRegions())
       for (Block &block : region)
         choose(block);
-  if (auto mma = dyn_cast<MmaOp>(op))
+  auto mma = dyn_cast<MmaOp>(op);
+  if (mma)
     layouts[mma.getResult()] = ofProduct(mma);
   // A loop's results are known once its body is; until then a yield asks for nothing, nor against what the body has.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (!isOpen || (layouts.contains(op->getParentOp()->getResult(i)) && !hasOwnLayout(operand)))
-      if (std::optional<Layout> wanted = wantedBy(op, i))
+      if (std::optional<Layout> wanted = wantedBy(op, i); wanted && !(mma && isWorkRepeated(operand, *wanted)))
         ask(operand, *wanted);
   bool isAsked = op->getNumResults() && layouts.contains(op->getResult(0));
   for (Value result : op->getResults())

@@ -79,34 +79,59 @@ static Operation *join(OpBuilder &builder, Location loc, Value start, Value part
   return MapOp::create(builder, loc, ScalarOp::Add, ValueRange{old, total});
 }
 
-static void share(const Sum &sum, int64_t blocks) {
+/// The sums of a kernel's products, each of which begins with the one before: loops over whole tiles and over what is left
+/// behind them. None where products are not one such chain.
+static SmallVector<Sum> chainOf(ArrayRef<MmaOp> products) {
+  SmallVector<Sum> sums;
+  while (!products.empty()) {
+    std::optional<Sum> sum = sumFrom(products.front());
+    if (!sum || sum->products.size() > products.size())
+      return {};
+    if (!sums.empty()) {
+      Sum &before = sums.back();
+      Value start = before.loop && sum->loop ? sum->loop.getInitArgs()[sum->number] : Value();
+      if (!start || start != before.loop.getResult(before.number) || !start.hasOneUse())
+        return {};
+    }
+    products = products.drop_front(sum->products.size());
+    sums.push_back(std::move(*sum));
+  }
+  return sums;
+}
+
+/// Products outside of a loop.
+static void shareOnce(const Sum &sum, int64_t blocks) {
   MmaOp first = sum.products.front(), last = sum.products.back();
-  RankedTensorType type = partsOf(last.getType(), blocks);
   IRRewriter rewriter(first.getContext());
-  if (!sum.loop) {
-    rewriter.setInsertionPointAfter(last);
-    Value parts = again(rewriter, sum.products, zeros(rewriter, first.getLoc(), type));
-    rewriter.replaceAllUsesWith(last.getResult(),
-                                join(rewriter, last.getLoc(), first.getAcc(), parts, first.getAcc())->getResult(0));
-  } else {
-    scf::ForOp loop = sum.loop;
+  rewriter.setInsertionPointAfter(last);
+  Value parts = again(rewriter, sum.products, zeros(rewriter, first.getLoc(), partsOf(last.getType(), blocks)));
+  rewriter.replaceAllUsesWith(last.getResult(),
+                              join(rewriter, last.getLoc(), first.getAcc(), parts, first.getAcc())->getResult(0));
+}
+
+/// Products of one loop or of several behind each other, whose parts go from each to the next.
+static void shareLoops(ArrayRef<Sum> sums, int64_t blocks) {
+  scf::ForOp loop = sums.front().loop;
+  Value start = loop.getInitArgs()[sums.front().number], old;
+  IRRewriter rewriter(loop.getContext());
+  rewriter.setInsertionPoint(loop);
+  Value parts = zeros(rewriter, loop.getLoc(), partsOf(start.getType(), blocks));
+  for (const Sum &sum : sums) {
+    loop = sum.loop;
     rewriter.setInsertionPoint(loop);
-    Value start = zeros(rewriter, loop.getLoc(), type);
-    auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-        rewriter, start, /*replaceInitOperandUsesInLoop=*/false,
+    loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+        rewriter, parts, /*replaceInitOperandUsesInLoop=*/false,
         [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
           return {again(inside, sum.products, carried.front())};
         }));
     // The old value goes through the loop as it is, and leaves it by a later pass.
-    replaced.getBody()->getTerminator()->setOperand(sum.number, replaced.getRegionIterArg(sum.number));
-    rewriter.setInsertionPointAfter(replaced);
-    Value old = replaced.getResult(sum.number);
-    Operation *joined =
-        join(rewriter, replaced.getLoc(), replaced.getInitArgs()[sum.number], replaced.getResults().back(), old);
-    rewriter.replaceAllUsesExcept(old, joined->getResult(0), joined);
+    loop.getBody()->getTerminator()->setOperand(sum.number, loop.getRegionIterArg(sum.number));
+    old = loop.getResult(sum.number);
+    parts = loop.getResults().back();
   }
-  for (MmaOp product : llvm::reverse(sum.products))
-    rewriter.eraseOp(product);
+  rewriter.setInsertionPointAfter(loop);
+  Operation *joined = join(rewriter, loop.getLoc(), start, parts, old);
+  rewriter.replaceAllUsesExcept(old, joined->getResult(0), joined);
 }
 
 namespace {
@@ -118,11 +143,11 @@ struct TileShareProducts : tile::impl::TileShareProductsBase<TileShareProducts> 
       kernel.walk([&](MmaOp product) { products.push_back(product); });
       if (blocks < 2 || products.empty())
         continue;
-      // All products are one sum: a loop is replaced when a sum of it is.
-      std::optional<Sum> sum = sumFrom(products.front());
-      if (sum && sum->products.size() == products.size() &&
-          llvm::all_of(products, [&](MmaOp product) { return canShare(product, blocks); })) {
-        share(*sum, blocks);
+      SmallVector<Sum> sums = chainOf(products);
+      if (!sums.empty() && llvm::all_of(products, [&](MmaOp product) { return canShare(product, blocks); })) {
+        sums.front().loop ? shareLoops(sums, blocks) : shareOnce(sums.front(), blocks);
+        for (MmaOp product : llvm::reverse(products))
+          product.erase();
         continue;
       }
       NamedAttrList hints(kernel.getHintsAttr());

@@ -316,9 +316,9 @@ def TileShareProducts : Pass<"tile-share-products", "::mlir::ModuleOp"> {
   let summary = "let the blocks of a cluster share what a product sums over";
   let description = [{
     Of few programs that sum over many elements each has several blocks (the hint `cluster`). Each block takes its part of
-    every product and has its own sums, which a loop may carry; behind the products one reduction joins them. All products
-    of the kernel are one chain, and nothing else looks at its sums. Where that is not so, or a block would not have a step
-    of tensor cores, the hint goes.
+    every product and has its own sums, which a loop may carry, and from it one behind it, over what whole tiles leave; behind
+    the products one reduction joins them. All products of the kernel are one chain, and nothing else looks at its sums. Where
+    that is not so, or a block would not have a step of tensor cores, the hint goes.
 
     Before, in a kernel with `hints {cluster = 8}`:
     ```mlir
@@ -736,7 +736,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     `tile.convert` stands where an operation needs an operand otherwise than it is. Layouts are asked for from the end
     backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
     is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
-    as tensor cores have them. Constants are made where they are wanted. Of products that the blocks of a cluster share, each has a
+    as tensor cores have them. Where several warps multiply the same elements, long work on these is done once and its results
+    are converted. Constants are made where they are wanted. Of products that the blocks of a cluster share, each has a
     part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the columns, those that
     each thread has among its own sums.
 
