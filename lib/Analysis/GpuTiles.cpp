@@ -337,6 +337,11 @@ private:
     }
     if (groupStream(depth))
       return;
+    // What is too long to be whole is walked by short steps, which leave registers for the sums.
+    for (const KernelShape::Contraction &c : shape.contractions)
+      for (const std::string &name : c.over)
+        if (Dim *dim = find(name); dim && dim->role == Dim::Inner && facts.max(dim->size) > dim->tile)
+          dim->tile = 64;
     // Two blocks on a multiprocessor compute while the other one waits; accumulators of more than 128 columns leave room
     // for one only. Products of f32 are made of three and take as much more room; others are made in registers.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;

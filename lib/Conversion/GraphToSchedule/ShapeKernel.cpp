@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
 #include "Emit.h"
+#include "LimitWork.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -293,35 +294,61 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     return result;
   };
   unsigned factorBytes = 0; // of what products multiply: indices and masks beside it do not count
+  unsigned sideBytes = 0;   // as which products take it
+  // What is computed element by element: of products their sides.
+  std::vector<Expr> elementwise;
+  llvm::DenseSet<Expr> multiplied;
   auto addContraction = [&](Expr value, const DimSet &over, const DimSet *weight, bool inner) {
     auto c = splitContraction(pool, value, over, weight, order);
     if (!c)
-      return;
+      return false;
     auto isPlain = [](Expr side) {
       while (side && side->kind == ExprNode::Cast)
         side = side->args[0];
       return side && side->kind == ExprNode::Load && side->args.empty() && (side->type.isBF16() || side->type.isF16());
     };
     shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, isPlain(c->lhs), isPlain(c->rhs)});
+    auto bytesOf = [](Expr side) {
+      unsigned bits = side->type.getIntOrFloatBitWidth();
+      for (; side->kind == ExprNode::Cast; side = side->args[0])
+        bits = std::min(bits, side->args[0]->type.getIntOrFloatBitWidth());
+      return (bits + 7) / 8;
+    };
     for (Expr side : {c->lhs, c->rhs})
-      if (side)
+      if (side) {
+        elementwise.push_back(side);
+        sideBytes = std::max(sideBytes, bytesOf(side));
         visitExprs({side}, [&](Expr e) {
           if (e->kind == ExprNode::Load && llvm::isa<mlir::FloatType>(e->type))
             factorBytes = std::max(factorBytes, e->type.getIntOrFloatBitWidth() / 8);
         });
+      }
+    return true;
   };
-  for (const StreamState &state : plan.states)
-    if (state.used && !state.isGauge && state.monoid == ReduceOp::Sum) {
-      const StreamState *weight = plan.weightOf(state);
-      addContraction(state.value, stream, weight ? &weight->exponent->dims : nullptr, false);
-    }
+  for (const StreamState &state : plan.states) {
+    const StreamState *weight = plan.weightOf(state);
+    bool isSum = state.used && !state.isGauge && state.monoid == ReduceOp::Sum;
+    if (!(isSum && addContraction(state.value, stream, weight ? &weight->exponent->dims : nullptr, false)) && state.used)
+      elementwise.push_back(state.isGauge ? state.exponent : state.value);
+  }
   visitExprs(roots, [&](Expr e) {
-    if (e->kind == ExprNode::Reduce && e->monoid == ReduceOp::Sum)
-      addContraction(e->args[0], DimSet(e->over.begin(), e->over.end()), nullptr, true);
+    if (e->kind == ExprNode::Reduce && e->monoid == ReduceOp::Sum &&
+        addContraction(e->args[0], DimSet(e->over.begin(), e->over.end()), nullptr, true))
+      multiplied.insert(e);
   });
   if (factorBytes)
     shape.onTensorCores = factorBytes <= 4;
+  // What is computed before it is multiplied may be wider than it is in memory.
+  if (machine.isGpu && llvm::none_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; }))
+    shape.storageBytes = std::max(shape.storageBytes, sideBytes);
   chooseTiles(machine, facts, shape);
+  if (machine.tilesInRegisters && !shape.contractions.empty()) {
+    for (const KernelOutput &output : plan.outputs)
+      elementwise.push_back(output.resolved);
+    std::vector<Expr> work;
+    visitExprs(elementwise, [&](Expr e) { work.push_back(e); }, [&](Expr e) { return !multiplied.contains(e); });
+    limitWork(work, shape);
+  }
   if (machine.isGpu)
     visitExprs(roots, [&](Expr e) {
       if (e->kind == ExprNode::Scan)

@@ -1,0 +1,16 @@
+//===- LimitWork.h - Tiles whose work is a bounded piece of code -*- C++ -*-===//
+#ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_LIMITWORK_H
+#define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_LIMITWORK_H
+
+#include "tessera/Analysis/CostModel.h"
+#include "tessera/Analysis/Expr.h"
+
+namespace tessera {
+
+/// Halves tiles of a kernel with products, for a GPU whose tiles are in registers, until what a thread computes element by
+/// element is not too long. `work` has each expression once that is computed so: of products their sides.
+void limitWork(llvm::ArrayRef<Expr> work, KernelShape &shape);
+
+} // namespace tessera
+
+#endif
