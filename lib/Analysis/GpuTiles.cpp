@@ -301,11 +301,33 @@ private:
     along->tile = bounded(*along, isWide || (!isPair && (depth > shallow || shape.masked)) ? 64 : 128);
     hint("ahead", depth <= shallow || (isPair && !isWide && !shortStream()) ? 2 : 1);
     hint("bulk", 1);
+    // What is beside the stream takes registers that four blocks do not leave.
+    bool isAlone = llvm::all_of(shape.dims, [&](const Dim &dim) { return dim.role != Dim::Inner || isMultiplied(dim); });
     if (!isPair && !isWide)
-      hint("residents", along->tile < 128 && depth <= shallow ? 4 : 2);
+      hint("residents", along->tile < 128 && depth <= shallow && isAlone ? 4 : 2);
     hint("warps", row->tile >= 128 ? 8 : 4);
     hint("warpgroups", 1);
     return true;
+  }
+
+  /// Registers of a thread for products of f32 in a stream, by so many warps: of operands both parts, the left ones of inner
+  /// products through the whole stream and a right one at a time, and all sums, of small products beside large ones.
+  int64_t splitRegisters(int64_t warps) {
+    constexpr int64_t parts = 2, lanes = 32, side = 16, narrowest = 8;
+    int64_t left = 0, right = 0, sums = 0;
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      int64_t rows = std::max(side, extentOf(c.rows)), columns = extentOf(c.columns), depth = extentOf(c.over);
+      int64_t below = std::clamp<int64_t>(rows / side, 1, warps), across = warps / below;
+      left += c.inner ? parts * rows * depth / (lanes * below) : 0;
+      right = std::max(right, parts * depth * std::max(columns / across, narrowest) / lanes);
+      sums += parts * rows * columns / (lanes * warps);
+    }
+    return left + right + sums;
+  }
+
+  /// Whether a product sums over a dimension.
+  bool isMultiplied(const Dim &dim) const {
+    return llvm::any_of(shape.contractions, [&](const auto &c) { return llvm::is_contained(c.over, dim.name); });
   }
 
   bool shortStream() {
@@ -361,7 +383,8 @@ private:
       }
     spread(row, 64);
     bool large = row && row->tile >= 128;
-    hint("warps", large ? 8 : 4);
+    bool isCrowded = shape.onTensorCores && !narrow && machine.operandsInRegisters && splitRegisters(4) > 180;
+    hint("warps", large || isCrowded ? 8 : 4);
     if (pairs && !large)
       hint("residents", isShort ? 4 : 2);
   }
