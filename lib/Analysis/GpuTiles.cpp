@@ -84,13 +84,15 @@ private:
     hint("warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), fewest, 32));
   }
 
+  /// Whether a row of 16-bit elements along the dimension is pieces that copies bring.
+  bool isInPieces(const Dim &dim) const { return facts.divisor(dim.size) * 2 % 16 == 0; }
+
   /// Turns a tile of 128 x 256 elements of 16 bits round where copies bring long steps of both operands, three of which
   /// shared memory holds: fewer barriers, and longer rows of the left operand.
   bool standUp(Dim &rows, Dim &columns, Dim &over) {
-    constexpr int64_t bytes = 2, tall = 256, wide = 128, steps = 3, copied = 16, others = 1024;
+    constexpr int64_t bytes = 2, tall = 256, wide = 128, steps = 3, others = 1024;
     bool isWhole = rows.tile == wide && columns.tile == tall && over.tile == 64 && bounded(rows, tall) == tall;
-    bool isCopied = llvm::all_of(llvm::ArrayRef<Dim *>{&rows, &columns, &over},
-                                 [&](Dim *dim) { return facts.divisor(dim->size) * bytes % copied == 0; });
+    bool isCopied = isInPieces(rows) && isInPieces(columns) && isInPieces(over);
     if (!isWhole || !isCopied || shape.batchInvariant ||
         machine.sharedOfBlock < steps * (tall + wide) * over.tile * bytes + others)
       return false;
@@ -116,13 +118,11 @@ private:
 
   /// Whether tensor copies bring the operands of all products as they lie in memory.
   bool areCopied(const Dim &rows, const Dim &columns, const Dim &over) const {
-    constexpr int64_t bytes = 2, copied = 16;
-    auto isWhole = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % copied == 0; };
     bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
     if (shape.batchInvariant && !isByRows)
       return false;
     bool arePlain = llvm::all_of(shape.contractions, [](const auto &each) { return each.plainRows && each.plainColumns; });
-    return arePlain && isWhole(over) && isWhole(columns) && (isByRows || isWhole(rows));
+    return arePlain && isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows));
   }
 
   /// Whether rows of the operands begin inside lines of memory, of 128 bytes, as they do where sizes are no multiples of lines: each
@@ -275,12 +275,10 @@ private:
   /// Rows and steps of a stream whose products groups of four warps make from what tensor copies bring: some multiply while others
   /// work on sums, in one block or in several that share a multiprocessor.
   bool groupStream(int64_t depth) {
-    constexpr int64_t bytes = 2, copied = 16, least = 64, deepest = 256;
+    constexpr int64_t least = 64, deepest = 256;
     Dim *row = nullptr, *along = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions) {
-      bool isWhole = llvm::all_of(c.inner ? c.over : c.columns, [&](const std::string &name) {
-        return facts.divisor(find(name)->size) * bytes % copied == 0;
-      });
+      bool isWhole = llvm::all_of(c.inner ? c.over : c.columns, [&](const std::string &name) { return isInPieces(*find(name)); });
       if (!c.plainColumns || !isWhole || c.rows.empty() || c.columns.empty() || c.over.empty() || (c.inner && !c.plainRows))
         return false;
       row = find(c.rows.back());
