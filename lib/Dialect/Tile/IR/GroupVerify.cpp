@@ -120,11 +120,7 @@ int64_t MmaAsyncOp::getAlignment(Value buffer) {
 LogicalResult MmaFenceOp::verify() { return success(); }
 LogicalResult MmaCommitOp::verify() { return success(); }
 
-LogicalResult MmaWaitOp::verify() {
-  if (int64_t(getPending()) < 0)
-    return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
-  return success();
-}
+LogicalResult MmaWaitOp::verify() { return expectPending(*this, getPending()); }
 
 LogicalResult MmaWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
                                           OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {

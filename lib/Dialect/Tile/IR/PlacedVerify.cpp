@@ -25,11 +25,7 @@ LogicalResult AllocOp::verify() {
 LogicalResult CommitOp::verify() { return success(); }
 LogicalResult BarrierOp::verify() { return success(); }
 
-LogicalResult WaitOp::verify() {
-  if (int64_t(getPending()) < 0)
-    return emitOpError() << "expected a number of groups of at least 0, got " << int64_t(getPending());
-  return success();
-}
+LogicalResult WaitOp::verify() { return expectPending(*this, getPending()); }
 
 /// Threads reach the shared memory of their own block.
 static LogicalResult verifyWithinBlocks(Operation *op, BufferType buffer, const Layout &layout) {

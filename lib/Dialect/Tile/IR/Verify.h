@@ -55,6 +55,13 @@ inline mlir::LogicalResult expectIncreasing(mlir::Operation *op, llvm::ArrayRef<
   return mlir::success();
 }
 
+/// Groups of copies or products that a wait leaves under way.
+inline mlir::LogicalResult expectPending(mlir::Operation *op, int64_t pending) {
+  if (pending >= 0)
+    return mlir::success();
+  return op->emitOpError() << "expected a number of groups of at least 0, got " << pending;
+}
+
 /// The sizes of the dimensions that are not in `dims`.
 inline llvm::SmallVector<int64_t> withoutDims(llvm::ArrayRef<int64_t> shape,
                                               llvm::ArrayRef<int64_t> dims) {
