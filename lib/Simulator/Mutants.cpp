@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Verifier.h"
 #include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Simulator/Simulator.h"
 
@@ -146,7 +147,9 @@ static std::vector<Change> changesOf(Operation *op) {
       cast<tile::BarrierOp>(each).setWarp(true);
       return true;
     };
-    if (!barrier.getWarp())
+    // A block of one warp has no other barriers.
+    auto kernel = barrier->getParentOfType<tile::KernelOp>();
+    if (!barrier.getWarp() && getHint(kernel.getHintsAttr(), "warps").value_or(0) != 1)
       changes.push_back({"weakened to the warp", weaken});
     return changes;
   }
