@@ -236,6 +236,7 @@ private:
     kernel.pool = std::make_unique<ExprPool>(function.getContext(), strict);
     kernel.plan = KernelPlan();
     kernel.plan.batchInvariant = batchInvariant;
+    kernel.plan.narrowsProducts = function->hasAttr(gir::kProductTypeAttr);
     if (auto symbols = function->getAttrOfType<mlir::DictionaryAttr>(gir::kSymbolsAttr))
       for (mlir::NamedAttribute entry : symbols)
         kernel.pool->reserve(entry.getName().str());

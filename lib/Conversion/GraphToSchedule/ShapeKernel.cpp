@@ -339,7 +339,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   if (factorBytes)
     shape.onTensorCores = factorBytes <= 4;
   // What is computed before it is multiplied may be wider than it is in memory.
-  if (machine.isGpu && llvm::none_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; }))
+  bool isChain = llvm::any_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; });
+  if (machine.isGpu && !plan.narrowsProducts && !isChain)
     shape.storageBytes = std::max(shape.storageBytes, sideBytes);
   chooseTiles(machine, facts, shape);
   if (machine.tilesInRegisters && !shape.contractions.empty()) {
