@@ -18,69 +18,17 @@ from test_code import OPT, TOP, ptx, view
 
 pytestmark = pytest.mark.skipif(not OPT.exists(), reason="unsupported: tessera-opt is not built")
 TESSERA = TOP / "build/bin/tessera"
-PROGRAM = """
-import tessera as tsr
-
-@tsr.function
-def softmax(x):
-    return tsr.softmax(x, dim=-1)
-
-@tsr.function
-def rms_norm(x, w):
-    return tsr.rms_norm(x, weight=w)
-
-@tsr.function
-def layer_norm(x, w):
-    return tsr.layer_norm(x, weight=w)
-
-@tsr.function
-def cross_entropy(x, t):
-    return tsr.cross_entropy(x, t, reduction="none")
-
-@tsr.function
-def total(x):
-    return x.sum(dim=-1)
-
-@tsr.function
-def largest(x):
-    return x.amax(dim=-1)
-
-@tsr.function
-def every(x):
-    return (x > 0).all(dim=-1)
-
-@tsr.function
-def product(x, w):
-    return x @ w
-
-@tsr.function
-def product_of_rows(x, w):
-    return x @ w.T
-
-@tsr.function
-def product_of_columns(x, w):
-    return x.T @ w
-
-@tsr.function
-def product_of_cosines(x, w):
-    return tsr.cos(x) @ w
-
-@tsr.function
-def linear(x, w, b, r):
-    return tsr.silu(x @ w + b) + r
-"""
+PROGRAMS = Path(__file__).resolve().with_name("programs.py")
 
 
 def run(*command: str | Path) -> str:
     return subprocess.run([TESSERA, *command], capture_output=True, text=True, check=True).stdout
 
 
-def chosen(folder: Path, function: str, arguments: list[str]) -> str:
+def chosen(function: str, arguments: list[str]) -> str:
     """The schedule that a function gets."""
-    source = folder / "program.py"
-    source.write_text(PROGRAM)
     flags = [flag for one in arguments for flag in ("--arg", one)]
-    return run("compile", f"{source}::{function}", *flags, "--target", "sm_90", "--via", "ptx", "--emit", "sched", "-o", "-")
+    return run("compile", f"{PROGRAMS}::{function}", *flags, "--target", "sm_90", "--via", "ptx", "--emit", "sched", "-o", "-")
 
 
 def place(folder: Path, text: str) -> Path:
@@ -93,14 +41,14 @@ def place(folder: Path, text: str) -> Path:
 
 def schedule(folder: Path, function: str, arguments: list[str], tile: int, hints: str) -> Path:
     """Placed Tile IR of a schedule whose last dimension has this tile, with these hints."""
-    text = chosen(folder, function, arguments)
+    text = chosen(function, arguments)
     kernel = re.search(r"tile \d+\] order (\[\w*\])( hints \{[^}]*\})?", text)
     return place(folder, text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}"))
 
 
 def shared_product(folder: Path, function: str, arguments: list[str], over: int, hints: str) -> Path:
     """Placed Tile IR of a product that sums over so many elements in a step, with these hints."""
-    text = chosen(folder, function, arguments)
+    text = chosen(function, arguments)
     text, count = re.subn(r"(stream \w+ = \S+ tile) \d+", rf"\1 {over}", text)
     text, again = re.subn(r"hints \{[^}]*\}", f"hints {{{hints}}}", text)
     assert count == again == 1, text
@@ -121,7 +69,7 @@ CASES = {
     "softmax of one row": ("softmax", ["x=bf16[1,20001]"], 8192),
     "softmax of narrow odd rows": ("softmax", ["x=bf16[3,9001]"], 4096),
     "RMS norm": ("rms_norm", ["x=fp32[2,3000]", "w=fp32[3000]"], 1024),
-    "layer norm": ("layer_norm", ["x=bf16[2,4096]", "w=bf16[4096]"], 1024),
+    "layer norm": ("layer_norm", ["x=bf16[2,4096]", "w=bf16[4096]", "b=bf16[4096]"], 1024),
     "cross-entropy": ("cross_entropy", ["x=bf16[2,3001]", "t=int64[2]"], 1024),
     "cross-entropy of narrow odd rows": ("cross_entropy", ["x=bf16[3,20001]", "t=int64[3]"], 4096),
     "sums": ("total", ["x=fp32[3,3001]"], 1024),
@@ -202,19 +150,17 @@ CHOSEN_PRODUCTS = {
 }
 
 
-def test_work_on_operands_is_shared(tmp_path):
+def test_work_on_operands_is_shared():
     """No block computes all that a step multiplies, and no warp what the others compute, too: 100 instructions for an element."""
-    source = tmp_path / "program.py"
-    source.write_text(PROGRAM)
     arguments = ["--arg", "x=bf16[17,4099]", "--arg", "w=bf16[4099,16]"]
-    command = ["compile", f"{source}::product_of_cosines", *arguments, "--target", "sm_90", "--via", "ptx", "-o", "-"]
+    command = ["compile", f"{PROGRAMS}::product_of_cosines", *arguments, "--target", "sm_90", "--via", "ptx", "-o", "-"]
     assert "cluster = 8" in run(*command, "--emit", "placed")
     assert len(run(*command, "--emit", "ptx").splitlines()) < 10000
 
 
 @pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)
-def test_choice_of_products(arguments, tmp_path):
-    blocks, text = CHOSEN_PRODUCTS[arguments], chosen(tmp_path, "product", list(arguments))
+def test_choice_of_products(arguments):
+    blocks, text = CHOSEN_PRODUCTS[arguments], chosen("product", list(arguments))
     assert text.count("sched.kernel") == 1 and (f"cluster = {blocks}," in text) == (blocks > 1), text
     assert "cluster" in text or blocks == 1
 
@@ -231,10 +177,8 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("argument", CHOSEN)
-def test_choice(argument, tmp_path):
-    source = tmp_path / "program.py"
-    source.write_text(PROGRAM)
-    command = ["compile", f"{source}::softmax", "--arg", argument, "--via", "ptx", "--emit", "sched", "-o", "-"]
+def test_choice(argument):
+    command = ["compile", f"{PROGRAMS}::softmax", "--arg", argument, "--via", "ptx", "--emit", "sched", "-o", "-"]
     read = lambda target: run(*command, "--target", target)  # noqa: E731
     blocks, tile = CHOSEN[argument]
     text = read("sm_90")

@@ -7,48 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import tessera as tsr
-
-
-@tsr.function
-def softmax(x):
-    return tsr.softmax(x, dim=-1)
-
-
-@tsr.function
-def log_softmax(x):
-    return tsr.log_softmax(x, dim=-1)
-
-
-@tsr.function
-def layer_norm(x, w, b):
-    return tsr.layer_norm(x, weight=w, bias=b)
-
-
-@tsr.function
-def rms_norm(x, w):
-    return tsr.rms_norm(x, weight=w)
-
-
-@tsr.function
-def residual(x, r, w):
-    return tsr.rms_norm(x + r, weight=w)
-
-
-@tsr.function
-def cross_entropy(x, t):
-    return tsr.cross_entropy(x, t, reduction="none")
-
-
-@tsr.function
-def total(x):
-    return x.sum(dim=-1)
-
-
-@tsr.function
-def centered(x):
-    return x - x.amax(dim=-1, keepdim=True)
+from programs import centered, cross_entropy, layer_norm, log_softmax, residual, rms_norm, softmax, total
 
 
 def draw(*shape, dtype="float32"):

@@ -1,0 +1,78 @@
+"""Programs of rows and of products that the tests of placed kernels share."""
+
+import tessera as tsr
+
+
+@tsr.function
+def softmax(x):
+    return tsr.softmax(x, dim=-1)
+
+
+@tsr.function
+def rms_norm(x, w):
+    return tsr.rms_norm(x, weight=w)
+
+
+@tsr.function
+def layer_norm(x, w, b):
+    return tsr.layer_norm(x, weight=w, bias=b)
+
+
+@tsr.function
+def log_softmax(x):
+    return tsr.log_softmax(x, dim=-1)
+
+
+@tsr.function
+def residual(x, r, w):
+    return tsr.rms_norm(x + r, weight=w)
+
+
+@tsr.function
+def centered(x):
+    return x - x.amax(dim=-1, keepdim=True)
+
+
+@tsr.function
+def cross_entropy(x, t):
+    return tsr.cross_entropy(x, t, reduction="none")
+
+
+@tsr.function
+def total(x):
+    return x.sum(dim=-1)
+
+
+@tsr.function
+def largest(x):
+    return x.amax(dim=-1)
+
+
+@tsr.function
+def every(x):
+    return (x > 0).all(dim=-1)
+
+
+@tsr.function
+def product(x, w):
+    return x @ w
+
+
+@tsr.function
+def product_of_rows(x, w):
+    return x @ w.T
+
+
+@tsr.function
+def product_of_columns(x, w):
+    return x.T @ w
+
+
+@tsr.function
+def product_of_cosines(x, w):
+    return tsr.cos(x) @ w
+
+
+@tsr.function
+def linear(x, w, b, r):
+    return tsr.silu(x @ w + b) + r
