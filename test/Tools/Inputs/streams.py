@@ -24,3 +24,15 @@ def shares(x):
 @tsr.function
 def level(x):
     return tsr.logsumexp(x, dim=-1)
+
+
+@tsr.function
+def attention(q, k, v):
+    return tsr.softmax(q @ k.mT, dim=-1) @ v
+
+
+@tsr.function
+def attention_with_sink(q, k, v, sink):
+    s = q @ k.mT
+    columns = sink[:, None, :].expand(s.shape[0], s.shape[1], sink.shape[1])
+    return tsr.softmax(tsr.concat([columns, s], dim=-1), dim=-1)[..., sink.shape[1] :] @ v
