@@ -736,8 +736,7 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     `tile.convert` stands where an operation needs an operand otherwise than it is. Layouts are asked for from the end
     backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
     is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
-    as tensor cores have them. Where several warps multiply the same elements, long work on these is done once and its results
-    are converted. Constants are made where they are wanted. Of products that the blocks of a cluster share, each has a
+    as tensor cores have them. Constants are made where they are wanted. Of products that the blocks of a cluster share, each has a
     part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the columns, those that
     each thread has among its own sums.
 
@@ -745,6 +744,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>
     %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
     ```
+
+    Where several warps multiply the same elements, long work on these is done once and its results are converted.
   }];
   let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">,
                  Option<"quarters", "quarters", "bool", "false", "whether quarters of a warp multiply f16, as on sm_70">,
