@@ -381,8 +381,18 @@ private:
       }
     spread(row, 64);
     bool large = row && row->tile >= 128;
-    bool isCrowded = shape.onTensorCores && !narrow && machine.operandsInRegisters && splitRegisters(4) > 180;
-    hint("warps", large || isCrowded ? 8 : 4);
+    int64_t warps = large ? 8 : 4;
+    if (shape.onTensorCores && !narrow && machine.operandsInRegisters && splitRegisters(warps) > 180) {
+      // Short steps leave registers for deep operands; those of the deepest ones are shared by more warps.
+      std::vector<Dim> whole = shape.dims;
+      for (Dim &dim : shape.dims)
+        dim.tile = dim.role == Dim::Stream ? std::min<int64_t>(dim.tile, 16) : dim.tile;
+      if (splitRegisters(warps) > 280) {
+        shape.dims = whole;
+        warps = 8;
+      }
+    }
+    hint("warps", warps);
     if (pairs && !large)
       hint("residents", isShort ? 4 : 2);
   }
