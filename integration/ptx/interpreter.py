@@ -120,7 +120,6 @@ class _Run:
         self.registers: dict[str, np.ndarray] = {"shared_memory": own, "%ctaid.x": self.block.astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
         self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
-        self.shared = np.zeros(SHARED_BYTES, np.uint8)
         #: mbarriers: how often they have opened, bytes that are still to come, arrivals that are, and those of each turn
         self.gates: dict[int, list[int]] = {}
         self.shared = np.zeros(SHARED_BYTES * kernel.blocks, np.uint8)
