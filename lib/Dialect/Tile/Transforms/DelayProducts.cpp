@@ -96,8 +96,10 @@ std::optional<Late> Delayer::lateOf(MmaOp product) {
   Late late{product};
   late.right = product.getRhs().getDefiningOp<ReadOp>();
   Operation *left = product.getLhs().getDefiningOp(), *sums = product.getAcc().getDefiningOp();
-  if (!isGrouped(product) || !product->hasOneUse() || !isa<scf::YieldOp>(*product->user_begin()) || !left || left->getBlock() != &block || isa<ReadOp>(left) ||
-      !sums || sums->getBlock() != &block || !late.right || !late.right->hasOneUse() || late.right->getBlock() != &block)
+  auto isHere = [&](Operation *op) { return op && op->getBlock() == &block; };
+  if (!isGrouped(product) || !product->hasOneUse() || !isa<scf::YieldOp>(*product->user_begin()))
+    return std::nullopt;
+  if (!isHere(left) || isa<ReadOp>(left) || !isHere(sums) || !isHere(late.right) || !late.right->hasOneUse())
     return std::nullopt;
   late.number = product->use_begin()->getOperandNumber();
   late.await = awaitOf(late.right);

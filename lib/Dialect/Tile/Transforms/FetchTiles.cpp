@@ -5,8 +5,8 @@
 // slot by itself, swizzled so that fragments are read without conflicts, and opens a gate.
 //
 // Loads of a loop are under way some turns ahead, in slots that are used in turns. All that a turn takes opens one
-// gate, or what each product takes where groups of warps begin them; that a slot may be filled again is what a barrier says. To begin a copy takes a warp long enough to
-// be seen, so that each load is begun by another one.
+// gate, or what each product takes where groups of warps begin them; that a slot may be filled again is what a barrier says. To
+// begin a copy takes a warp long enough to be seen, so that each load is begun by another one.
 //
 //===----------------------------------------------------------------------===//
 #include "FirstUse.h"
@@ -219,7 +219,8 @@ scf::ForOp Fetcher::rewrite() {
   for (auto [i, stream] : llvm::enumerate(streams)) {
     stream.room = AllocOp::create(builder, loc, stream.buffer);
     bool isBounded = stream.load.getPad().has_value() || (rest && more[i].load.getPad().has_value());
-    fetches.push_back({stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, Value()), SmallVector<int64_t>(stream.load.getDims()), isBounded});
+    fetches.push_back({stream.load.getLoc(), stream.load.getView(), coordsIn(stream.load, loop, Value()),
+                       SmallVector<int64_t>(stream.load.getDims()), isBounded});
   }
   for (Bunch &bunch : bunches)
     bunch.gates = GatesOp::create(builder, loc, GatesType::get(loop.getContext(), slots), bunch.streams.size());

@@ -736,9 +736,10 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     `tile.convert` stands where an operation needs an operand otherwise than it is. Layouts are asked for from the end
     backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
     is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
-    as tensor cores have them. Constants are made where they are wanted. Of products that the blocks of a cluster share, each has a
-    part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the columns, those that
-    each thread has among its own sums.
+    as tensor cores have them. What becomes of sums that groups of four warps have made is computed where these hold them, and is
+    converted when it was rounded to fewer bits. Constants are made where they are wanted. Of products that the blocks of a cluster
+    share, each has a part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the
+    columns, those that each thread has among its own sums.
 
     ```mlir
     %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>

@@ -1,0 +1,27 @@
+// RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true | FileCheck %s
+
+// What becomes of sums of groups of warps is computed where these hold them, and exchanged when it has fewer bits.
+// CHECK-DAG: #[[SUMS:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32, d1:64] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] -> d0:128 d1:128">
+// CHECK-LABEL: tile.kernel @scaled
+// CHECK: %[[SUM:.*]] = scf.for
+// CHECK: %[[BENT:.*]] = tile.map tanh(%[[SUM]]) : (tensor<128x128xf32, #[[SUMS]]>) -> tensor<128x128xf32, #[[SUMS]]>
+// CHECK-NEXT: %[[NARROW:.*]] = tile.cast %[[BENT]] : tensor<128x128xf32, #[[SUMS]]> -> tensor<128x128xbf16, #[[SUMS]]>
+// CHECK-NEXT: %[[MOVED:.*]] = tile.convert %[[NARROW]]
+// CHECK-NEXT: tile.store %[[MOVED]]
+!a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
+!b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
+tile.kernel @scaled(%x: !a, %w: !b, %y: !b, %n: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  %bent = tile.map tanh(%sum) : (tensor<128x128xf32>) -> tensor<128x128xf32>
+  %narrow = tile.cast %bent : tensor<128x128xf32> -> tensor<128x128xbf16>
+  tile.store %narrow, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xbf16>, !b
+  tile.return
+}
