@@ -32,7 +32,14 @@ def attention(q, k, v):
 
 
 @tsr.function
+def causal_attention(q, k, v):
+    s = q @ k.mT
+    return tsr.softmax(tsr.where(tsr.arange(s.shape[1])[:, None] >= tsr.arange(s.shape[2]), s, -tsr.inf), dim=-1) @ v
+
+
+@tsr.function
 def attention_with_sink(q, k, v, sink):
     s = q @ k.mT
+    s = tsr.where(tsr.arange(s.shape[1])[:, None] >= tsr.arange(s.shape[2]), s, -tsr.inf)
     columns = sink[:, None, :].expand(s.shape[0], s.shape[1], sink.shape[1])
     return tsr.softmax(tsr.concat([columns, s], dim=-1), dim=-1)[..., sink.shape[1] :] @ v

@@ -93,7 +93,8 @@ bool Delayer::hasRegisters(const Late &late) {
 }
 
 std::optional<Late> Delayer::lateOf(MmaOp product) {
-  Late late{product};
+  Late late;
+  late.product = product;
   late.right = product.getRhs().getDefiningOp<ReadOp>();
   Operation *left = product.getLhs().getDefiningOp(), *sums = product.getAcc().getDefiningOp();
   auto isHere = [&](Operation *op) { return op && op->getBlock() == &block; };
