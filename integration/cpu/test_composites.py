@@ -189,6 +189,13 @@ def test_cross_entropy_edges():
     check(f, np.full((2, 3), 1000.0, "f4"), np.array([0, 2]))
 
 
+def test_cross_entropy_of_one_class():
+    """Numbers that classes are compared with stand for one block, and for many while live ones are searched."""
+    f = define("def f(x, t):\n    s = x.sum(dim=1, keepdim=True)\n    return tsr.cross_entropy(s, t % s.shape[1], reduction='none').sum(dim=0)\n")
+    for shape in ((2, 520), (37, 33), (300, 5)):
+        check(f, random(shape, "bf16"), random(shape[:1], "int64", low=0, high=9))
+
+
 def test_cross_entropy_of_a_product_is_one_pass():
     """Logits that a product makes are not stored."""
     f = define("def f(h, w, t):\n    return tsr.cross_entropy(h @ w.T, t, reduction='none')\n")

@@ -80,6 +80,12 @@ Value Emitter::emitTile(Value value, const Order &order) {
   Operation *op = value.getDefiningOp();
   auto load = dyn_cast<sched::LoadOp>(op);
   bool isSplat = isa<sched::ConstantOp>(op) || (load && isScalarArgument(load.getTensor()));
+  // A number for all blocks that are searched is made beside the one for a block.
+  if (isSplat && llvm::is_contained(order, searched)) {
+    result = generate(value, order);
+    loc = outerLoc;
+    return result;
+  }
   if (own == order || isSplat) {
     result = atDepth(getDepth(getDependence(value)), [&] {
       SmallVector<Scope::Tile> known = top().tiles.lookup(value);

@@ -273,3 +273,37 @@ func.func @position(%x: !gir.tensor<S, N, bf16> {gir.name = "x"}) -> !gir.tensor
   }
   return %r : !gir.tensor<S, i64>
 }
+
+// -----
+
+// Blocks whose classes are all one are left out. The number that classes are compared with is one for 2048 blocks while these are
+// searched, and one for a block in the loop over those that are found.
+// CHECK-LABEL: tile.kernel @chosen
+// CHECK: scf.for
+// CHECK: %[[MANY:.*]] = tile.constant 3 : i64 : tensor<4096xi64>
+// CHECK: tile.map remainder(%{{.*}}, %[[MANY]])
+// CHECK: %[[ONE:.*]] = tile.constant 3 : i64 : tensor<2xi64>
+// CHECK: scf.for
+// CHECK: tile.map remainder(%{{.*}}, %[[ONE]])
+func.func @chosen(%t: !gir.tensor<A, i64> {gir.name = "t"}) -> !gir.tensor<1, i64> {
+  %r = sched.kernel @chosen_k(%T = %t : !gir.tensor<A, i64>) -> (%o : !gir.tensor<1, i64>)
+      dims [stream a = A tile 2] order [] {
+    %three = sched.constant 3 : i64 : <[], i64>
+    %one = sched.constant 1 : i64 : <[], i64>
+    %s = sched.stream over [a] live ["0", "A"] full ["0", "A"] lag 0.0 -> !sched.val<[], i64> {
+      %0 = sched.load %T["a"] : !gir.tensor<A, i64> -> !sched.val<[a], i64>
+      %1 = sched.map remainder(%0, %three) : (!sched.val<[a], i64>, !sched.val<[], i64>) -> !sched.val<[a], i64>
+      %least = sched.bound min %1 over [a] : !sched.val<[a], i64> -> !sched.val<[], i64>
+      %most = sched.bound max %1 over [a] : !sched.val<[a], i64> -> !sched.val<[], i64>
+      %live = sched.map gt(%most, %one) : (!sched.val<[], i64>, !sched.val<[], i64>) -> !sched.val<[], i1>
+      %full = sched.map gt(%least, %one) : (!sched.val<[], i64>, !sched.val<[], i64>) -> !sched.val<[], i1>
+      sched.visit %live full %full as_range : !sched.val<[], i1>, !sched.val<[], i1>
+      %keep = sched.map gt(%1, %one) : (!sched.val<[a], i64>, !sched.val<[], i64>) -> !sched.val<[a], i1>
+      %kept = sched.mask %keep, %1 else 0 : i64 : (!sched.val<[a], i1>, !sched.val<[a], i64>) -> !sched.val<[a], i64>
+      %sum = sched.accumulate sum(%kept) : (!sched.val<[a], i64>) -> !sched.val<[], i64>
+      sched.yield %sum : !sched.val<[], i64>
+    }
+    sched.store %s, %o["0"] : !sched.val<[], i64>, !gir.tensor<1, i64>
+  }
+  return %r : !gir.tensor<1, i64>
+}

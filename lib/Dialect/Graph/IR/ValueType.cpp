@@ -36,10 +36,11 @@ Type gir::narrowValueType(func::FuncOp function) {
   };
   llvm::for_each(function.getArgumentTypes(), note);
   llvm::for_each(function.getResultTypes(), note);
-  // Casts that go away change nothing: to the type that is there, or of what nobody asks for.
+  // Casts that go away change nothing: to the type that is there, or of what nobody asks for. Those to integers keep no digits.
   DenseSet<Operation *> used = usedOperations(function);
   function.walk([&](CastOp cast) {
-    agree &= !cast.getExplicit_() || cast.getInput().getType() == cast.getType() || !used.contains(cast);
+    bool isNumber = isa<FloatType>(cast.getType().getElementType());
+    agree &= !isNumber || !cast.getExplicit_() || cast.getInput().getType() == cast.getType() || !used.contains(cast);
   });
   return agree ? common : Type();
 }
