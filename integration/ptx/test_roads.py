@@ -133,6 +133,7 @@ def invariant(q, k, v):
         ("plain", "bf16[8,16,2048,64]", "sm_90", "tileir"),  # the other road is quicker
         ("plain", "bf16[8,16,2048,256]", "sm_90", "tileir"),  # deeper than was measured
         ("plain", "bf16[1,4,256,128]", "sm_90", "tileir"),  # few rows
+        ("plain", "bf16[32,16,512,128]", "sm_90", "tileir"),  # short
         ("plain", "fp32[8,16,2048,128]", "sm_90", "tileir"),
         ("plain", "bf16[8,16,2048,128]", "sm_100", "tileir"),
         ("bent", "bf16[8,16,2048,128]", "sm_90", "tileir"),

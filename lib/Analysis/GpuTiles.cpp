@@ -509,8 +509,9 @@ private:
         if (shape.rowTensors > 1 && !isNarrow)
           hint("residents", 1);
       } else if (shape.rowOperands) {
-        // A warp or two: small blocks leave no room empty while their last warp works.
-        fewest = isNarrow ? 1 : 2;
+        // A warp or two: small blocks leave no room empty while their last warp works. Operands of all rows serve twice as many
+        // where elements are read one by one.
+        fewest = isNarrow && isAligned ? 1 : 2;
         each = isNarrow ? 64 : 16;
         wanted = fewest * 32 * each;
       } else if (shape.walks > 1) {
