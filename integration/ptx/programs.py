@@ -74,5 +74,25 @@ def product_of_cosines(x, w):
 
 
 @tsr.function
+def product_of_sums(x, w):
+    return tsr.tanh(x.sum(dim=1)) @ w
+
+
+@tsr.function
+def product_with_sums(x, w):
+    return x @ tsr.tanh(w.sum(dim=1))
+
+
+@tsr.function
+def product_of_losses(x, t, w):
+    return tsr.tanh(tsr.cross_entropy(x, t % x.shape[1], reduction="none")) @ w
+
+
+@tsr.function
+def product_of_deviations(x, y, w):
+    return tsr.cos(x - y.amax(dim=0, keepdim=True)) @ w
+
+
+@tsr.function
 def linear(x, w, b, r):
     return tsr.silu(x @ w + b) + r

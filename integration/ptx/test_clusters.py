@@ -55,9 +55,9 @@ def shared_product(folder: Path, function: str, arguments: list[str], over: int,
     return place(folder, text)
 
 
-def simulate(placed: Path, arguments: list[str], *more: str) -> dict:
+def simulate(program: Path | str, arguments: list[str], *more: str) -> dict:
     flags = [flag for one in arguments for flag in ("--arg", one)]
-    done = subprocess.run([TESSERA, "simulate", placed, *flags, "--json", *more], capture_output=True, text=True)
+    done = subprocess.run([TESSERA, "simulate", program, *flags, "--json", *more], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["simulation"]
 
@@ -116,6 +116,10 @@ PRODUCTS = {
     "transposed weights": ("product_of_rows", ["x=bf16[16,256]", "w=bf16[24,256]"]),
     "transposed rows": ("product_of_columns", ["x=bf16[256,16]", "w=bf16[256,24]"]),
     "cosines, of which the last are beside the rows": ("product_of_cosines", ["x=bf16[17,301]", "w=bf16[301,33]"]),
+    "sums": ("product_of_sums", ["x=bf16[16,3,256]", "w=bf16[256,24]"]),
+    "sums of odd rows": ("product_of_sums", ["x=fp16[17,3,301]", "w=fp16[301,33]"]),
+    "sums on the right": ("product_with_sums", ["x=bf16[16,301]", "w=bf16[301,3,24]"]),
+    "losses": ("product_of_losses", ["x=bf16[4,5,301]", "t=int64[4,301]", "w=bf16[301,16]"]),
     "bias, activation and residual": ("linear", ["x=bf16[16,256]", "w=bf16[256,32]", "b=bf16[32]", "r=bf16[16,32]"]),
 }
 
@@ -156,6 +160,25 @@ def test_work_on_operands_is_shared():
     command = ["compile", f"{PROGRAMS}::product_of_cosines", *arguments, "--target", "sm_90", "--via", "ptx", "-o", "-"]
     assert "cluster = 8" in run(*command, "--emit", "placed")
     assert len(run(*command, "--emit", "ptx").splitlines()) < 10000
+
+
+COMPUTED = {
+    "product_of_sums": "x={0}[5,3,{1}] w={0}[{1},16]",
+    "product_with_sums": "x={0}[5,{1}] w={0}[{1},3,16]",
+    "product_of_losses": "x={0}[4,5,{1}] t=int64[4,{1}] w={0}[{1},16]",
+    "product_of_deviations": "x={0}[17,{1}] y={0}[3,{1}] w={0}[{1},16]",
+}
+
+
+@pytest.mark.parametrize(("element", "depth", "blocks"), [("bf16", 256, 2), ("fp16", 511, 4), ("bf16", 1025, 8), ("fp32", 511, 1)])
+@pytest.mark.parametrize("function", COMPUTED)
+def test_computed_operands(function, element, depth, blocks):
+    """Each block computes its part of what it multiplies, also in loops; results are those of the reference."""
+    arguments = COMPUTED[function].format(element, depth).split()
+    assert (f"cluster = {blocks}," in chosen(function, arguments)) == (blocks > 1)
+    done = simulate(f"{PROGRAMS}::{function}", arguments, "--target", "sm_90", "--via", "ptx", "--seeds", "2")
+    assert not done["findings"] and done["results"]
+    assert all(one["checked"] and not one["wrong"] for one in done["results"])
 
 
 @pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)

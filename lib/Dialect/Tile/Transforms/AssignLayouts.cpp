@@ -8,8 +8,9 @@
 // is, it is converted; what costs nothing to make is made again instead.
 //
 // The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else. Where they share
-// products, each has a part of what these sum over, and of the rows of everything else, or of the columns where groups of warps
-// make the products: each thread finishes some of its own sums, and tells those that have its place in other blocks the rest.
+// products, each has a part of what these sum over, also of what becomes their operands element by element; what else operands
+// follow from, all have. Of the rest each has some of the rows, or of the columns where groups of warps make the products: each
+// thread finishes some of its own sums, and tells those that have its place in other blocks the rest.
 //
 //===----------------------------------------------------------------------===//
 #include "Streams.h"
@@ -76,6 +77,7 @@ private:
     unsigned dim = 0, blocks = 1;
   };
   Share shareOf(ArrayRef<int64_t> shape);
+  std::optional<Share> shareOfMade(Value tile, bool isOperand, llvm::DenseSet<Value> &seen);
   Share shareOf(Value tile);
   std::optional<Layout> ownSums(ArrayRef<int64_t> shape);
 
@@ -175,21 +177,62 @@ Assignment::Share Assignment::shareOf(ArrayRef<int64_t> shape) {
   return {unsigned(shape.size() - 1), unsigned(std::min<int64_t>(blocks, longest))};
 }
 
-/// What becomes, element by element, an operand of a product is shared as that is.
-Assignment::Share Assignment::shareOf(Value tile) {
+/// The tiles that follow from one by a use of it: results, and what loops carry.
+static SmallVector<Value> madeBy(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned number = use.getOperandNumber();
+  if (auto mma = dyn_cast<MmaOp>(user); mma && number == 2)
+    return {};
+  auto loop = dyn_cast<scf::ForOp>(isa<scf::YieldOp>(user) ? user->getParentOp() : user);
+  if (!loop)
+    return SmallVector<Value>(user->getResults());
+  if (loop == user)
+    number -= loop.getNumControlOperands();
+  return {loop.getRegionIterArg(number), loop.getResult(number)};
+}
+
+/// Whether operands of products follow from a tile.
+static bool isInOperands(Value tile) {
+  llvm::SetVector<Value> made;
+  made.insert(tile);
+  for (unsigned i = 0; i < made.size(); ++i)
+    for (OpOperand &use : made[i].getUses()) {
+      if (isa<MmaOp>(use.getOwner()) && use.getOperandNumber() < 2)
+        return true;
+      made.insert_range(madeBy(use));
+    }
+  return false;
+}
+
+/// How blocks share what a tile becomes element by element: an operand of a product, or what is used otherwise.
+std::optional<Assignment::Share> Assignment::shareOfMade(Value tile, bool isOperand, llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(tile).second)
+    return std::nullopt;
   for (OpOperand &use : tile.getUses()) {
-    if (!hasParts)
-      break;
-    if (isa<MmaOp>(use.getOwner()) && use.getOperandNumber() < 2)
-      return {use.getOperandNumber() == 0 ? 1u : 0u, blocks};
-    if (isa<MapOp, tile::CastOp, BitcastOp>(use.getOwner()))
-      if (Share share = shareOf(use.getOwner()->getResult(0)); share.blocks > 1)
+    Operation *user = use.getOwner();
+    if (isOperand && isa<MmaOp>(user) && use.getOperandNumber() < 2)
+      return Share{use.getOperandNumber() == 0 ? 1u : 0u, blocks};
+    if (!isa<MapOp, tile::CastOp, BitcastOp, TransposeOp, scf::ForOp, scf::YieldOp>(user)) {
+      if (!isOperand)
+        return shareOf(shapeOf(tile));
+      continue;
+    }
+    for (Value made : madeBy(use))
+      if (std::optional<Share> share = shareOfMade(made, isOperand, seen)) {
+        if (auto transpose = dyn_cast<TransposeOp>(user))
+          share->dim = transpose.getPermutation()[share->dim];
         return share;
-    if (auto transpose = dyn_cast<TransposeOp>(use.getOwner()))
-      if (Share share = shareOf(transpose.getResult()); share.blocks > 1)
-        return {unsigned(transpose.getPermutation()[share.dim]), share.blocks};
+      }
   }
-  return shareOf(shapeOf(tile));
+  return std::nullopt;
+}
+
+/// Where blocks share products, a tile is shared as what it becomes; of what operands follow from otherwise, all have everything.
+Assignment::Share Assignment::shareOf(Value tile) {
+  if (!hasParts)
+    return shareOf(shapeOf(tile));
+  llvm::DenseSet<Value> seen;
+  return shareOfMade(tile, isInOperands(tile), seen).value_or(Share());
 }
 
 /// Each thread holds `perThread` neighbours along the first dimension of `order`, lanes stand along that order, warps
@@ -294,7 +337,7 @@ Layout Assignment::preferred(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  return spread(shape, order, 1, shareOf(shape));
+  return spread(shape, order, 1, shareOf(tile));
 }
 
 Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {

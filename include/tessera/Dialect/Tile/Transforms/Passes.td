@@ -739,7 +739,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     as tensor cores have them. What becomes of sums that groups of four warps have made is computed where these hold them, and is
     converted when it was rounded to fewer bits. Constants are made where they are wanted. Of products that the blocks of a cluster
     share, each has a part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the
-    columns, those that each thread has among its own sums.
+    columns, those that each thread has among its own sums. What becomes an operand of them element by element, in loops, too, is
+    divided as that is; of what else an operand follows from, all blocks have everything.
 
     ```mlir
     %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>
