@@ -282,6 +282,7 @@ HEADS = {depth: (f"bf16[4,16,2048,{depth}]",) * 3 for depth in (64, 128, 256)}
         ("matmul_nt", ("bf16[1000,1000]",) * 2), ("matmul", ("bf16[512,2048]", "bf16[2048,1024]")), ("matmul", ("bf16[64,8192]", "bf16[8192,8192]")),
         ("linear_gelu", (*SQUARE, "bf16[4096]")), ("swiglu", (*SQUARE, SQUARE[0])), ("batched_matmul", ("bf16[16,2048,2048]",) * 2),
         *(("attention", types) for types in HEADS.values()), ("causal_attention", HEADS[64]), ("causal_attention", HEADS[128]),
+        ("window_attention", HEADS[64]), ("window_attention", HEADS[128]),
     ],
 )  # fmt: skip
 @pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")

@@ -507,7 +507,9 @@ void Assignment::chooseLoop(scf::ForOp loop) {
       continue;
     bool isBodys = hasOwnLayout(yielded) || !layouts.contains(result);
     const Layout layout = isBodys ? layoutFor(yielded) : layoutFor(result);
-    layouts[result] = layouts[argument] = layout;
+    // Not in one expression: the table may move when it takes the second.
+    layouts[argument] = layout;
+    layouts[result] = layout;
   }
 }
 
