@@ -186,6 +186,22 @@ def test_turns(tmp_path, slots, turns):
     assert spared == [("tile.await", "too early")], done.stdout
 
 
+@pytest.mark.parametrize("function", ["attention", "causal_attention"])
+def test_chosen_turns(tmp_path, function):
+    """What is chosen for long rows gives slots back at gates, and loops over the last turns take tiles from them: nothing is found on shorter rows."""
+
+    def typed(shape: str) -> list[str]:
+        return [word for name in "qkv" for word in ("--arg", f"{name}=bf16[{shape}]")]
+
+    file, target = tmp_path / "placed.mlir", ["--target", "sm_90", "--via", "ptx"]
+    source = f"{TOP / 'benchmarks/gpu/programs.py'}::{function}"
+    subprocess.run([TESSERA, "compile", source, *typed("B,1,2048,128"), *target, "--emit", "placed", "-o", file], capture_output=True, text=True, check=True)
+    text = file.read_text()
+    assert "tile.arrive" in text and re.search(r"tile.fetch .* after ", text)
+    done = subprocess.run([TESSERA, "simulate", file, *typed("2,1,448,128"), "--seeds", "2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
 def test_shared_synchronisation(tmp_path):
     """Of blocks that share a product as well."""
     text = compiled(program("bf16", (128, 64, 600), (128, 64, 128), TURNED["nn"], 1, "ahead = 1, cluster = 2, warps = 8, warpgroups = 1", place=0), "placed")
