@@ -296,7 +296,7 @@ class _Run:
     def gate(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         """Arrivals, which say what is to come, and these bytes open it."""
         if parts[0] == "try_wait":
-            is_open = self.opened(operands)
+            is_open = self.opened(operands, mask)
             assert is_open[mask].all(), "a thread waits for ever"
             self.put(operands[0], is_open, mask)
             return
@@ -311,14 +311,18 @@ class _Run:
                 self.gates[place][2] -= 1
                 self.come(place, -int(self.get(operands[2])[thread]) if "expect_tx" in parts else 0)
 
-    def opened(self, operands: list[str]) -> np.ndarray:
-        times = [self.gates.get(int(one), [0])[0] for one in self.own(operands[1])]
-        return np.array(times) & 1 != self.get(operands[2]).astype(np.int64) & 1
+    def opened(self, operands: list[str], of: np.ndarray) -> np.ndarray:
+        """Which of these threads find their gate open."""
+        gates, phases = self.own(operands[1]), self.get(operands[2]).astype(np.int64)
+        result = np.zeros(self.count, bool)
+        for thread in np.arange(self.count)[of]:
+            result[thread] = self.gates[int(gates[thread])][0] & 1 != phases[thread] & 1
+        return result
 
     def is_open(self, at: int, here: np.ndarray) -> bool:
         """Whether an instruction waits at a gate that is open for these threads."""
         _, operation, operands = self.kernel.code[at]
-        return operation.startswith("mbarrier.try_wait") and bool(self.opened(operands)[here].all())
+        return operation.startswith("mbarrier.try_wait") and bool(self.opened(operands, here)[here].all())
 
     def come(self, gate: int, count: int) -> None:
         one = self.gates[gate]

@@ -202,6 +202,38 @@ def test_chosen_turns(tmp_path, function):
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("slots", "turns"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 4)])
+def test_few_turns(tmp_path, slots, turns):
+    """Fewer turns than slots, or as many."""
+    file = tmp_path / "placed.mlir"
+    file.write_text(compiled(stream(slots, turns), "placed"))
+    types = ["q=bf16[128,64]", f"k=bf16[{64 * turns},64]", f"v=bf16[{64 * turns},64]"]
+    command = [TESSERA, "simulate", file, *(word for one in types for word in ("--arg", one)), "--seeds", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
+BIASED = """
+import tessera as tsr
+
+
+@tsr.function
+def biased(q, k, v, a, b):
+    s = q @ k.mT
+    return tsr.softmax(tsr.where(s > 0, a * (s * b), s), dim=-1) @ v
+"""
+
+
+def test_tiles_that_wait_together(tmp_path):
+    """Of what comes behind one gate, the first to be taken waits there, whichever is loaded first."""
+    file = tmp_path / "biased.py"
+    file.write_text(BIASED)
+    types = [*(f"{name}=bf16[2,256,64]" for name in "qkv"), "a=fp32[256,256]", "b=fp32[256,256]"]
+    command = [TESSERA, "simulate", f"{file}::biased", *(word for one in types for word in ("--arg", one)), "--target", "sm_90", "--via", "ptx"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
 def test_shared_synchronisation(tmp_path):
     """Of blocks that share a product as well."""
     text = compiled(program("bf16", (128, 64, 600), (128, 64, 128), TURNED["nn"], 1, "ahead = 1, cluster = 2, warps = 8, warpgroups = 1", place=0), "placed")

@@ -4,6 +4,8 @@
 // CHECK-LABEL: .entry longer(
 // CHECK-DAG: mov.u32 %r[[ALL:[0-9]+]], %nctaid.x;
 // CHECK-DAG: mov.u32 %r[[HERE:[0-9]+]], %ctaid.x;
+// CHECK: not.b32 %r[[BACK:[0-9]+]], %r[[HERE]];
+// CHECK: add.s32 %r{{[0-9]+}}, %r[[ALL]], %r[[BACK]];
 // CHECK: ret;
 // CHECK-LABEL: .entry alike(
 // CHECK-NOT: %nctaid.x

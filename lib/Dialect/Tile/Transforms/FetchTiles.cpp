@@ -40,7 +40,7 @@ public:
   /// The bytes of the streams that were found, with their gates.
   uint64_t find();
   uint64_t exchanged() { return exchangedBeside(streams, loop, features); }
-  /// Gives what the loop has become.
+  /// Gives what the loop has become, or the one over its last turns.
   scf::ForOp rewrite();
 
 private:
@@ -151,10 +151,12 @@ static bool comesOf(Operation *op, Operation *other) {
   return op != other && made.contains(other);
 }
 
-/// What is taken only behind another product of groups of warps is waited for there.
+/// What is taken only behind another product of groups of warps is waited for there. The first stream of a bunch is taken first.
 void Fetcher::bunch() {
+  auto takerOf = [](const Stream &stream) { return firstUse(stream.wanted->getResult(0)); };
+  llvm::stable_sort(streams, [&](const Stream &a, const Stream &b) { return takerOf(a)->isBeforeInBlock(takerOf(b)); });
   for (auto [i, stream] : llvm::enumerate(streams)) {
-    Operation *taker = firstUse(stream.wanted->getResult(0));
+    Operation *taker = takerOf(stream);
     auto *known = llvm::find_if(bunches, [&](const Bunch &each) { return !hasGroups || !comesOf(taker, each.taker); });
     if (known == bunches.end())
       known = &bunches.emplace_back(Bunch{taker, {}, Value()});
@@ -235,18 +237,18 @@ scf::ForOp Fetcher::rewrite() {
   loop = rewrite(loop, streams, {number(0), number(slots - 1), number(0)});
   for (auto [stream, other] : llvm::zip(streams, more))
     other.room = stream.room;
-  if (rest)
-    rewrite(rest, more, loop.getResults().take_back(3));
-  return loop;
+  return rest ? rewrite(rest, more, loop.getResults().take_back(3)) : loop;
 }
 
 /// It carries the slot that it reads, the one that it fills, and how often the gates have opened.
 scf::ForOp Fetcher::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before) {
   builder.setInsertionPoint(loop);
   IRRewriter rewriter(builder);
-  SmallVector<Operation *> takers; // of each bunch
-  for (const Bunch &bunch : bunches)
-    takers.push_back(firstUse(taken[bunch.streams.front()].wanted->getResult(0)));
+  SmallVector<Operation *> takers; // the first of each bunch, which may be another one in the last turns
+  for (const Bunch &bunch : bunches) {
+    SmallVector<Operation *> all = llvm::map_to_vector(bunch.streams, [&](unsigned i) { return firstUse(taken[i].wanted->getResult(0)); });
+    takers.push_back(*llvm::min_element(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); }));
+  }
   loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, before, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
