@@ -50,11 +50,15 @@ private:
 
 static bool paysOff(gir::ContractOp product, mlir::Value operand, const SizeFacts &facts) {
   auto indexed = llvm::cast<gir::GraphOpInterface>(product.getOperation());
+  auto function = product->getParentOfType<mlir::func::FuncOp>();
+  bool batchInvariant = gir::numericsOption(function, "batch_invariant") == "true";
+  // One row is computed as one of many.
+  auto sizeOf = [&](SymExpr size) { return double(batchInvariant && size.isConstant(1) ? SizeFact().hint : facts.hint(size)); };
   double multiplications = 1, elements = 1;
   for (SymExpr size : indexed.getIterationSizes())
-    multiplications *= double(facts.hint(size));
+    multiplications *= sizeOf(size);
   for (SymExpr size : llvm::cast<gir::TensorType>(operand.getType()).getShape())
-    elements *= double(facts.hint(size));
+    elements *= sizeOf(size);
   return multiplications >= kFewestMultiplications && multiplications >= kFewestReads * elements;
 }
 
