@@ -155,3 +155,11 @@ def test_perturbed_element_fails():
         changed = result.copy()
         changed[at] = expected.value[at] + 2 * expected.bound[at]
         assert wrong_elements(changed, expected).tolist() == [[at]]
+
+
+def test_sigmoid_of_large_numbers():
+    """Results that are smaller than the smallest normal number are none the less there, in the reference as well."""
+    x = np.linspace(-745, -700, 1001)
+    expected = define("def f(x):\n    return tsr.sigmoid(x)\n").reference(x, bounds=True).value
+    assert np.allclose(expected, np.exp(x), rtol=1e-12, atol=5e-324)
+    check(define("def f(x):\n    return tsr.expm1(tsr.sigmoid(x))\n"), x)

@@ -35,6 +35,9 @@ static double floorRemainder(double x, double y) {
 static double maximum(double x, double y) { return std::isnan(x) || x > y ? x : y; }
 static double minimum(double x, double y) { return std::isnan(x) || x < y ? x : y; }
 
+/// Where exp(-x) is too large for a number, the result is not yet zero.
+static double sigmoid(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+
 static double geluTanh(double x) {
   double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
   return 0.5 * x * (1 + std::tanh(inner));
@@ -123,7 +126,7 @@ double tessera::evaluateFloat(ScalarOp op, const double *x) {
   case ScalarOp::Relu:
     return x[0] < 0 ? 0 : x[0];
   case ScalarOp::Sigmoid:
-    return 1 / (1 + std::exp(-x[0]));
+    return sigmoid(x[0]);
   case ScalarOp::Silu:
     return x[0] / (1 + std::exp(-x[0]));
   case ScalarOp::GeluErf:
