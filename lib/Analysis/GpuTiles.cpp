@@ -291,18 +291,18 @@ private:
     if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest || rowsOf(*row, least) < least)
       return false;
     // Two groups of warps share what comes while there are programs for the machine; of shallow sums several small blocks are quicker.
-    constexpr int64_t shallow = 64, deep = 128;
-    row->tile = shape.batchInvariant || depth <= shallow ? least : bounded(*row, 128);
-    if (depth <= deep && 4 * programs() < 3 * machine.cores)
+    using namespace grouped;
+    row->tile = shape.batchInvariant || depth <= kShallow ? least : bounded(*row, 128);
+    if (depth <= kDeep && !areEnough(programs(), machine.cores))
       row->tile = least;
-    bool isPair = row->tile >= 128, isWide = depth > deep;
-    along->tile = bounded(*along, isWide || (!isPair && (depth > shallow || shape.masked)) ? 64 : 128);
-    hint("ahead", depth <= shallow || (isPair && !isWide && !shortStream()) ? 2 : 1);
+    bool isPair = row->tile >= 128, isWide = depth > kDeep;
+    along->tile = bounded(*along, isWide || (!isPair && (depth > kShallow || shape.masked)) ? 64 : 128);
+    hint("ahead", depth <= kShallow || (isPair && !isWide && !shortStream()) ? 2 : 1);
     hint("bulk", 1);
     // What is beside the stream takes registers that four blocks do not leave.
     bool isAlone = llvm::all_of(shape.dims, [&](const Dim &dim) { return dim.role != Dim::Inner || isMultiplied(dim); });
     if (!isPair && !isWide)
-      hint("residents", along->tile < 128 && depth <= shallow && isAlone ? 4 : 2);
+      hint("residents", along->tile < 128 && depth <= kShallow && isAlone ? 4 : 2);
     hint("warps", row->tile >= 128 ? 8 : 4);
     hint("warpgroups", 1);
     return true;

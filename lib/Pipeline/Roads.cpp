@@ -132,7 +132,8 @@ static bool isBrought(Value side, func::FuncOp function, const SizeFacts &facts)
 /// they stand, is the second one's left side, tensor copies bring the other sides, and there are rows for the machine. Of
 /// shallow products the other road makes more blocks at once, which hides how short ones begin and end as well.
 static bool isStreamed(ArrayRef<gir::ContractOp> products, const GpuDescription &gpu) {
-  constexpr int64_t height = 128, shallow = 64, deepest = 128, brief = 512;
+  using namespace grouped;
+  constexpr int64_t height = 128, brief = 512;
   if (products.size() != 2 || !findGpuFeature("wgmma")->isIn(gpu))
     return false;
   gir::ContractOp first = products[0], second = products[1];
@@ -156,11 +157,11 @@ static bool isStreamed(ArrayRef<gir::ContractOp> products, const GpuDescription 
   }
   SizeFacts facts(function);
   auto columns = cast<gir::TensorType>(second.getRhs().getType());
-  auto [tiles, length] = tilesOf(second, height, deepest);
-  int64_t depth = tilesOf(first, height, deepest).second;
+  auto [tiles, length] = tilesOf(second, height, kDeep);
+  int64_t depth = tilesOf(first, height, kDeep).second;
   return isBrought(first.getLhs(), function, facts) && isBrought(first.getRhs(), function, facts) && isBrought(second.getRhs(), function, facts) &&
-         depth > shallow && depth <= deepest && facts.max(columns.getDim(columns.getRank() - 1)) <= deepest && length > brief &&
-         grouped::areEnough(tiles, gpu.multiprocessors);
+         depth > kShallow && depth <= kDeep && facts.max(columns.getDim(columns.getRank() - 1)) <= kDeep && length > brief &&
+         areEnough(tiles, gpu.multiprocessors);
 }
 
 /// Whether groups of four warps multiply two tensors that tensor copies bring as they lie in memory, by tiles that fill

@@ -13,6 +13,8 @@ namespace tessera::grouped {
 
 /// The smallest tile, and the shortest side that is worth it.
 inline constexpr int64_t kHeight = 64, kWidth = 128, kSide = 64;
+/// Products of a stream whose sums are shallow, and the deepest ones of which two groups share a block.
+inline constexpr int64_t kShallow = 64, kDeep = 128;
 /// Waves of blocks at least: less leaves too much of the machine idle.
 inline constexpr double kFewestWaves = 0.75;
 /// Blocks of a cluster that share a tile, and what a product sums over at least where they do: the exchange of their sums takes
