@@ -145,7 +145,10 @@ def verdict(times: dict[str, dict], goal: Goal) -> dict | None:
     if not present:
         return None
     fastest = min(present, key=lambda name: times[name]["ratio"])
-    found = {"against": fastest, "goal": goal.ratio, "burst": times[fastest]["ratio"]}
+    burst, aim = times[fastest]["ratio"], goal.ratio
+    if goal.of_copy and "ratio" in times.get("copy", {}):
+        aim = min(aim, goal.of_copy * burst / times["copy"]["ratio"])
+    found = {"against": fastest, "goal": aim, "burst": burst}
     if "sustained_ratio" in times[fastest]:
         loaded = min(present, key=lambda name: times[name]["sustained_ratio"])
         found["sustained"] = times[loaded]["sustained_ratio"]
@@ -160,7 +163,7 @@ def warm(row: Row) -> None:
     arguments = [fill(one) for one in row.arguments]
     result = arguments[0] if row.group == "memory" else torch.empty(1, device="cuda")
     for name, call in peers.contenders(row.function, arguments, result).items():
-        if name in ("compile", "joined", "flex"):
+        if name in ("compile", "joined", "flex", "triton"):
             call()
     torch.cuda.synchronize()
 

@@ -1,9 +1,10 @@
-"""What the GPU benchmark is measured against: PyTorch's own forms of each function.
+"""What the GPU benchmark is measured against: PyTorch's own forms of each function, and Triton's.
 
 cublas: torch.matmul. cudnn: scaled_dot_product_attention with that back end. flex: FlexAttention through
 torch.compile, with its block mask made beforehand. eager and compile: the plain form, the latter through
 torch.compile. joined: both weights of a gated unit in one product, then compiled. cublaslt: bias and GELU
-(its tanh form) in the product's epilogue. copy: as many bytes moved by a copy of the same size.
+(its tanh form) in the product's epilogue. triton: written by hand in it (triton_peers.py). copy: as many bytes
+moved by a copy of the same size.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def contenders(function: str, arguments: list, result) -> Calls:
         return calls
     if function in MODELS:
         return _both(plain(function), arguments)
-    return {**_both(plain(function), arguments), "copy": _copy(moved(function, arguments, result))}
+    calls = {**_both(plain(function), arguments), "copy": _copy(moved(function, arguments, result))}
+    return {**calls, **_triton(function, arguments, result)}
 
 
 def moved(function: str, arguments: list, result) -> list:
@@ -134,6 +136,15 @@ def _copy(arrays: list) -> Callable[[], object]:
     source = torch.empty(count, dtype=torch.float64, device=arrays[0].device).normal_()
     target = torch.empty_like(source)
     return lambda: target.copy_(source)
+
+
+def _triton(function: str, arguments: list, result) -> Calls:
+    try:
+        import triton_peers
+    except ImportError:
+        return {}
+    call = triton_peers.contender(function, arguments, result)
+    return {"triton": call} if call else {}
 
 
 def _cudnn(q, k, v, causal: bool) -> Callable[[], object]:

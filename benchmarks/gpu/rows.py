@@ -25,8 +25,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Goal:
+    """A ratio to the fastest of some contenders; so much of a copy's speed is enough, too."""
+
     against: tuple[str, ...]
     ratio: float
+    of_copy: float | None = None
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from memory import MEMORY_ROWS
 from rows import EXTRA, FIXED, MEASURED, ROWS, Row
 from small import SMALL_ROWS
 
-BENCH_FILES = ("rows", "memory", "small", "peers", "timing", "exact", "bench", "counters")
+BENCH_FILES = ("rows", "memory", "small", "peers", "triton_peers", "timing", "exact", "bench", "counters")
 STRIP = shutil.which("llvm-strip-22") or "strip"  # for all machines
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
 

@@ -155,6 +155,9 @@ def test_measure(clock):
     found = bench.verdict(times, Goal(("slow", "fails", "absent"), 0.9))
     assert found["against"] == "slow" and found["burst"] == times["slow"]["ratio"]
     assert bench.verdict(times, Goal(("absent",), 0.9)) is None
+    copied = {**times, "copy": {"ratio": 0.96}}  # ours at 0.96 of a copy that is twice as fast as the other one
+    assert bench.verdict(copied, Goal(("slow",), 5.0, of_copy=0.95))["goal"] == pytest.approx(0.95 * 2 / 0.96)
+    assert bench.verdict(times, Goal(("slow",), 5.0, of_copy=0.95))["goal"] == 5
     result = {"good": True, "error": 0.5, "unit": "GB/s", "times": times, "goals": [found]}
     times["tessera"]["burst_rate"] = 1.0
     assert "of slow" in bench.line("row", result)

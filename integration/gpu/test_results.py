@@ -34,11 +34,21 @@ TUNED = {
     "first_of_best": 0.9,
     "ms": {"m=128": 1.0, "m=64": 0.9},
 }
+SMALL = {
+    "tessera": {"plain_us": 7.5, "plain_ratio": 1.0, "graph_us": 1.6, "graph_ratio": 1.0},
+    "eager": {"plain_us": 9.0, "plain_ratio": 1.2, "graph_us": 1.5, "graph_ratio": 0.94},
+}
 FILES = [
     run("1", suite={"a": {"good": False, "wrong": "x"}, "b": {"good": True, "compared": 5}}),
     run("2", suite={"a": {"good": True, "compared": 7}}, bench={"matmul_x": row(0.98)}),
     run("3", suite={"b": {"good": False, "wrong": "late"}}, tune={"matmul_x": TUNED}),
-    run("4", "def", bench={"matmul_x": {"good": False, "failure": "it <failed>\nmore"}}),
+    run(
+        "4",
+        "def",
+        bench={"matmul_x": {"good": False, "failure": "it <failed>\nmore"}},
+        memory={"sum_x": row(0.96)},
+        small={"sum_y": {"good": True, "small": SMALL}},
+    ),
 ]
 
 
@@ -58,7 +68,7 @@ def test_parts_of_a_commit_are_one(tmp_path, capsys):
     assert whole["steps"]["bench"]["matmul_x"]["goals"][0]["burst"] == 0.98
     tuned = json.loads((tmp_path / "h200-abc-candidates.json").read_text())
     assert tuned["rows"]["matmul_x"]["best"] == "m=64"
-    assert set(json.loads((tmp_path / "h200-def.json").read_text())["steps"]) == {"bench"}
+    assert set(json.loads((tmp_path / "h200-def.json").read_text())["steps"]) == {"bench", "memory", "small"}
 
 
 class Balance(HTMLParser):
@@ -97,6 +107,7 @@ def test_page(tmp_path):
     words = " ".join(parser.words)
     assert "NVIDIA H200, commit def" in words and "it <failed>" in words
     assert "0.900, m=128; best m=64" in words and "0.98" in words
+    assert "sum_x" in words and "7.50 µs plain, 1.60 µs graph" in words and "graph: 0.94 of eager, goal 1" in words
 
 
 def test_page_of_committed_results():

@@ -12,6 +12,7 @@ import html
 import json
 import math
 from pathlib import Path
+from typing import Callable
 
 from . import plots
 
@@ -84,11 +85,25 @@ def gpu_row(name: str, result: dict) -> str:
     comparisons = []
     for goal in result["goals"]:
         loaded = goal.get("sustained")
-        aim = f", goal {goal['goal']:g}" if goal["goal"] else ""
+        aim = f", goal {goal['goal']:.3g}" if goal["goal"] else ""
         under = f" ({loaded:.2f} under load)" if loaded else ""
         told = f"{goal['burst']:.2f}{under} of {goal['against']}{aim}"
         comparisons.append((told, bar(goal["burst"], goal["goal"], loaded)))
     return entry(name, speed + ("" if result["good"] else ", WRONG"), comparisons)
+
+
+def small_row(name: str, result: dict) -> str:
+    """Work of a few microseconds: one call of many, and one that a graph replays."""
+    comparisons, told = [], []
+    times = result.get("small", {})
+    for kind in ("plain", "graph"):
+        others = {peer: one[f"{kind}_ratio"] for peer, one in times.items() if peer != "tessera"}
+        if not others:
+            continue
+        told.append(f"{times['tessera'][f'{kind}_us']:.2f} µs {kind}")
+        peer = min(others, key=others.__getitem__)
+        comparisons.append((f"{kind}: {others[peer]:.2f} of {peer}, goal 1", bar(others[peer], 1.0)))
+    return entry(name, ", ".join(told) + ("" if result["good"] else ", WRONG"), comparisons)
 
 
 def gpu_summary(steps: dict) -> list[str]:
@@ -142,17 +157,25 @@ def gpu_section(device: str, runs: list[dict], tuned: list[dict]) -> str:
     newest = runs[-1]
     parts = [f"<h2>{text(device)}, commit {text(newest['commit'])}</h2>"]
     parts += [f"<p>{text(line)}</p>" for line in gpu_summary(newest["steps"])]
-    rows: dict[str, dict] = {}
+    rows: dict[str, dict[str, dict]] = {}
     for run in runs:
-        for name, result in run["steps"].get("bench", {}).items():
-            rows[name] = {**result, "commit": run["commit"]}
-    for group, title in GROUPS.items():
-        chosen = {n: r for n, r in rows.items() if group_of(n) == group and "call_us" not in r}
+        for step, results in run["steps"].items():
+            if step in ("bench", "memory", "small"):
+                known = rows.setdefault(step, {})
+                known |= {name: {**result, "commit": run["commit"]} for name, result in results.items()}
+
+    def show(title: str, chosen: dict[str, dict], one: Callable[[str, dict], str]) -> None:
         if chosen:
             parts.append(f"<h3>{title}</h3>")
         for name, result in chosen.items():
-            old = result["commit"] != newest["commit"]
-            parts.append(gpu_row(f"{name} ({result['commit']})" if old else name, result))
+            is_old = result["commit"] != newest["commit"]
+            parts.append(one(f"{name} ({result['commit']})" if is_old else name, result))
+
+    bench = {name: one for name, one in rows.get("bench", {}).items() if "call_us" not in one}
+    for group, title in GROUPS.items():
+        show(title, {name: one for name, one in bench.items() if group_of(name) == group}, gpu_row)
+    show("Bound by memory, our own PTX; other is CUDA Tile IR", rows.get("memory", {}), gpu_row)
+    show("A few microseconds", rows.get("small", {}), small_row)
     if tuned:
         parts.append(candidates(tuned[-1]))
     parts.append(history(runs))
