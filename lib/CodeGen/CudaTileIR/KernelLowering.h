@@ -61,6 +61,7 @@ private:
 
   // LowerMemory.cpp
   void declareTensors();
+  int64_t toldDivisor(int64_t divisor, tile::ViewType type) const;
   void declareAccesses();
   /// A tensor of one dimension or more as a view; made at the first call.
   Value tensorViewFor(mlir::Value argument);

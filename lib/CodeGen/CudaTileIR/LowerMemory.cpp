@@ -101,6 +101,15 @@ KernelLowering::Access::Access(tile::LoadOp load)
 // At the beginning of the entry
 //===----------------------------------------------------------------------===//
 
+/// TMA moves chunks of 16 bytes.
+static constexpr int64_t kChunk = 16;
+
+/// What is told of a size or a stride. Of less than a chunk nothing is: the assembler (13.4) makes wide loads of it
+/// for threads whose elements lie apart.
+int64_t KernelLowering::toldDivisor(int64_t divisor, tile::ViewType type) const {
+  return divisor * typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8 < kChunk ? 1 : divisor;
+}
+
 void KernelLowering::declareTensors() {
   for (mlir::Value argument : kernel.getArguments())
     if (argument.getType().isIndex())
@@ -110,7 +119,7 @@ void KernelLowering::declareTensors() {
     for (unsigned dim = 0; dim < type.getRank(); ++dim) {
       Value &size = tensor.sizes[dim], &stride = tensor.strides[dim];
       if (type.isDynamic(dim))
-        size = b.assumeDivisible(b.assumeBounded(size, 0), type.getDivisor(dim));
+        size = b.assumeDivisible(b.assumeBounded(size, 0), toldDivisor(type.getDivisor(dim), type));
       else
         size = index(type.getShape()[dim]);
       sizes.try_emplace(coordinates.size(argument, dim), size);
@@ -121,7 +130,7 @@ void KernelLowering::declareTensors() {
       }
       if (coordinates.hasPositiveStride(argument, dim))
         stride = b.assumeBounded(stride, 0);
-      stride = b.assumeDivisible(stride, coordinates.strideDivisor(argument, dim));
+      stride = b.assumeDivisible(stride, toldDivisor(coordinates.strideDivisor(argument, dim), type));
     }
   }
 }
@@ -202,9 +211,6 @@ Builder::Values KernelLowering::indicesFor(const Access &access) {
 //===----------------------------------------------------------------------===//
 // What TMA can do
 //===----------------------------------------------------------------------===//
-
-/// TMA moves chunks of 16 bytes.
-static constexpr int64_t kChunk = 16;
 
 /// The dimension whose elements lie beside each other, if all rows along it begin with a whole chunk.
 std::optional<int64_t> KernelLowering::alignedDim(const Access &access) const {

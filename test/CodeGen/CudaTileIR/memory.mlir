@@ -206,3 +206,20 @@ tile.kernel @count(%i: !tile.view<?xi64, strides = [1]>, %y: !c) grid 1 {
   tile.scatter %t, %y[] at (%at) dims [-1] sum unordered : tensor<64xi32>, !c, tensor<64xi64>
   tile.return
 }
+
+// -----
+
+// That a size is a multiple of something is told from 16 bytes on.
+// CHECK-LABEL: entry @multiples
+// CHECK-NOT: div_by<2>
+// CHECK: div_by<4>} : tile<i32>
+// CHECK-NOT: div_by<2>
+// CHECK: return
+!even = !tile.view<?xf32, strides = [1], divisors = [2]>
+!whole = !tile.view<?xf32, strides = [1], divisors = [4]>
+tile.kernel @multiples(%x: !even, %y: !whole) grid 1 {
+  %i = tile.program_id 0
+  %t = tile.load %x[%i] dims [0] pad 0.0 : f32 : !even -> tensor<64xf32>
+  tile.store %t, %y[%i] dims [0] bounded : tensor<64xf32>, !whole
+  tile.return
+}
