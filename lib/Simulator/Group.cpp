@@ -2,7 +2,7 @@
 //
 // Each warp of a group is taken to read the rows of its own sums and all columns. It reads at some time until it waits, so
 // that nobody may write there; what it reads is known at once. Registers are seen by products behind a fence that
-// comes after what was put there.
+// comes after what was put there; a left operand that lies in them stays there until the warp waits.
 //
 //===----------------------------------------------------------------------===//
 #include "Machine.h"
@@ -30,6 +30,21 @@ void Machine::beginProduct(Block &block, Warp &warp, const Step &step) {
   copy.hasLanded = true;
   copy.product = warp.frame.group + 1;
   block.copies.push_back(std::move(copy));
+  // Behind the sums, what it takes from registers.
+  for (unsigned slot : llvm::ArrayRef(step.in).drop_front())
+    warp.held.push_back({&step, slot, warp.frame.slots[slot].tile, warp.frame.group + 1});
+}
+
+void Machine::compareWithHeld(const Block &block, Warp &warp, const Step &step) {
+  llvm::erase_if(warp.held, [&](const Held &each) {
+    if (warp.frame.slots[each.slot].tile == each.tile)
+      return false;
+    setup.findings.add(FindingKind::EarlyUse, step.op,
+                       std::string(kindName(FindingKind::EarlyUse)) + ": " + placeOf(block, warp, 0) +
+                           " puts a tile into registers that a product may still read",
+                       each.step->op, "the product is begun here");
+    return true;
+  });
 }
 
 void Machine::waitForProducts(Block &block, Warp &warp, const Step &step) {
@@ -37,6 +52,7 @@ void Machine::waitForProducts(Block &block, Warp &warp, const Step &step) {
   finish(block, warp, [&](const Copy &copy) {
     return copy.product && copy.warp == warp.frame.warp && copy.product <= done;
   });
+  llvm::erase_if(warp.held, [&](const Held &each) { return each.product <= done; });
   for (auto [from, to] : llvm::zip_equal(step.in, step.out)) {
     const TileRef &sums = warp.frame.slots[from].tile;
     if (sums->group > done)

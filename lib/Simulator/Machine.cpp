@@ -297,6 +297,7 @@ void Machine::advance(Block &block, Warp &warp) {
         if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(step.op->getResult(0).getType()))
           *setup.elements += tile.getNumElements() / setup.program.allWarps();
     }
+    compareWithHeld(block, warp, step);
     warp.at = next;
   }
 }
@@ -367,6 +368,7 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
   default:
     return arrive(block, warp);
   }
+  compareWithHeld(block, warp, step);
   ++warp.at;
 }
 

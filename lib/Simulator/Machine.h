@@ -135,6 +135,13 @@ private:
     int64_t send = 0;             // the number of the warp's sends, counted from 1
     int64_t product = 0;          // the number of the warp's groups of products, counted from 1
   };
+  /// A tile in registers that a product reads until it is waited for.
+  struct Held {
+    const Step *step;
+    unsigned slot; // of the frame
+    TileRef tile;
+    int64_t product; // the number of its group, counted from 1
+  };
   struct Warp {
     enum class State { Ready, AtBarrier, Ended };
     State state = State::Ready;
@@ -146,6 +153,7 @@ private:
     unsigned copies = 0;
     int64_t sends = 0;
     uint64_t fenced = 0;           // until when products see what is in registers, by when tiles are made
+    std::vector<Held> held;
     uint32_t opened = 0;    // when it has told the cluster that it runs; 0: it has not
     uint32_t lastReceived = 0; // until when it knows of its own pushes
     std::map<unsigned, int64_t> turns; // of mailboxes, by buffer: those that are over
@@ -264,6 +272,8 @@ private:
   // Products of groups of warps (Group.cpp)
   void beginProduct(Block &block, Warp &warp, const Step &step);
   void waitForProducts(Block &block, Warp &warp, const Step &step);
+  /// Whether a step has put something else where products still read.
+  void compareWithHeld(const Block &block, Warp &warp, const Step &step);
 
   // Mailboxes (Cluster.cpp)
   bool hasAllOpened(const Block &block) const;

@@ -57,7 +57,7 @@ def Tile_MmaCommitOp : Tile_Op<"mma_commit", [MemoryEffects<[MemWrite]>]> {
 def Tile_MmaWaitOp : Tile_Op<"mma_wait", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "waits until at most so many of the warp's groups of products go on";
   let description = [{
-    The slots of the others are read no more, by this warp. Sums that it gives back are finished: anything may take them.
+    The slots of the others are read no more, by this warp, nor the registers of their left operands: nothing else may be put there before. Sums that it gives back are finished: anything may take them.
 
     ```mlir
     tile.mma_wait 1
