@@ -88,6 +88,28 @@ def test_spans(depth, turned):
     check("bf16", (136, 72, 2 * depth + 8), (64, 64, depth), turned, warps=4)
 
 
+@pytest.mark.parametrize("bounds", [(0, 2, 3), (1, 1, 3), (2, 1, 3), (3, 0, 2), (0, 2, 1), (3, 1, 1), (2, 1, 0)])
+def test_bounds(bounds):
+    """A loop that goes on behind another one takes its tiles from the same slots, whether the first one has turns or its bounds are the wrong way round."""
+    m, n, k = sizes = (128, 64, 192)
+    text = program("bf16", sizes, (128, 64, 64), TURNED["nn"], 1, "ahead = 2, warps = 8, warpgroups = 1", place=0)
+    start, end = text.index("%sum = scf.for"), text.index("tile.store")
+    loop = text[start:end]
+    first = loop.replace("%sum", "%before").replace("%c0 to %n", "%first to %end")
+    text = text[:start] + first + loop.replace("= %zero", "= %before").replace("%c0 to %n", "%end to %last") + text[end:]
+    text = text.replace("%j: index)", "%j: index, %first: index, %end: index, %last: index)")
+    text = text.replace('sizes ["0", "0"]', 'sizes ["0", "0", "{}", "{}", "{}"]'.format(*bounds))
+    placed = compiled(text, "placed")
+    assert placed.count("= tile.gates") == 2 and "tile.arrive" in placed and "tile.copy" not in placed
+    draw = np.random.default_rng(7)
+    x, w = (draw.integers(-4, 5, (1, *shape)).astype(ELEMENTS["bf16"][0]) for shape in ((m, k), (k, n)))
+    y = np.full((1, m, n), 99, np.float32)
+    maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
+    Kernel(compiled(text, "ptx"), "k").run(x, w, y, 0, 0, *bounds, maps=maps)
+    taken = [turn * 64 + i for turn in (*range(*bounds[:2]), *range(*bounds[1:])) for i in range(64)]
+    assert (y[0] == x[0][:, taken].astype(np.float64) @ w[0][taken].astype(np.float64)).all()
+
+
 @pytest.mark.parametrize("turned", TURNED)
 @pytest.mark.parametrize("element", ["bf16", "f16"])
 def test_shared_transpositions(element, turned):
@@ -202,9 +224,9 @@ def test_chosen_turns(tmp_path, function):
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("slots", "turns"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 4)])
+@pytest.mark.parametrize(("slots", "turns"), [(2, 1), (3, 0), (3, 1), (3, 2), (4, 2), (4, 4)])
 def test_few_turns(tmp_path, slots, turns):
-    """Fewer turns than slots, or as many."""
+    """No turn, fewer turns than slots, or as many."""
     file = tmp_path / "placed.mlir"
     file.write_text(compiled(stream(slots, turns), "placed"))
     types = ["q=bf16[128,64]", f"k=bf16[{64 * turns},64]", f"v=bf16[{64 * turns},64]"]

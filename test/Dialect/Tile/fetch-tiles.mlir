@@ -1,6 +1,8 @@
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles=slots=3 | FileCheck %s
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles="slots=3 most=1024" | FileCheck %s --check-prefix=SMALL
 // RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-tiles -tile-pipeline-loops | FileCheck %s --check-prefix=REST
+// RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles="slots=3 most=98367" | FileCheck %s --check-prefix=FULL
+// RUN: %tessera_opt %s -tile-assign-layouts=warpgroups=true -tile-fetch-tiles="slots=3 most=98368" | FileCheck %s --check-prefix=ROOM
 
 // Two turns are fetched before the loop; each turn waits at its gate and asks for the tiles of the turn after the next, into
 // the slot that was read before. Rows of 128 bytes are swizzled whole, rows of 256 are two boxes.
@@ -139,5 +141,43 @@ tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 hints {bu
     scf.yield %twice : tensor<64x128xf32>
   }
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// The loop that goes on begins where the first one ends, which need not be behind where that begins.
+// CHECK-LABEL: tile.kernel @other_way
+// CHECK-COUNT-1: tile.gates
+// CHECK: %[[END:.*]] = arith.maxsi %n, %m
+// CHECK: %[[TURN:.*]] = arith.minsi %l, %n
+// CHECK: arith.cmpi slt, %[[TURN]], %[[END]]
+// CHECK: tile.fetch %x[%{{.*}}, %[[TURN]]]
+// CHECK: scf.for %{{.*}} = %l to %n
+// CHECK: scf.for %{{.*}} = %n to %m
+// CHECK-NOT: tile.load
+// Another gate for each slot, where warps of several groups tell that they have left it, must have room, too.
+// FULL-LABEL: tile.kernel @other_way
+// FULL-NOT: tile.fetch
+// ROOM-LABEL: tile.kernel @other_way
+// ROOM: tile.fetch
+!more = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
+!wide = !tile.view<128x128xf32, strides = [128, 1]>
+tile.kernel @other_way(%x: !more, %w: !b, %y: !wide, %l: index, %n: index, %m: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %first = scf.for %k = %l to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] : !more -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  %sum = scf.for %k = %n to %m step %c1 iter_args(%acc = %first) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !more -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    %twice = tile.map add(%next, %next) : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %twice : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<128x128xf32>, !wide
   tile.return
 }

@@ -135,7 +135,9 @@ uint64_t Fetcher::find() {
     }
   bunch();
   findRest();
-  return bytes + bunches.size() * slots * GatesType::kBytes;
+  // Slots that are given back have another gate for that. A row of gates begins at a multiple of 16 bytes.
+  unsigned gates = givesSlotsBack(loop->getParentOfType<KernelOp>()) ? 2 : 1;
+  return bytes + gates * bunches.size() * llvm::alignTo<16>(slots * GatesType::kBytes);
 }
 
 /// Whether an operation takes what comes of another one, in their block.
@@ -176,14 +178,29 @@ std::optional<Stream> Fetcher::streamIn(scf::ForOp next, const Stream &stream) {
   return std::nullopt;
 }
 
+/// Whether a loop's bounds are known not to be the wrong way round.
+static bool areInOrder(const Coordinates &coordinates, Value low, Value high) {
+  if (auto most = high.getDefiningOp<arith::MaxSIOp>())
+    return areInOrder(coordinates, low, most.getLhs()) || areInOrder(coordinates, low, most.getRhs());
+  if (getConstantIntValue(low) == 0)
+    return coordinates.isNonNegative(high);
+  std::optional<SymExpr> first = coordinates.expression(low), end = coordinates.expression(high);
+  return low == high || (first && end && (*end - *first).isNonNegative());
+}
+
+/// Whether a loop begins where the one before it ends.
+static bool goesOn(const Coordinates &coordinates, scf::ForOp loop, scf::ForOp next) {
+  std::optional<SymExpr> end = coordinates.expression(loop.getUpperBound()), begin = coordinates.expression(next.getLowerBound());
+  return loop.getUpperBound() == next.getLowerBound() || (end && begin && *end == *begin);
+}
+
 /// Where groups of warps multiply: tiles of the last turns, which are not whole, come with the others.
 void Fetcher::findRest() {
   Operation *op = loop->getNextNode();
   while (op && !isa<scf::ForOp>(op))
     op = op->getNextNode();
   auto next = dyn_cast_or_null<scf::ForOp>(op);
-  bool isNext = next && (next.getLowerBound() == loop.getUpperBound() || comesBefore(coordinates, loop, next));
-  if (!hasGroups || !isNext || getConstantIntValue(next.getStep()) != 1 ||
+  if (!hasGroups || !next || !goesOn(coordinates, loop, next) || getConstantIntValue(next.getStep()) != 1 ||
       getConstantIntValue(loop.getStep()) != 1)
     return;
   Operation *bound = next.getUpperBound().getDefiningOp();
@@ -229,7 +246,10 @@ scf::ForOp Fetcher::rewrite() {
   end = loop.getUpperBound();
   if (rest)
     end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
+  // The first turn of both: a loop that ends before it begins has none, and the other one begins where it ends.
   Value turn = loop.getLowerBound();
+  if (rest && !areInOrder(coordinates, turn, loop.getUpperBound()))
+    turn = arith::MinSIOp::create(builder, loc, turn, loop.getUpperBound());
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
     fetchTurn(turn, number(slot));
     turn = arith::AddIOp::create(builder, loc, turn, loop.getStep());

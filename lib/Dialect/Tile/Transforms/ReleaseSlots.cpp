@@ -8,10 +8,9 @@
 // warps left the slot. The copies of a turn fill the slot of the turn before, and wait until that was left once more.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "Streams.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
-#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -167,13 +166,10 @@ struct TileReleaseSlots : tile::impl::TileReleaseSlotsBase<TileReleaseSlots> {
   using TileReleaseSlotsBase::TileReleaseSlotsBase;
 
   void runOnOperation() override {
-    constexpr int64_t kGroup = 4; // warps that multiply together
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
-      // Blocks that share a multiprocessor are in different places anyway.
-      bool isAlone = getHint(kernel.getHintsAttr(), "residents").value_or(1) <= 1;
-      if (!getHint(kernel.getHintsAttr(), "warpgroups").value_or(0) || warps <= kGroup || !isAlone)
+      if (!givesSlotsBack(kernel))
         continue;
+      int64_t warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
       for (GatesOp gates : llvm::to_vector(kernel.getBody().front().getOps<GatesOp>()))
         Releaser(gates, warps).run();
     }

@@ -9,6 +9,7 @@
 
 #include "tessera/Analysis/Coordinates.h"
 #include "tessera/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 namespace tessera::tile {
@@ -20,6 +21,15 @@ struct Stream {
   BufferType buffer;
   mlir::Value room;
 };
+
+/// Whether warps give slots back at gates of their own (ReleaseSlots.cpp): those of several groups that multiply. Blocks that
+/// share a multiprocessor are in different places of a turn anyway.
+inline bool givesSlotsBack(KernelOp kernel) {
+  constexpr int64_t kGroup = 4; // warps that multiply together
+  mlir::DictionaryAttr hints = kernel.getHintsAttr();
+  return getHint(hints, "warpgroups").value_or(0) && getHint(hints, "warps").value_or(4) > kGroup &&
+         getHint(hints, "residents").value_or(1) <= 1;
+}
 
 /// Whether the loop's step moves the load, and nothing else does.
 inline bool isKnownAhead(mlir::scf::ForOp loop, LoadOp load) {
