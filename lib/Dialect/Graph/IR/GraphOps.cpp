@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include "tessera/Dialect/Common/Numbers.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include <charconv>
@@ -78,11 +79,7 @@ static StringRef toStringRef(std::string_view text) { return StringRef(text.data
 
 void ConstantOp::build(OpBuilder &builder, OperationState &state, gir::TensorType type,
                        double value) {
-  Type element = type.getElementType();
-  TypedAttr attr = isa<FloatType>(element)
-                       ? TypedAttr(builder.getFloatAttr(element, value))
-                       : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
-  build(builder, state, type, attr);
+  build(builder, state, type, numberAttr(builder, type.getElementType(), value));
 }
 
 void SizeOp::build(OpBuilder &builder, OperationState &state, SymExpr size) {

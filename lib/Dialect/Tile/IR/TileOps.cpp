@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Numbers.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -136,11 +137,7 @@ void ConstantOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getRes
 
 void ConstantOp::build(OpBuilder &builder, OperationState &state, RankedTensorType type,
                        double value) {
-  Type element = type.getElementType();
-  TypedAttr attr = isa<FloatType>(element)
-                       ? TypedAttr(builder.getFloatAttr(element, value))
-                       : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
-  build(builder, state, type, attr);
+  build(builder, state, type, numberAttr(builder, type.getElementType(), value));
 }
 
 void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs,
