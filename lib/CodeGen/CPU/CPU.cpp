@@ -131,40 +131,45 @@ LogicalResult cpu::lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &target
                  failed(lowerKernels(module, result, description)));
 }
 
-FailureOr<Image> cpu::emitImage(target::ModuleOp module) {
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module);
-  if (!machine)
-    return failure();
+namespace {
+/// A module's kernels as LLVM has them, and the machine that they are for; null after an error.
+struct Translation {
+  explicit Translation(target::ModuleOp module)
+      : machine(createTargetMachine(module)),
+        kernels(machine ? translateKernels(module, context, *machine) : nullptr) {}
+
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated = translateKernels(module, context, *machine);
-  if (!translated)
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> kernels;
+};
+} // namespace
+
+FailureOr<Image> cpu::emitImage(target::ModuleOp module) {
+  Translation translated(module);
+  if (!translated.kernels)
     return failure();
-  optimize(*translated, *machine);
+  optimize(*translated.kernels, *translated.machine);
   llvm::SmallVector<char, 0> object;
-  if (failed(emitMachineCode(*translated, *machine, /*assembly=*/false, object)))
+  if (failed(emitMachineCode(*translated.kernels, *translated.machine, /*assembly=*/false, object)))
     return failure();
   return linkImage(module, object);
 }
 
 FailureOr<std::string> cpu::emitText(target::ModuleOp module, TextForm form) {
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module);
-  if (!machine)
-    return failure();
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated = translateKernels(module, context, *machine);
-  if (!translated)
+  Translation translated(module);
+  if (!translated.kernels)
     return failure();
   std::string text;
   if (form != TextForm::LLVM)
-    optimize(*translated, *machine);
+    optimize(*translated.kernels, *translated.machine);
   if (form == TextForm::Assembly) {
     llvm::SmallVector<char, 0> out;
-    if (failed(emitMachineCode(*translated, *machine, /*assembly=*/true, out)))
+    if (failed(emitMachineCode(*translated.kernels, *translated.machine, /*assembly=*/true, out)))
       return failure();
     text.assign(out.begin(), out.end());
     return text;
   }
   llvm::raw_string_ostream stream(text);
-  translated->print(stream, nullptr);
+  translated.kernels->print(stream, nullptr);
   return text;
 }
