@@ -10,7 +10,7 @@ SEEDS ?= 0:1000
 SANITIZE ?=
 INSTRUMENTED = NINJA_DIR=build-$(1) CMAKE_ARGS=-DTESSERA_SANITIZE=$(1)
 
-.PHONY: all setup build demo test test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate assemble help clean
+.PHONY: all setup build demo test test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate assemble lists help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -78,6 +78,9 @@ simulate: build ## run the CPU's suite on the simulator (SIMULATE_ARGS="-k norm"
 
 assemble: build ## compile and assemble the CPU's suite for every chip via PTX (ASSEMBLE_ARGS="-k norm", TESSERA_ASSEMBLED_CHIPS=sm_90)
 	@PYTHONPATH=build/python:integration/ptx $(PYTHON) -m pytest -q -p assembled integration/cpu $(ASSEMBLE_ARGS)
+
+lists: build ## compare integration/ptx/{spills,equivalents}.txt with the whole suite (LISTS_ARGS="spills --chips sm_80 --files matmul --write")
+	@PYTHONPATH=build/python $(PYTHON) integration/ptx/lists.py $(LISTS_ARGS)
 
 clean: ## remove what was built (.venv and the sysroots stay)
 	rm -rf build build-address build-thread build-dist-* dist

@@ -4,14 +4,13 @@
 
 As a plugin it takes the place of the suite's `check`. Each function is compiled once for the types of its arguments, for the
 chips of TESSERA_ASSEMBLED_CHIPS or for all. spills.txt has the bytes that a thread of a kernel spills, for each chip;
-TESSERA_WRITE_SPILLS=1 writes it. CUDA 13 has no sm_70: a ptxas of CUDA 12 assembles it.
+TESSERA_WRITE_SPILLS=1 writes it (lists.py, for all files side by side). CUDA 13 has no sm_70: a ptxas of CUDA 12 assembles it.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ import tessera as tsr
 WANTED = os.environ.get("TESSERA_ASSEMBLED_CHIPS", " ".join(CHIPS)).replace(",", " ").split()
 # Another release of ptxas may spill less.
 SPILLS = Listing(
-    Path(__file__).resolve().parent / "spills.txt",
+    "spills.txt",
     "TESSERA_WRITE_SPILLS",
     lambda known, found: int(found or 0) <= int(known or 0),
 )

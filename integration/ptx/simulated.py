@@ -8,14 +8,13 @@ more elements than TESSERA_SIMULATED_MOST are left out, and what this road refus
 
 With TESSERA_SIMULATED_MUTANTS=1 every operation of synchronisation is spoilt, too, on the arguments of up to three calls of
 each program: a mutant must be killed by one of them, or be proven to do the same and stand in equivalents.txt.
-TESSERA_WRITE_EQUIVALENTS=1 writes that list.
+TESSERA_WRITE_EQUIVALENTS=1 writes that list (lists.py, for all files side by side).
 """
 
 from __future__ import annotations
 
 import collections
 import os
-from pathlib import Path
 
 import pytest
 from suite import Listing, Names, Suite, pytest_collection_modifyitems  # noqa: F401
@@ -25,7 +24,7 @@ import tessera as tsr
 TARGET = os.environ.get("TESSERA_SIMULATED_TARGET", "sm_90")
 SEEDS = int(os.environ.get("TESSERA_SIMULATED_SEEDS", 2))
 MUTANTS = os.environ.get("TESSERA_SIMULATED_MUTANTS") == "1"
-EQUIVALENTS = Listing(Path(__file__).resolve().parent / "equivalents.txt", "TESSERA_WRITE_EQUIVALENTS")
+EQUIVALENTS = Listing("equivalents.txt", "TESSERA_WRITE_EQUIVALENTS")
 
 
 class Mutants:

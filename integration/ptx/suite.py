@@ -90,26 +90,30 @@ class Names:
 class Listing:
     """A committed list: lines `test | what | value` under a head."""
 
-    def __init__(self, path: Path, variable: str, fits: Callable[[str, str], bool] = operator.eq) -> None:
-        """`fits`: whether a value that is listed allows what was found; each may be empty."""
-        self.path, self.variable, self.fits = path, variable, fits
+    def __init__(self, name: str, variable: str, fits: Callable[[str, str], bool] = operator.eq, folder: Path | None = None) -> None:
+        """`fits`: whether a value that is listed allows what was found; each may be empty. TESSERA_LISTS names another folder."""
+        self.path = (folder or Path(os.environ.get("TESSERA_LISTS") or Path(__file__).resolve().parent)) / name
+        self.variable, self.fits = variable, fits
 
     def read(self) -> tuple[str, dict[str, str]]:
         lines = self.path.read_text().splitlines()
         head = "".join(f"{line}\n" for line in lines if line.startswith("#"))
         return head, dict(line.rsplit(" | ", 1) for line in lines if line and not line.startswith("#"))
 
+    def write(self, lines: dict[str, str]) -> None:
+        head = self.read()[0]
+        self.path.write_text(head + "".join(sorted(f"{key} | {value}\n" for key, value in lines.items())))
+
     def holds(self, session: pytest.Session, found: dict[str, str]) -> bool:
         """Whether what is listed of the files that run whole allows what was found in them."""
         if session.config.option.keyword or session.shouldstop:
             return True
         files = {item.path.name for item in session.items}
-        head, listed = self.read()
+        listed = self.read()[1]
         others = {key: value for key, value in listed.items() if key.partition("::")[0] not in files}
         known = {key: value for key, value in listed.items() if key not in others}
         if os.environ.get(self.variable) == "1":
-            lines = sorted(f"{key} | {value}\n" for key, value in {**others, **found}.items())
-            self.path.write_text(head + "".join(lines))
+            self.write({**others, **found})
             return True
         wrong = [key for key in sorted(found.keys() | known.keys()) if not self.fits(known.get(key, ""), found.get(key, ""))]
         for key in wrong:
