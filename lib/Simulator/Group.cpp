@@ -59,7 +59,9 @@ void Machine::waitForProducts(Block &block, Warp &warp, const Step &step) {
       setup.findings.add(FindingKind::EarlyUse, step.op,
                          std::string(kindName(FindingKind::EarlyUse)) + ": " + placeOf(block, warp, 0) +
                              " takes sums to which a product may still add");
+    // From now on the warp may touch these registers: another product that adds to them wants a fence behind.
     TileRef finished(new Tile(*sums));
+    finished->made = ++Tile::count;
     finished->group = 0;
     warp.frame.slots[to].tile = finished;
   }

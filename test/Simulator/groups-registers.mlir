@@ -1,5 +1,6 @@
 // A left operand in registers is put there before a fence, and stays there until the product is waited for: a turn that makes the next
-// one while the product of the turn before goes on, and a loop that carries it there, overwrite what is still read.
+// one while the product of the turn before goes on, and a loop that carries it there, overwrite what is still read. Sums that were waited
+// for are added to behind a fence.
 // RUN: not %tessera simulate %s --arg x=bf16[64,64] 2>&1 | FileCheck %s
 // RUN: not %tessera simulate %s --arg x=bf16[64,64] 2>&1 | FileCheck %s --check-prefix=ONLY
 
@@ -18,7 +19,7 @@ func.func @f(%x: !gir.tensor<64, 64, bf16> {gir.name = "x"}) -> !gir.tensor<64, 
   return %y : !gir.tensor<64, 64, f32>
 }
 
-// ONLY-COUNT-3: error:
+// ONLY-COUNT-4: error:
 // ONLY-NOT: error:
 tile.kernel @k(%x: !v, %y: !y) grid 1 hints {warps = 4} {
   %c0 = arith.constant 0 : index
@@ -66,7 +67,14 @@ tile.kernel @k(%x: !v, %y: !y) grid 1 hints {warps = 4} {
     tile.mma_commit
     scf.yield %next, %q : !s, !t
   }
-  %done = tile.mma_wait 0, %third#0 : !s
+
+  // A fence before the wait is none for what comes behind it.
+  tile.mma_fence
+  %added = tile.mma_wait 0, %third#0 : !s
+  // CHECK-DAG: [[#@LINE+1]]:{{.*}} error: write that a product may not see: warp 0, lane 0 begins a product with no fence behind what is in its registers
+  %again = tile.mma_async %one, %room[%c0], %added : !t, !b, !s
+  tile.mma_commit
+  %done = tile.mma_wait 0, %again : !s
   tile.store %done, %y[%c0, %c0] dims [0, 1] : !s, !y
   tile.return
 }
