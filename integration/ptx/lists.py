@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,8 +79,9 @@ def main() -> int:
     fates: collections.Counter = collections.Counter()
     news = {listing.path.name: listing.read()[1] for listing in LISTS.values()}
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for job, future in [(job, pool.submit(timed, job)) for job in jobs]:
-            seconds, (found, passed, text) = future.result()
+        started = {pool.submit(timed, job): job for job in jobs}
+        for future in as_completed(started):
+            job, (seconds, (found, passed, text)) = started[future], future.result()
             lines = text.strip().splitlines() or [""]
             told = next((line for line in lines if line.startswith("mutants of")), lines[-1])
             for count, fate in re.findall(r"(\d+) (\w+)", told.partition(":")[2]):
