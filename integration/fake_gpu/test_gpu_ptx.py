@@ -86,3 +86,53 @@ def test_the_cache_tells_roads_and_assemblers_apart(tmp_path, monkeypatch):
     shutil.copy(tmp_path / "one", folder / "ptxas")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     assert ptxas_identity(library) != before
+
+
+def mixed():
+    """A product in fp32, which goes by CUDA Tile IR, and a softmax of its rows, which goes by PTX."""
+
+    @tsr.function
+    def weights(x, w):
+        return tsr.softmax(x @ w, dim=-1)
+
+    return weights
+
+
+@pytest.mark.assembles
+def test_kernels_of_one_program_come_by_both_roads(driver_assembles):
+    types = [Tensor[512, 256, fp32], Tensor[256, 512, fp32]]
+    compiled = mixed().compile(*types, target="sm_90")
+    report = compiled.report()
+    assert (report["target"], report["road"]) == ("sm_90:ptx+tileir,x86_64", "ptx+tileir")
+    assert [kernel["road"] for kernel in report["kernels"]] == ["tileir", "ptx"]
+    for via in ("ptx", "tileir"):
+        one = mixed().compile(*types, target="sm_90", via=via).report()
+        assert one["road"] == via and not any("road" in kernel for kernel in one["kernels"])
+
+
+@pytest.mark.assembles
+def test_both_roads_are_launched_in_a_call(driver_assembles, tmp_path):
+    weights, before = mixed(), launches()
+    x, w = gpu(512, 256), gpu(256, 512)
+    weights(x, w)
+    assert launches() == before + 2
+    file = tmp_path / "weights.tsb"
+    weights.compile(x, w).save(file)
+    tsr.load(file).weights(x, w)
+    assert launches() == before + 4
+    damaged = bytearray(file.read_bytes())
+    damaged[damaged.index(b"sm_90:tileir") + 400] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(tsr.TesseraError, match="the checksum of section [0-9]+ does not match"):
+        tsr.load(file)
+
+
+@pytest.mark.assembles
+def test_stages_of_one_road_decide_for_both(driver_assembles):
+    """What is of one cubin takes the road of the program's products."""
+    types = [Tensor[512, 256, fp32], Tensor[256, 512, fp32]]
+    show = lambda stage: mixed().inspect_ir(stage, *types, target="sm_90")  # noqa: E731
+    assert show("ptx").count(".visible .entry") == 2
+    assert show("tileir").count("entry @") == 2
+    assert show("sched").count("sched.road") == 2
+    assert show("target").count("tessera_target.image") == 2

@@ -79,16 +79,16 @@ def products(x, w):
         ("product", "bf16[16,8192]", "bf16[8192,8192]", "sm_90", "tileir"),  # rows that are too few for groups
         ("product", "fp16[4096,1024]", "fp16[1024,1024]", "sm_90", "ptx"),
         ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_100", "tileir"),  # no such groups
-        ("product", "bf16[4096,1023]", "bf16[1023,1024]", "sm_90", "tileir"),  # rows that begin anywhere
+        ("product", "bf16[4096,1023]", "bf16[1023,1024]", "sm_90", "ptx+tileir"),  # rows that begin anywhere are copied first
         ("product", "bf16[16,2048,2048]", "bf16[16,2048,2048]", "sm_90", "tileir"),  # many tiles that sum over little
         ("product", "bf16[16384,4096]", "bf16[4096,16384]", "sm_90", "ptx"),
         ("product", "fp32[64,1024]", "fp32[1024,1024]", "sm_90", "tileir"),
         ("product", "bf16[64,1024]", "bf16[1024,1024]", "sm_80", "tileir"),  # no clusters
-        ("products", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "tileir"),
+        ("products", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "ptx"),  # each of them is shared
     ],
 )
 def test_small_products(function, x, w, target, expected, tmp_path, monkeypatch):
-    """One product that the blocks of clusters share goes by PTX, and what groups of warps multiply; others by CUDA Tile IR."""
+    """A product that the blocks of clusters share goes by PTX, and what groups of warps multiply; others by CUDA Tile IR."""
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "program.py"
     file.write_text(PRODUCTS)
@@ -148,3 +148,71 @@ def test_streams(function, heads, target, expected, tmp_path, monkeypatch):
     command = [TOP / "build/bin/tessera", "explain", f"{file}::{function}", *(word for name in "qkv" for word in ("--arg", f"{name}={heads}"))]
     done = subprocess.run([*command, "--target", target], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0].rpartition("via ")[2] == expected
+
+
+KERNELS = """
+import tessera as tsr
+
+
+@tsr.function
+def added(x, w, y):
+    return y + x @ w
+
+
+@tsr.function
+def plain(x, w, y):
+    return x @ w
+
+
+@tsr.function
+def gated(x, w, y):
+    return tsr.silu(x @ w) * (x @ y)
+
+
+@tsr.function
+def part(x, w, y):
+    return x[:, 3:1027] @ w
+
+
+@tsr.function
+def rows(x, w, y):
+    return tsr.softmax(x @ w, dim=-1)
+
+
+@tsr.function
+def deep(x, w, y):
+    return tsr.gelu(tsr.relu(x) @ w) @ y
+
+
+@tsr.function(batch_invariant=True)
+def invariant(x, w, y):
+    return tsr.softmax(x @ w, dim=-1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "w", "y", "expected"),
+    [
+        ("plain", "bf16[16384,768]", "bf16[768,768]", "bf16[16384,768]", ["tileir"]),  # many tiles that sum over little
+        ("added", "bf16[16384,768]", "bf16[768,768]", "bf16[16384,768]", ["ptx"]),  # the other road waits for what is added
+        ("gated", "bf16[16384,768]", "bf16[768,2048]", "bf16[768,2048]", ["ptx"]),  # and has no room for two sums
+        ("part", "bf16[4096,2048]", "bf16[1024,1024]", "bf16[8,8]", ["tileir"]),  # no tensor copies begin there
+        ("rows", "bf16[16384,768]", "bf16[768,768]", "bf16[8,8]", ["tileir", "ptx"]),
+        ("rows", "fp32[512,256]", "fp32[256,512]", "fp32[8,8]", ["tileir", "ptx"]),
+        ("rows", "bf16[4096,1024]", "bf16[1024,1024]", "bf16[8,8]", ["ptx", "ptx"]),
+        ("deep", "bf16[16384,768]", "bf16[768,3072]", "bf16[3072,768]", ["ptx", "tileir", "ptx"]),
+        ("invariant", "bf16[4096,1024]", "bf16[1024,1024]", "bf16[8,8]", ["tileir", "ptx"]),
+    ],
+)
+def test_kernels(function, x, w, y, expected, tmp_path, monkeypatch):
+    """Each kernel takes its own road; the program's is named where all take it."""
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "program.py"
+    file.write_text(KERNELS)
+    arguments = [word for name, of in zip("xwy", (x, w, y)) for word in ("--arg", f"{name}={of}")]
+    command = [TOP / "build/bin/tessera", "explain", f"{file}::{function}", *arguments, "--target", "sm_90"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    road = lines[0].rpartition("via ")[2]
+    kernels = [line.partition(" via ")[2] for line in lines if line.startswith("kernel ")]
+    assert [each or road for each in kernels] == expected
+    assert road == "+".join(sorted(set(expected)))

@@ -44,7 +44,7 @@ private:
 
   /// Halves the dimension's tile while there are too few programs, of so many blocks each, for the multiprocessors.
   void spread(Dim *dim, int64_t least, int64_t blocks = 1) {
-    while (dim && !shape.batchInvariant && dim->tile / 2 >= least && 4 * blocks * programs() < 3 * machine.cores)
+    while (dim && !shape.batchInvariant && dim->tile / 2 >= least && !grouped::areEnough(blocks * programs(), machine.cores))
       dim->tile /= 2;
   }
 
@@ -109,7 +109,7 @@ private:
   /// Cuts the columns of a product of few programs, and what it sums over: two blocks of a cluster tell each other their sums
   /// quickly, and narrow tiles cost less than larger clusters. Gives how many blocks share a program.
   int64_t shareProduct(Dim &columns, Dim &over) {
-    int64_t blocks = !shape.batchInvariant && 4 * programs() < 3 * machine.cores && canShare(over, 2) ? 2 : 1;
+    int64_t blocks = !shape.batchInvariant && !grouped::areEnough(programs(), machine.cores) && canShare(over, 2) ? 2 : 1;
     spread(&columns, 16, blocks);
     while (blocks > 1 && 2 * blocks * programs() <= machine.cores && canShare(over, 2 * blocks))
       blocks *= 2;
@@ -158,8 +158,10 @@ private:
       bool isShared = choice.sharers > 1;
       if (!choice.width || (isShared && !isSharable))
         continue;
-      rows.tile = rowsOf(rows, choice.height);
       columns.tile = bounded(columns, choice.width);
+      // Of short columns, the largest tile has as many more rows.
+      bool isTall = choice.width == wide && columns.tile < wide && !isShared;
+      rows.tile = rowsOf(rows, isTall ? std::min(kTallest, choice.height * (wide / columns.tile)) : choice.height);
       over.tile = std::max<int64_t>(16, bounded(over, depth));
       bool isFilled = isShared ? areEnoughShared(programs(), machine.cores) : areEnough(programs(), machine.cores, choice.waves);
       if (!shape.batchInvariant && !isFilled)

@@ -22,16 +22,18 @@ static std::string withSignatures(const std::string &manifest, target::ModuleOp 
   return text;
 }
 
-static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, rt::CodeImage image,
+static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, const std::string &target, std::vector<rt::CodeImage> images,
                                             const std::string &manifest) {
   rt::Bundle bundle;
-  bundle.manifest = withSignatures(manifest, module, image.target);
-  bundle.images.push_back(std::move(image));
+  bundle.manifest = withSignatures(manifest, module, target);
+  bundle.images = std::move(images);
   for (auto program : module.getBody().getOps<target::ProgramOp>()) {
     FailureOr<rt::Program> written = makeProgram(program);
     if (failed(written))
       return failure();
-    bundle.functions.push_back({program.getSymName().str(), 0, rt::encode(*written)});
+    rt::FunctionEntry &function = bundle.functions.emplace_back(rt::FunctionEntry{program.getSymName().str(), 0, rt::encode(*written), {}});
+    for (uint32_t i = 1; i < bundle.images.size(); ++i)
+      function.more.push_back(i);
   }
   return rt::encode(bundle);
 }
@@ -46,15 +48,17 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
   code.code = std::move(image->code);
   for (const cpu::Image::Kernel &kernel : image->kernels)
     code.kernels.push_back({kernel.name, kernel.offset, kernel.scratchBytes, {}});
-  return pack(module, std::move(code), manifest);
+  std::string target = code.target;
+  return pack(module, target, {std::move(code)}, manifest);
 }
 
-FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, Cubin cubin,
+FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, const std::string &target, std::vector<Cubin> cubins,
                                                     const std::string &manifest) {
-  rt::CodeImage code;
-  code.target = std::move(cubin.target);
-  code.code = std::move(cubin.code);
-  for (auto image : module.getBody().getOps<target::ImageOp>())
+  std::vector<rt::CodeImage> images;
+  for (auto [image, cubin] : llvm::zip_equal(module.getBody().getOps<target::ImageOp>(), cubins)) {
+    rt::CodeImage &code = images.emplace_back();
+    code.target = std::move(cubin.target);
+    code.code = std::move(cubin.code);
     for (auto [i, name] : llvm::enumerate(image.getKernels().getAsRange<StringAttr>())) {
       target::KernelConfigAttr config = image.getConfig(i);
       rt::KernelShape launch;
@@ -63,5 +67,6 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, Cub
       launch.sharedBytes = uint32_t(config.getShared());
       code.kernels.push_back({name.str(), 0, 0, launch});
     }
-  return pack(module, std::move(code), manifest);
+  }
+  return pack(module, target, std::move(images), manifest);
 }

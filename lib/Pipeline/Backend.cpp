@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Verifier.h"
 #include "tessera/Bundle/Bundle.h"
+#include "tessera/CodeGen/CudaTools/Disassembler.h"
 
 namespace tessera {
 
@@ -20,9 +21,15 @@ std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeO
             GpuDescription::knownChips();
   if (!backend && gpu) {
     std::string road = gpu->choose(via, error);
-    backend = road == "tileir" ? createCudaTileBackend(*gpu)
-              : road == "ptx"  ? createPtxBackend(*gpu)
-                               : nullptr;
+    std::unique_ptr<GpuBackend> threads = road.starts_with("ptx") ? createPtxBackend(*gpu) : nullptr;
+    std::unique_ptr<GpuBackend> tiles = road.ends_with("tileir") ? createCudaTileBackend(*gpu) : nullptr;
+    for (GpuBackend *each : {threads.get(), tiles.get()})
+      if (each)
+        each->codeOptions = options;
+    if (threads && tiles)
+      backend = createMixedBackend(std::move(threads), std::move(tiles));
+    else
+      backend = threads ? std::move(threads) : std::move(tiles);
   }
   if (backend)
     backend->codeOptions = options;
@@ -73,6 +80,40 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
   if (last == Stage::Target)
     return true;
   return compilation.advance(last, [&] { return emit(compilation, lowered, last); });
+}
+
+LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module, Stage last) const {
+  std::vector<Cubin> cubins;
+  for (auto image : module.getBody().getOps<target::ImageOp>()) {
+    const GpuBackend *backend = backendOf(image.getFormat());
+    if (!backend)
+      return image.emitOpError("is not of format '") << road() << "'";
+    if (failed(backend->assemble(compilation, image, last, cubins.emplace_back())))
+      return failure();
+  }
+  if (cubins.empty())
+    return module.emitOpError("expected an image of format '") << road() << "'";
+  if (last < Stage::Cubin)
+    return success();
+  auto &texts = compilation.result.texts;
+  if (compilation.wantsText(Stage::Cubin))
+    texts[Stage::Cubin] = std::string(cubins.front().code.begin(), cubins.front().code.end());
+  if (compilation.wantsText(Stage::Sass)) {
+    std::string error;
+    for (const Cubin &cubin : cubins) {
+      std::optional<std::string> text = cuda::disassemble(cubin.code, error);
+      if (!text)
+        return emitError(module.getLoc()) << "stage 'sass' is not supported here: " << error;
+      texts[Stage::Sass] += *text;
+    }
+  }
+  if (last != Stage::Bundle)
+    return success();
+  FailureOr<std::vector<uint8_t>> bundle = makeBundle(module, name(), std::move(cubins), compilation.manifest());
+  if (failed(bundle))
+    return failure();
+  compilation.result.bundle = std::move(*bundle);
+  return success();
 }
 
 } // namespace tessera

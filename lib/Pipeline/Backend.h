@@ -4,12 +4,15 @@
 // by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle, or of our own PTX
 // placed → target → ptx → cubin → bundle.
 //
+// The kernels of one program may go by both: each road then has its own image in the module, and its own code in the bundle.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_BACKEND_H
 #define TESSERA_LIB_PIPELINE_BACKEND_H
 
 #include "Compilation.h"
 #include "tessera/Analysis/CostModel.h"
+#include "tessera/Bundle/Bundle.h"
 #include "tessera/Dialect/Target/IR/Target.h"
 #include "tessera/Support/Ceilings.h"
 
@@ -35,14 +38,14 @@ public:
   virtual bool hasStage(Stage stage) const = 0;
   /// What the cost model knows of the machine.
   virtual MachineModel machine() const = 0;
-  /// The road to a GPU's code, "tileir" or "ptx"; "" for a CPU.
+  /// The road to a GPU's code, "tileir" or "ptx", or "ptx+tileir" where kernels go by both; "" for a CPU.
   virtual std::string road() const { return ""; }
   /// A GPU's name without its road and host, as users write it.
   std::string chip() const { return llvm::StringRef(name()).split(':').first.rtrim('a').str(); }
-  /// Whether measured choices are taken: they were measured by way of CUDA Tile IR and with the
+  /// Whether measured choices are taken, by kernels that go by way of CUDA Tile IR: they were measured there and with the
   /// usual options.
   bool takesMeasurements() const {
-    return road() == "tileir" && codeOptions.tuning && codeOptions.tensorCores &&
+    return llvm::StringRef(road()).ends_with("tileir") && codeOptions.tuning && codeOptions.tensorCores &&
            codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
   }
   /// What the machine can do at most; of a GPU by its name.
@@ -63,10 +66,25 @@ protected:
   CodeOptions codeOptions;
 };
 
+/// A road to a GPU, or both.
+class GpuBackend : public Backend {
+public:
+  mlir::LogicalResult lower(mlir::ModuleOp module) const override = 0;
+  mlir::LogicalResult place(mlir::ModuleOp module) const override { return mlir::success(); }
+  /// Keeps the texts that are wanted of an image, and assembles it if a stage from the cubin on is.
+  virtual mlir::LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const = 0;
+
+protected:
+  /// The back end of an image's format; null if it is none of this one's.
+  virtual const GpuBackend *backendOf(llvm::StringRef format) const { return format == road() ? this : nullptr; }
+  mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module, Stage last) const override;
+};
+
 /// Null for a name that is no CPU's.
 std::unique_ptr<Backend> createCpuBackend(const std::string &name, const CodeOptions &options);
-std::unique_ptr<Backend> createCudaTileBackend(const GpuTarget &target);
-std::unique_ptr<Backend> createPtxBackend(const GpuTarget &target);
+std::unique_ptr<GpuBackend> createCudaTileBackend(const GpuTarget &target);
+std::unique_ptr<GpuBackend> createPtxBackend(const GpuTarget &target);
+std::unique_ptr<GpuBackend> createMixedBackend(std::unique_ptr<GpuBackend> threads, std::unique_ptr<GpuBackend> tiles);
 
 } // namespace tessera
 

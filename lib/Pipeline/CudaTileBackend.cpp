@@ -10,10 +10,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Analysis/Coordinates.h"
-#include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
-#include "tessera/CodeGen/CudaTools/Disassembler.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 namespace tessera {
@@ -23,7 +21,7 @@ using llvm::StringRef;
 
 namespace {
 
-class CudaTileBackend final : public Backend {
+class CudaTileBackend final : public GpuBackend {
 public:
   CudaTileBackend(GpuDescription gpu, std::string hostArchitecture)
       : gpu(std::move(gpu)), hostArchitecture(std::move(hostArchitecture)) {}
@@ -39,10 +37,8 @@ public:
 
   MachineModel machine() const override { return machineOf(gpu); }
 
-protected:
   LogicalResult lower(ModuleOp module) const override;
-  LogicalResult emit(Compilation &compilation, target::ModuleOp module,
-                     Stage last) const override;
+  LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const override;
 
 private:
   GpuDescription gpu;
@@ -86,12 +82,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   return packGpuModule(module, gpu.chip, "tileir," + hostArchitecture, host, {"tileir", code, {}});
 }
 
-LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp module,
-                                    Stage last) const {
-  auto images = module.getBody().getOps<target::ImageOp>();
-  if (images.empty() || (*images.begin()).getFormat() != "tileir")
-    return module.emitOpError("expected an image of format 'tileir'");
-  target::ImageOp image = *images.begin();
+LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const {
   ArrayRef<uint8_t> bytecode = image.getBytes();
   std::string error;
   auto &texts = compilation.result.texts;
@@ -108,41 +99,26 @@ LogicalResult CudaTileBackend::emit(Compilation &compilation, target::ModuleOp m
 
   std::optional<cudatile::Tileiras> tileiras = cudatile::findTileiras(error);
   if (!tileiras)
-    return emitError(module.getLoc()) << "target '" << gpu.chip << "' is not supported here: "
-                                      << error;
+    return emitError(image.getLoc()) << "target '" << gpu.chip << "' is not supported here: "
+                                     << error;
   cudatile::AssembleOptions options;
   options.architecture = gpu.chip;
   options.hostArchitecture = hostArchitecture;
   options.optimizationLevel = codeOptions.optimizationLevel;
   options.lineInfo = codeOptions.profiling;
-  std::optional<cudatile::Cubin> cubin =
-      cudatile::assemble(*tileiras, bytecode, options, error);
-  if (!cubin) {
+  std::optional<cudatile::Cubin> made = cudatile::assemble(*tileiras, bytecode, options, error);
+  if (!made) {
     std::string again;
     if (auto relaxed = cudatile::withoutOccupancy(bytecode))
-      cubin = cudatile::assemble(*tileiras, *relaxed, options, again);
+      made = cudatile::assemble(*tileiras, *relaxed, options, again);
   }
-  if (!cubin)
+  if (!made)
     return image.emitError(error);
-  if (compilation.wantsText(Stage::Cubin))
-    texts[Stage::Cubin] = std::string(cubin->bytes.begin(), cubin->bytes.end());
-  if (compilation.wantsText(Stage::Sass)) {
-    std::optional<std::string> text = cuda::disassemble(cubin->bytes, error);
-    if (!text)
-      return emitError(module.getLoc()) << "stage 'sass' is not supported here: " << error;
-    texts[Stage::Sass] = std::move(*text);
-  }
-  if (last != Stage::Bundle)
-    return success();
-  FailureOr<std::vector<uint8_t>> bundle =
-      makeBundle(module, {name(), std::move(cubin->bytes)}, compilation.manifest());
-  if (failed(bundle))
-    return failure();
-  compilation.result.bundle = std::move(*bundle);
+  cubin = {name(), std::move(made->bytes)};
   return success();
 }
 
-std::unique_ptr<Backend> createCudaTileBackend(const GpuTarget &target) {
+std::unique_ptr<GpuBackend> createCudaTileBackend(const GpuTarget &target) {
   return std::make_unique<CudaTileBackend>(target.gpu, target.host);
 }
 

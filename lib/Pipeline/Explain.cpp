@@ -50,7 +50,8 @@ public:
       : kernel(kernel), cost(cost), isGpu(isGpu), os(os) {}
 
   void write() {
-    os << "kernel " << kernel.getSymName() << "\n";
+    auto road = kernel->getAttrOfType<StringAttr>(sched::kRoad);
+    os << "kernel " << kernel.getSymName() << (road ? " via " + road.str() : "") << "\n";
     writeTensors();
     writeGrid();
     kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -237,6 +238,8 @@ llvm::json::Array ScheduleReader::report(ModuleOp module) const {
                               {"bound", cost.bound}};
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
       report["tuned"] = tuned.str();
+    if (auto road = kernel->getAttrOfType<StringAttr>(sched::kRoad))
+      report["road"] = road.str();
     kernels.push_back(std::move(report));
   });
   return kernels;

@@ -20,8 +20,8 @@ struct ScheduleReader {
   std::string explain(mlir::ModuleOp module) const;
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
-  /// "flops", "bytes", "programs", "predicted_us", "bound"}, and "tuned" where its choice was
-  /// measured; the figures are at typical sizes.
+  /// "flops", "bytes", "programs", "predicted_us", "bound"}, "tuned" where its choice was
+  /// measured, and "road" where kernels go by both; the figures are at typical sizes.
   llvm::json::Array report(mlir::ModuleOp module) const;
 };
 

@@ -24,7 +24,7 @@ struct GpuTarget {
   /// Nothing for a name that is none of this kind.
   static std::optional<GpuTarget> parse(llvm::StringRef name);
 
-  /// The road that `via` ("auto", "tileir", "ptx") means here; "" if there is none, and `error` says
+  /// The road that `via` ("auto", "tileir", "ptx", "ptx+tileir") means here; "" if there is none, and `error` says
   /// why.
   std::string choose(llvm::StringRef via, std::string &error) const;
 };

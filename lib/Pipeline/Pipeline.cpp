@@ -16,6 +16,9 @@
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
 
 namespace tessera {
 
@@ -79,17 +82,20 @@ void reportProgram(CompileResult &result) {
   result.report["writes"] = llvm::json::Array(result.info.written);
 }
 
-/// The road that a GPU's code takes: as the program and its options ask for, or as an image says that
-/// a module holds already. Where nothing else does, a wish for a stage of one road decides, and what
-/// was measured or is expected of the program.
+/// The road that a GPU's code takes: as the program and its options ask for, or as images say that a module holds already, or
+/// its kernels. Where nothing else does, a wish for a stage of one road decides, and what was measured; without that, each
+/// kernel's own.
 std::string roadOf(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
   std::string via = optionOf(compilation.getModule(), "via").str();
-  compilation.getModule().walk([&](target::ImageOp image) { via = image.getFormat().str(); });
+  std::set<std::string> formats;
+  compilation.getModule().walk([&](target::ImageOp image) { formats.insert(image.getFormat().str()); });
   compilation.getModule().walk([&](target::KernelOp kernel) {
     if (kernel.getKernelConfig()) // of threads
-      via = "ptx";
+      formats.insert("ptx");
   });
+  if (!formats.empty())
+    via = llvm::join(formats, "+");
   if (request.isIR) // from source these are among what the functions carry
     for (const auto &[name, value] : request.program.options)
       if (name == "via")
@@ -100,10 +106,14 @@ std::string roadOf(Compilation &compilation) {
   if (request.texts.count(Stage::Ptx) || request.texts.count(Stage::Placed) ||
       compilation.stage() == Stage::Placed)
     return "ptx";
-  if (request.texts.count(Stage::TileIR) || request.texts.count(Stage::TileIRBytecode) ||
-      compilation.stage() != Stage::Graph)
+  if (request.texts.count(Stage::TileIR) || request.texts.count(Stage::TileIRBytecode))
     return "tileir";
-  return chooseRoad(compilation.getModule(), gpu->gpu);
+  if (compilation.stage() != Stage::Graph) {
+    std::string roads = roadsOf(compilation.getModule());
+    return roads.empty() ? "tileir" : roads;
+  }
+  std::string measured = measuredRoad(compilation.getModule(), gpu->gpu.chip);
+  return measured.empty() ? kBothRoads.str() : measured;
 }
 
 /// The back end for the request's target. Null after an error.
@@ -120,6 +130,17 @@ std::unique_ptr<Backend> findBackend(Compilation &compilation, llvm::StringRef v
   if (std::string road = backend->road(); !road.empty())
     compilation.result.report["road"] = road;
   return backend;
+}
+
+/// The road of all kernels of a program that may go by both, where what is asked for is of one cubin: that of its products.
+std::string commonRoad(Compilation &compilation, const Backend &both) {
+  OwningOpRef<ModuleOp> copy = compilation.getModule().clone();
+  PassManager manager(copy->getContext());
+  addPasses(manager, Stage::Graph, both);
+  addPasses(manager, Stage::Sched, both);
+  // What is wrong with the program is told when it is compiled.
+  ScopedDiagnosticHandler silence(copy->getContext(), [](mlir::Diagnostic &) { return success(); });
+  return succeeded(manager.run(*copy)) && llvm::StringRef(roadsOf(*copy)).ends_with("tileir") ? "tileir" : "ptx";
 }
 
 /// Whether the stages that are asked for exist; says which does not.
@@ -167,6 +188,9 @@ bool walk(Compilation &compilation, bool &tuned) {
   if (compilation.stage() == Stage::Graph && backend->machine().isGpu)
     result.report["program"] = programSignature(compilation.getModule());
   backend = findBackend(compilation, roadOf(compilation));
+  if (backend && backend->road() == kBothRoads && compilation.stage() == Stage::Graph &&
+      (request.texts.count(Stage::Cubin) || request.launcher))
+    backend = findBackend(compilation, commonRoad(compilation, *backend));
   if (!backend || !checkStages(compilation, *backend))
     return false;
   Stage last = lastStage(request);
@@ -177,6 +201,12 @@ bool walk(Compilation &compilation, bool &tuned) {
     return false;
   while (true) {
     Stage at = compilation.stage();
+    if (std::string roads = roadsOf(compilation.getModule()); at == Stage::Sched && backend->road() == kBothRoads && roads != kBothRoads) {
+      forgetRoads(compilation.getModule());
+      backend = findBackend(compilation, roads.empty() ? "ptx" : roads);
+      if (!backend)
+        return false;
+    }
     if (at == Stage::Sched) {
       tuned = isTuned(compilation.getModule());
       std::string road = backend->road();

@@ -12,8 +12,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Analysis/Coordinates.h"
 #include "tessera/Analysis/SizeFacts.h"
-#include "tessera/Bundle/Bundle.h"
-#include "tessera/CodeGen/CudaTools/Disassembler.h"
 #include "tessera/CodeGen/CudaTools/JitLink.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -31,7 +29,7 @@ using llvm::StringRef;
 
 namespace {
 
-class PtxBackend final : public Backend {
+class PtxBackend final : public GpuBackend {
 public:
   explicit PtxBackend(GpuDescription gpu) : gpu(std::move(gpu)) {}
 
@@ -54,15 +52,17 @@ public:
     return machine;
   }
 
-protected:
   LogicalResult place(ModuleOp module) const override;
   LogicalResult lower(ModuleOp module) const override;
-  LogicalResult emit(Compilation &compilation, target::ModuleOp module,
-                     Stage last) const override;
+  LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const override;
+
+protected:
+  LogicalResult emit(Compilation &compilation, target::ModuleOp module, Stage last) const override {
+    return success(succeeded(assembleKernels(module, gpu, int(codeOptions.optimizationLevel))) &&
+                   succeeded(GpuBackend::emit(compilation, module, last)));
+  }
 
 private:
-  LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last,
-                         std::vector<uint8_t> &code) const;
   void reportUse(llvm::json::Object &report, target::ImageOp image,
                  ArrayRef<cuda::KernelUse> uses) const;
 
@@ -315,9 +315,13 @@ void PtxBackend::reportUse(llvm::json::Object &report, target::ImageOp image,
 
 /// The image's cubin where there is an assembler, or the PTX where a bundle alone is wanted. An assembler that a variable
 /// names comes first; ptxas then, whose code is better than that of nvJitLink.
-LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last,
-                                   std::vector<uint8_t> &code) const {
+LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const {
   ArrayRef<uint8_t> text = image.getBytes();
+  if (compilation.wantsText(Stage::Ptx))
+    compilation.result.texts[Stage::Ptx] = std::string(text.begin(), text.end());
+  if (last < Stage::Cubin)
+    return success();
+  cubin.target = name();
   StringRef source(reinterpret_cast<const char *>(text.data()), text.size());
   cuda::PtxasOptions options{codeOptions.optimizationLevel, codeOptions.profiling};
   cuda::PtxasNeeds needs{gpu.ptxChip, gpu.firstCuda, gpu.lastCuda};
@@ -335,7 +339,7 @@ LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp ima
     if (wantsCubin || (isPtxasNamed && !cuda::isPtxasForbidden()))
       return emitError(image.getLoc())
              << "target '" << gpu.chip << "' is not supported here: " << error;
-    code.assign(text.begin(), text.end());
+    cubin.code.assign(text.begin(), text.end());
     return success();
   }
   std::optional<cuda::AssembledPtx> assembled =
@@ -346,48 +350,11 @@ LogicalResult PtxBackend::assemble(Compilation &compilation, target::ImageOp ima
   reportUse(compilation.result.report, image, assembled->kernels);
   compilation.result.report["assembler"] =
       ptxas ? "ptxas " + ptxas->release.text : "nvJitLink " + jitLink->release.text;
-  code = std::move(assembled->cubin);
+  cubin.code = std::move(assembled->cubin);
   return success();
 }
 
-LogicalResult PtxBackend::emit(Compilation &compilation, target::ModuleOp module,
-                               Stage last) const {
-  if (failed(assembleKernels(module, gpu, int(codeOptions.optimizationLevel))))
-    return failure();
-  auto images = module.getBody().getOps<target::ImageOp>();
-  if (images.empty() || (*images.begin()).getFormat() != "ptx")
-    return module.emitOpError("expected an image of format 'ptx'");
-  target::ImageOp image = *images.begin();
-  ArrayRef<uint8_t> text = image.getBytes();
-  auto &texts = compilation.result.texts;
-  if (compilation.wantsText(Stage::Ptx))
-    texts[Stage::Ptx] = std::string(text.begin(), text.end());
-  if (last < Stage::Cubin)
-    return success();
-
-  std::vector<uint8_t> code;
-  if (failed(assemble(compilation, image, last, code)))
-    return failure();
-  if (compilation.wantsText(Stage::Cubin))
-    texts[Stage::Cubin] = std::string(code.begin(), code.end());
-  if (compilation.wantsText(Stage::Sass)) {
-    std::string error;
-    std::optional<std::string> sass = cuda::disassemble(code, error);
-    if (!sass)
-      return emitError(module.getLoc()) << "stage 'sass' is not supported here: " << error;
-    texts[Stage::Sass] = std::move(*sass);
-  }
-  if (last != Stage::Bundle)
-    return success();
-  FailureOr<std::vector<uint8_t>> bundle =
-      makeBundle(module, {name(), std::move(code)}, compilation.manifest());
-  if (failed(bundle))
-    return failure();
-  compilation.result.bundle = std::move(*bundle);
-  return success();
-}
-
-std::unique_ptr<Backend> createPtxBackend(const GpuTarget &target) {
+std::unique_ptr<GpuBackend> createPtxBackend(const GpuTarget &target) {
   return std::make_unique<PtxBackend>(target.gpu);
 }
 

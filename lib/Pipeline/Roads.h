@@ -7,17 +7,14 @@
 //   # program         road    ms      other   measured
 //   5b2d0c1f9a3e7784  ptx     0.1312  0.1421  softmax, NVIDIA H200
 //
-// Without a line the cost model does: products are faster by NVIDIA's tile compiler, but for those of
-// tensors as they lie in memory that groups of four warps make by our own PTX, and a small one alone
-// that the blocks of clusters share; what is bound by memory is faster by our own PTX, and needs no
-// assembler that a machine may lack.
+// Without a line the cost model does, for each kernel (tessera/Analysis/KernelRoads.h): Schedule IR says in `sched.road` by which
+// road it goes, where not all go by one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_ROADS_H
 #define TESSERA_LIB_PIPELINE_ROADS_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "tessera/Support/GpuDescription.h"
 
 #include <string>
 
@@ -26,8 +23,17 @@ namespace tessera {
 /// What names a program in tables of measurements: its Graph IR, whatever road it asks for.
 std::string programSignature(mlir::ModuleOp graph);
 
-/// The road of a program in Graph IR to a chip that has both.
-std::string chooseRoad(mlir::ModuleOp graph, const GpuDescription &gpu);
+/// What stands for both: each kernel says which is its own.
+inline constexpr llvm::StringLiteral kBothRoads = "ptx+tileir";
+
+/// The road of a program in Graph IR to a chip that has both, as it was measured; "" if it was not.
+std::string measuredRoad(mlir::ModuleOp graph, const std::string &chip);
+
+/// The roads that kernels of Schedule or Tile IR name: one, both, or "" where none does.
+std::string roadsOf(mlir::ModuleOp module);
+
+/// Leaves it to the program by which road its kernels go.
+void forgetRoads(mlir::ModuleOp module);
 
 } // namespace tessera
 

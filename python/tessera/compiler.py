@@ -144,12 +144,12 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
-def _tuning(target: str) -> str:
-    """The table of measurements that code for a GPU is made with; see docs/gpu.md."""
+def _measured(target: str, name: str) -> str:
+    """A table of measurements that code for a GPU is made with: "tuning", "roads"; see docs/gpu.md."""
     folder = _tessera.cache_folder()
     if not folder or not target.startswith("sm_"):
         return ""
-    path = os.path.join(folder, f"tuning-{target.partition(':')[0]}.txt")
+    path = os.path.join(folder, f"{name}-{target.partition(':')[0]}.txt")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -158,12 +158,10 @@ def _tuning(target: str) -> str:
 
 
 def _assembler(unit: Unit) -> list:
-    """What PTX is assembled by, where code is made by way of it: a cubin, or the PTX itself, depends on it."""
+    """What PTX is assembled by, where some code may be made by way of it: a cubin, or the PTX itself, depends on it."""
     chip, _, needs = unit.target.partition(":")
-    via_ptx = "ptx" in (dict(unit.options).get("via"), *needs.split(","))
-    if chip.startswith("sm_") and (via_ptx or chip in ("sm_70", "sm_75")):
-        return ptxas_identity(library_path())
-    return []
+    by_tiles = "tileir" in (dict(unit.options).get("via"), *needs.split(","))
+    return ptxas_identity(library_path()) if chip.startswith("sm_") and not by_tiles else []
 
 
 class Keys:
@@ -177,7 +175,8 @@ class Keys:
             _tessera.version,
             _tessera.build_id(library_path()),
             target,
-            _tuning(target),
+            _measured(target, "tuning"),
+            _measured(target, "roads"),
             _assembler(unit),
             sorted(unit.options),
             unit.name,

@@ -247,11 +247,11 @@ TEST(Bundle, OtherVersionsAreRefused) {
   bytes[4] = 9;
   EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
   EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: it is of version 9, this runtime reads "
-                                        "version 2: a newer runtime is needed");
+                                        "version 3: a newer runtime is needed");
   bytes[4] = 1;
   EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
   EXPECT_STREQ(tessera_rt_last_error(),
-               "invalid bundle: expected version 2, found 1: build it again");
+               "invalid bundle: expected version 3, found 1: build it again");
 }
 
 TEST(Bundle, EveryTruncationIsRefused) {

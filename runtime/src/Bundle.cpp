@@ -7,7 +7,7 @@
 namespace tessera::rt {
 
 static constexpr char bundleMagic[4] = {'T', 'S', 'R', 'B'};
-static constexpr uint32_t bundleVersion = 2;
+static constexpr uint32_t bundleVersion = 3;
 static constexpr size_t headerBytes = 32;
 static constexpr size_t headerChecksumAt = 24;
 static constexpr size_t tableEntryBytes = 32;
@@ -94,6 +94,9 @@ static std::vector<uint8_t> encodeFunction(const FunctionEntry &function) {
   Writer writer;
   writer.string(function.name);
   writer.u32(function.image);
+  writer.u32(static_cast<uint32_t>(function.more.size()));
+  for (uint32_t image : function.more)
+    writer.u32(image);
   writer.u64(function.program.size());
   writer.raw(function.program.data(), function.program.size());
   return std::move(writer.bytes);
@@ -103,6 +106,9 @@ static bool decodeFunction(std::span<const uint8_t> bytes, FunctionEntry &functi
   Reader reader(bytes);
   function.name = reader.string();
   function.image = reader.u32();
+  uint32_t more = reader.count(4);
+  for (uint32_t i = 0; i < more && reader.ok(); ++i)
+    function.more.push_back(reader.u32());
   auto program = reader.raw(reader.u64());
   function.program.assign(program.begin(), program.end());
   return reader.atEnd();
@@ -124,6 +130,8 @@ void append(Bundle &bundle, Bundle other) {
   }
   for (FunctionEntry &function : other.functions) {
     function.image = places[function.image];
+    for (uint32_t &image : function.more)
+      image = places[image];
     bundle.functions.push_back(std::move(function));
   }
 }
@@ -222,9 +230,13 @@ bool decode(std::span<const uint8_t> bytes, Bundle &bundle, std::string &error) 
     if (!good)
       return fail(name + " is malformed");
   }
-  for (const FunctionEntry &function : bundle.functions)
-    if (function.image >= bundle.images.size())
+  for (const FunctionEntry &function : bundle.functions) {
+    bool isThere = function.image < bundle.images.size();
+    for (uint32_t image : function.more)
+      isThere &= image < bundle.images.size();
+    if (!isThere)
       return fail("function '" + function.name + "' names an image that is not there");
+  }
   return true;
 }
 

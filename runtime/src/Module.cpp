@@ -27,6 +27,13 @@ struct Fits {
   bool any() const {
     return std::any_of(images.begin(), images.end(), [](Fit fit) { return fit != Fit::None; });
   }
+  /// Of a function: all its images have to fit.
+  Fit of(const FunctionEntry &function) const {
+    Fit worst = images[function.image];
+    for (uint32_t image : function.more)
+      worst = std::min(worst, images[image]);
+    return worst;
+  }
   void add(Fit fit, const std::string &why) {
     images.push_back(fit);
     if (fit == Fit::None && refusals.find(why) == std::string::npos)
@@ -64,36 +71,63 @@ Fits fitsOfChip(const Bundle &bundle, const Chip &chip, const std::string &road)
   return fits;
 }
 
-/// The target that serves a name: the best fit, and of equals the first.
-std::string targetFor(const Bundle &bundle, const Fits &fits, const std::string &name) {
-  const FunctionEntry *best = nullptr;
-  for (const FunctionEntry &function : bundle.functions)
-    if (function.name == name && fits.images[function.image] != Fit::None &&
-        (!best || fits.images[function.image] > fits.images[best->image]))
-      best = &function;
-  return best ? bundle.images[best->image].target : "";
+/// What the specialisations of one name have in common: their target, or their chip, whatever roads their code took.
+std::string servedBy(const Bundle &bundle, const FunctionEntry &function) {
+  const std::string &target = bundle.images[function.image].target;
+  Chip chip;
+  if (!parseChip(target, chip))
+    return target;
+  chip.suffix = 0;
+  return chip.str();
 }
 
-/// Decodes a program and binds its kernels' names; `entries` say how they are launched.
-tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::string &name,
-                              int32_t device, std::span<const uint8_t> bytes, Library &library,
-                              std::span<const KernelEntry> entries) {
+/// What serves a name: the best fit, and of equals the first.
+std::string serverOf(const Bundle &bundle, const Fits &fits, const std::string &name) {
+  const FunctionEntry *best = nullptr;
+  for (const FunctionEntry &function : bundle.functions)
+    if (function.name == name && fits.of(function) != Fit::None && (!best || fits.of(function) > fits.of(*best)))
+      best = &function;
+  return best ? servedBy(bundle, *best) : "";
+}
+
+/// A code image that is loaded, and how its kernels are launched.
+struct LoadedImage {
+  Library *library;
+  std::span<const KernelEntry> entries;
+};
+
+/// Finds a kernel in the first image that has it.
+tessera_rt_status bind(const std::string &kernel, std::span<const LoadedImage> images, BoundKernel &bound) {
+  auto status = TESSERA_RT_NOT_FOUND;
+  for (const LoadedImage &image : images) {
+    auto entry = std::find_if(image.entries.begin(), image.entries.end(), [&](const KernelEntry &each) { return each.name == kernel; });
+    // Of several images, each says what it has.
+    if (entry == image.entries.end() && images.size() > 1)
+      continue;
+    status = image.library->find(kernel, bound.kernel);
+    if (entry != image.entries.end())
+      bound.shape = entry->shape;
+    if (status != TESSERA_RT_NOT_FOUND)
+      break;
+  }
+  return status;
+}
+
+/// Decodes a program and binds its kernels' names.
+tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::string &name, int32_t device,
+                              std::span<const uint8_t> bytes, std::span<const LoadedImage> images) {
   Program program;
   std::string error;
   if (!decode(bytes, program, error))
     return fail(TESSERA_RT_INVALID, "function '" + name + "': " + error);
   std::vector<BoundKernel> kernels;
   for (const std::string &kernel : program.kernels) {
-    BoundKernel &bound = kernels.emplace_back();
-    auto status = library.find(kernel, bound.kernel);
+    auto status = bind(kernel, images, kernels.emplace_back());
     if (status == TESSERA_RT_NOT_FOUND)
-      return fail(TESSERA_RT_INVALID,
-                  "function '" + name + "': its kernel '" + kernel + "' is not in the code image");
+      return fail(TESSERA_RT_INVALID, "function '" + name + "': its kernel '" + kernel + "' is not in the code image" +
+                                          (images.size() > 1 ? "s" : ""));
     if (status != TESSERA_RT_OK)
       return status;
-    for (const KernelEntry &entry : entries)
-      if (entry.name == kernel)
-        bound.shape = entry.shape;
   }
   auto costs = std::make_unique<std::atomic<float>[]>(program.steps.size());
   loaded.functions.push_back(std::make_unique<tessera_rt_function>(
@@ -106,25 +140,34 @@ tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::stri
 tessera_rt_status loadFor(const Bundle &bundle, int32_t device, const Fits &fits,
                           tessera_rt_module::Loaded &loaded) {
   Driver *driver = driverOf(device);
-  std::map<std::string, std::string> targets;
+  std::map<std::string, std::string> servers;
   std::vector<Library *> libraries(bundle.images.size());
   for (const FunctionEntry &function : bundle.functions) {
-    const CodeImage &image = bundle.images[function.image];
-    auto [target, isNew] = targets.try_emplace(function.name);
+    auto [server, isNew] = servers.try_emplace(function.name);
     if (isNew)
-      target->second = targetFor(bundle, fits, function.name);
-    if (fits.images[function.image] == Fit::None || image.target != target->second)
+      server->second = serverOf(bundle, fits, function.name);
+    if (fits.of(function) == Fit::None || servedBy(bundle, function) != server->second)
       continue;
-    Library *&library = libraries[function.image];
-    if (!library) {
-      auto &made = loaded.libraries.emplace_back();
-      if (auto status = driver->load(deviceOrdinal(device), image, made))
-        return fail(status, "function '" + function.name + "' for " + image.target + ": " +
-                                tessera_rt_last_error());
-      library = made.get();
-    }
-    if (auto status = addFunction(loaded, function.name, device, function.program, *library,
-                                  image.kernels))
+    std::vector<LoadedImage> images;
+    auto add = [&](uint32_t number) {
+      const CodeImage &image = bundle.images[number];
+      Library *&library = libraries[number];
+      if (!library) {
+        auto &made = loaded.libraries.emplace_back();
+        if (auto status = driver->load(deviceOrdinal(device), image, made))
+          return fail(status, "function '" + function.name + "' for " + image.target + ": " +
+                                  tessera_rt_last_error());
+        library = made.get();
+      }
+      images.push_back({library, image.kernels});
+      return TESSERA_RT_OK;
+    };
+    if (auto status = add(function.image))
+      return status;
+    for (uint32_t number : function.more)
+      if (auto status = add(number))
+        return status;
+    if (auto status = addFunction(loaded, function.name, device, function.program, images))
       return status;
   }
   return TESSERA_RT_OK;
@@ -200,8 +243,9 @@ tessera_rt_status tessera_rt_module_from_functions(const char *name, const void 
                                                    size_t count, tessera_rt_module **result) {
   auto module = std::make_unique<tessera_rt_module>();
   auto &library = module->cpu.libraries.emplace_back(nativeLibrary({kernels, count}));
+  LoadedImage image = {library.get(), {}};
   if (auto status = addFunction(module->cpu, name, TESSERA_RT_DEVICE_CPU,
-                                {static_cast<const uint8_t *>(program), length}, *library, {}))
+                                {static_cast<const uint8_t *>(program), length}, {&image, 1}))
     return status;
   *result = module.release();
   return TESSERA_RT_OK;

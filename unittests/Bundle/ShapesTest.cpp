@@ -44,7 +44,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 
 TEST_F(ShapesTest, InBundles) {
   ASSERT_TRUE(module);
-  FailureOr<std::vector<uint8_t>> bytes = makeBundle(getTarget(), {"sm_90a:ptx", {1, 2, 3}});
+  FailureOr<std::vector<uint8_t>> bytes = makeBundle(getTarget(), "sm_90a:ptx", {{"sm_90a:ptx", {1, 2, 3}}});
   ASSERT_TRUE(succeeded(bytes));
   rt::Bundle bundle;
   std::string error;

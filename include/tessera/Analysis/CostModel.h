@@ -9,6 +9,7 @@
 
 #include "tessera/Analysis/SizeFacts.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct MachineModel {
   int64_t sharedBytes = 0, sharedOfBlock = 0;
   /// Of a GPU: blocks that can share a row, at most.
   int64_t cluster = 1;
+  /// Of a GPU whose kernels may go by two roads: what is known of it by CUDA Tile IR; the rest is for our own PTX.
+  std::shared_ptr<const MachineModel> byTiles;
 };
 
 /// What the choice of tiles depends on.
@@ -61,6 +64,9 @@ struct KernelShape {
     bool inner = false;
     /// Whether the sides are tensors of a 16-bit float, as they lie in memory.
     bool plainRows = false, plainColumns = false;
+    bool halves = false; ///< whether the sides are of 16-bit floats, computed or not
+    /// Whether those that lie in memory are of one such type and dense there, so that tensor copies bring them.
+    bool dense = false;
   };
   std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
   std::vector<Contraction> contractions;
@@ -68,6 +74,10 @@ struct KernelShape {
   std::vector<std::string> otherContiguous;
   /// Whether a condition drops elements of the stream: small blocks then lie inside or outside of it as a whole.
   bool masked = false;
+  bool multiplies = false; ///< whether the program says that it makes products
+  bool onlyMaps = false;   ///< whether all reductions are products: the rest is done element by element
+  bool readsResults = false; ///< whether sums of products are joined with as many elements of memory
+  int64_t streamInstructions = 0; ///< for each element that is computed along the stream in each row, about
   bool dataMasked = false; ///< the condition looks at elements in memory
   bool rowOperands = false; ///< something that is read goes along the stream and is the same for all rows
   unsigned waits = 0; ///< how often a row is gone over, and how often something is known only behind it

@@ -11,8 +11,8 @@
 
 namespace tessera::grouped {
 
-/// The smallest tile, and the shortest side that is worth it.
-inline constexpr int64_t kHeight = 64, kWidth = 128, kSide = 64;
+/// The smallest tile, the shortest side that is worth it, and the longest.
+inline constexpr int64_t kHeight = 64, kWidth = 128, kSide = 64, kTallest = 256;
 /// Products of a stream whose sums are shallow, and the deepest ones of which two groups share a block.
 inline constexpr int64_t kShallow = 64, kDeep = 128;
 /// Waves of blocks at least: less leaves too much of the machine idle.

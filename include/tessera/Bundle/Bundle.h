@@ -1,7 +1,7 @@
 //===- Bundle.h - Target modules to bundles --------------------*- C++ -*-===//
 //
 // A bundle is what the runtime loads: the host programs of a tessera_target.module as data and its
-// kernels as one code image.
+// kernels as one code image, or as one for each road to a GPU that they take.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_BUNDLE_BUNDLE_H
@@ -30,8 +30,8 @@ struct Cubin {
   std::string target; ///< as the runtime writes it: "sm_90:tileir,x86_64", "sm_90a:ptx"
   std::vector<uint8_t> code;
 };
-/// Packs a module whose kernels are the entries of a cubin.
-mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, Cubin cubin,
+/// Packs a module whose kernels are the entries of cubins, one for each of its images. `target` is what the manifest says of all.
+mlir::FailureOr<std::vector<uint8_t>> makeBundle(target::ModuleOp module, const std::string &target, std::vector<Cubin> cubins,
                                                  const std::string &manifest = "{}");
 
 /// What a manifest says about each program: {"function", "target", "arguments": [{"name", "kind"} or

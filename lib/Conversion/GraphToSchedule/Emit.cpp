@@ -84,6 +84,8 @@ private:
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));
     }
+    if (!plan.road.empty())
+      kernel->setAttr(sched::kRoad, builder.getStringAttr(plan.road));
     mlir::Block &block = kernel.getBody().emplaceBlock();
     for (mlir::Value operand : operands)
       block.addArgument(operand.getType(), loc);

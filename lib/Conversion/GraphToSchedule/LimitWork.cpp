@@ -16,8 +16,7 @@ using namespace tessera;
 
 using Dim = KernelShape::Dim;
 
-/// Instructions for one element, about.
-static int64_t instructionsOf(Expr e) {
+int64_t tessera::instructionsOf(Expr e) {
   bool isWide = e->type.isF64();
   if (e->kind == ExprNode::Load)
     return 4;

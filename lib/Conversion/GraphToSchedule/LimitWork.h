@@ -7,6 +7,9 @@
 
 namespace tessera {
 
+/// Instructions for one element of an expression, about.
+int64_t instructionsOf(Expr e);
+
 /// Halves tiles of a kernel with products, for a GPU whose tiles are in registers, until what a thread computes element by
 /// element is not too long. `work` has each expression once that is computed so: of products their sides.
 void limitWork(llvm::ArrayRef<Expr> work, KernelShape &shape);

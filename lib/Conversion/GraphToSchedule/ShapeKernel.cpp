@@ -8,6 +8,7 @@
 #include "Contraction.h"
 #include "Emit.h"
 #include "LimitWork.h"
+#include "tessera/Analysis/KernelRoads.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -84,6 +85,40 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
   return std::bit_floor(uint64_t(std::min(blocks / 4, programsEach * machine.cores / programs)));
 }
 
+/// Whether a tensor of a 16-bit float that is dense in memory is read in rows of whole pieces of 16 bytes, wherever a tile begins.
+static bool isDense(const ExprPool &pool, const SizeFacts &facts, Expr load) {
+  constexpr int64_t piece = 8;
+  if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(load->tensor)) {
+    auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+    if (!function || !function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr))
+      return false;
+  }
+  auto type = llvm::cast<gir::TensorType>(load->tensor.getType());
+  if (type.getRank() < 2 || facts.divisor(type.getDim(type.getRank() - 1)) % piece != 0)
+    return false;
+  SymExpr beside = load->indices.back();
+  unsigned along = 0;
+  for (SymExpr index : load->indices) {
+    std::set<std::string> names;
+    index.collectSymbols(names);
+    for (const std::string &name : names) {
+      if (!pool.isDim(name))
+        continue;
+      auto at = [&](int64_t place) {
+        return index.substitute([&](const std::string &s) { return s == name ? std::optional(SymExpr(place)) : std::nullopt; });
+      };
+      SymExpr step = at(1) - at(0), dim = SymExpr::symbol(name);
+      if (index != at(0) + step * dim)
+        return false;
+      if (index == load->indices.back() && step.isConstant(1)) {
+        beside = beside - dim;
+        ++along;
+      }
+    }
+  }
+  return along == 1 && facts.divisor(beside) % piece == 0;
+}
+
 /// Across rows, NVIDIA's assembler takes minutes over a scan of a large tile: a few rows at a time.
 static void limitScannedRows(const std::string &along, KernelShape &shape) {
   if (shape.dims.back().name == along)
@@ -125,6 +160,25 @@ static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape 
     shape.masked |= collect(output.resolved);
   if (shape.masked)
     visitExprs(conditions, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
+}
+
+/// What the road to a GPU depends on, beside tiles.
+static void noteProducts(const KernelPlan &plan, const DimSet &stream, llvm::ArrayRef<Expr> work, KernelShape &shape) {
+  std::vector<Expr> outputs;
+  for (const KernelOutput &output : plan.outputs)
+    outputs.push_back(output.expr);
+  size_t reductions = 0;
+  visitExprs(outputs, [&](Expr e) {
+    bool isReduction = e->kind == ExprNode::Reduce || e->kind == ExprNode::Scan;
+    reductions += isReduction;
+    shape.multiplies |= isReduction && e->origin && e->origin.getDefiningOp<gir::ContractOp>();
+  });
+  shape.onlyMaps = reductions == shape.contractions.size();
+  for (const KernelOutput &output : plan.outputs)
+    visitExprs({output.resolved}, [&](Expr e) { shape.readsResults |= e->kind == ExprNode::Load && e->dims.size() >= output.resolved->dims.size(); });
+  for (Expr e : work)
+    if (e->kind != ExprNode::Load && e->dependsOn(stream) && e->dims.size() > stream.size())
+      shape.streamInstructions += instructionsOf(e);
 }
 
 /// Elements that wait for each other, since they are added at computed places or joined by a key, are
@@ -302,12 +356,20 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     auto c = splitContraction(pool, value, over, weight, order);
     if (!c)
       return false;
-    auto isPlain = [](Expr side) {
+    auto stripped = [](Expr side) {
       while (side && side->kind == ExprNode::Cast)
         side = side->args[0];
-      return side && side->kind == ExprNode::Load && side->args.empty() && (side->type.isBF16() || side->type.isF16());
+      return side;
     };
-    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, isPlain(c->lhs), isPlain(c->rhs)});
+    Expr left = stripped(c->lhs), right = stripped(c->rhs);
+    auto isHalf = [&](Expr side) { return side && (side->type.isBF16() || side->type.isF16()); };
+    auto isPlain = [&](Expr side) { return isHalf(side) && side->kind == ExprNode::Load && side->args.empty(); };
+    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, isPlain(left), isPlain(right)});
+    KernelShape::Contraction &made = shape.contractions.back();
+    bool areNarrowed = plan.narrowsProducts && shape.storageBytes == 2;
+    made.halves = areNarrowed || (isHalf(left) && isHalf(right));
+    bool isOne = !made.plainRows || !made.plainColumns || left->type == right->type;
+    made.dense = isOne && (!made.plainRows || isDense(pool, facts, left)) && (!made.plainColumns || isDense(pool, facts, right));
     auto bytesOf = [](Expr side) {
       unsigned bits = side->type.getIntOrFloatBitWidth();
       for (; side->kind == ExprNode::Cast; side = side->args[0])
@@ -342,21 +404,32 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   bool isChain = llvm::any_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; });
   if (machine.isGpu && !plan.narrowsProducts && !isChain)
     shape.storageBytes = std::max(shape.storageBytes, sideBytes);
-  chooseTiles(machine, facts, shape);
-  if (machine.tilesInRegisters && !shape.contractions.empty()) {
-    for (const KernelOutput &output : plan.outputs)
-      elementwise.push_back(output.resolved);
-    std::vector<Expr> work;
-    visitExprs(elementwise, [&](Expr e) { work.push_back(e); }, [&](Expr e) { return !multiplied.contains(e); });
-    limitWork(work, shape);
+  for (const KernelOutput &output : plan.outputs)
+    elementwise.push_back(output.resolved);
+  std::vector<Expr> work;
+  visitExprs(elementwise, [&](Expr e) { work.push_back(e); }, [&](Expr e) { return !multiplied.contains(e); });
+  auto fit = [&](const MachineModel &machine) {
+    chooseTiles(machine, facts, shape);
+    if (machine.tilesInRegisters && !shape.contractions.empty())
+      limitWork(work, shape);
+    if (machine.isGpu)
+      visitExprs(roots, [&](Expr e) {
+        if (e->kind == ExprNode::Scan)
+          limitScannedRows(e->over[0], shape);
+      });
+    else
+      walkSingleRows(roots, plan, shape);
+  };
+  noteProducts(plan, stream, work, shape);
+  KernelShape unfit = shape;
+  fit(machine);
+  if (machine.byTiles) {
+    plan.road = goesByThreads(machine, facts, shape) ? sched::kByThreads : sched::kByTiles;
+    if (plan.road == sched::kByTiles) {
+      shape = std::move(unfit);
+      fit(*machine.byTiles);
+    }
   }
-  if (machine.isGpu)
-    visitExprs(roots, [&](Expr e) {
-      if (e->kind == ExprNode::Scan)
-        limitScannedRows(e->over[0], shape);
-    });
-  else
-    walkSingleRows(roots, plan, shape);
   plan.dims.clear();
   for (const KernelShape::Dim &dim : shape.dims) {
     llvm::StringRef role = dim.role == KernelShape::Dim::Parallel ? sched::kParallel

@@ -7,6 +7,7 @@
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 
 #include "Emitter.h"
+#include "tessera/Dialect/Tile/IR/Roads.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -33,6 +34,8 @@ static LogicalResult convertKernel(sched::KernelOp kernel, const SizeFacts &fact
   auto target = tile::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                        ArrayRef<Type>(), gridRank);
   target.setHintsAttr(kernel.getHintsAttr());
+  if (Attribute road = kernel->getAttr(sched::kRoad))
+    target->setAttr(tile::kRoadAttr, road);
   symbols.insert(target);
   Emitter emitter(kernel, target, facts, outputs);
   if (failed(emitter.check()))

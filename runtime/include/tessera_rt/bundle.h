@@ -9,8 +9,9 @@
 //
 // A code image for a CPU is flat and position independent: its relocations are already applied,
 // its entry points are offsets. One for a GPU is a cubin or PTX text. A program belongs to one
-// image, so that a function may be tiled differently per target. For each function name, the
-// runtime takes the programs of one target: the one that fits the device best (target.h), and of
+// image, so that a function may be tiled differently per target; for a GPU it may have further ones,
+// where its kernels were made by several roads. For each function name, the runtime takes the
+// programs of one target, or of one chip: the one that fits the device best (target.h), and of
 // equals the one that stands first in the bundle.
 //
 //===----------------------------------------------------------------------===//
@@ -53,6 +54,7 @@ struct FunctionEntry {
   std::string name;
   uint32_t image = 0;
   std::vector<uint8_t> program; // encoded
+  std::vector<uint32_t> more;   // further images that hold its kernels
 };
 
 struct Bundle {

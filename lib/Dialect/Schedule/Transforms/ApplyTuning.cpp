@@ -83,7 +83,8 @@ struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyT
     if (given->empty())
       return;
     getOperation().walk([&](KernelOp kernel) {
-      const MeasuredChoice *choice = given->find(signatureOf(kernel));
+      auto road = kernel->getAttrOfType<StringAttr>(kRoad);
+      const MeasuredChoice *choice = road && road != kByTiles ? nullptr : given->find(signatureOf(kernel));
       if (!choice)
         return;
       if (std::string problem = whyNot(kernel, *choice); problem.empty())
