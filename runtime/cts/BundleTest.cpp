@@ -77,6 +77,7 @@ static Bundle wideBundle() {
     bundle.functions.push_back(
         {"store", static_cast<uint32_t>(bundle.images.size()) - 1, encode(storeProgram())});
   }
+  bundle.functions.back().more = {1};
   return bundle;
 }
 
@@ -177,6 +178,10 @@ TEST(Bundle, WrongReferencesAreRefused) {
   bundle.functions[0].image = 1;
   EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
   bundle = goodBundle();
+  bundle.functions[0].more = {1};
+  EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
+  EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: function 'store' names an image that is not there");
+  bundle = goodBundle();
   bundle.images[0].kernels[0].offset = bundle.images[0].code.size();
   EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
   bundle = goodBundle();
@@ -213,7 +218,9 @@ TEST(Bundle, LoadsInMilliseconds) {
 
 TEST(Bundle, BundlesAreAppended) {
   Bundle bundle = goodBundle(), other = goodBundle(), third = goodBundle();
+  other.images.push_back(other.images[0]);
   other.images[0].target = hostTarget();
+  other.functions[0].more = {1};
   other.functions[0].program = encode(storeProgram(1000));
   append(bundle, other);
   third.functions[0].name = "another";
@@ -221,6 +228,7 @@ TEST(Bundle, BundlesAreAppended) {
   EXPECT_EQ(bundle.images.size(), 2u); // the third has the first one's code
   ASSERT_EQ(bundle.functions.size(), 3u);
   EXPECT_EQ(bundle.functions[1].image, 1u);
+  EXPECT_EQ(bundle.functions[1].more, std::vector<uint32_t>{0});
   EXPECT_EQ(bundle.functions[2].image, 0u);
   tessera_rt_module *module = nullptr;
   ASSERT_EQ(tryLoad(bundle, &module), TESSERA_RT_OK) << tessera_rt_last_error();

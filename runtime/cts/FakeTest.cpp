@@ -360,6 +360,79 @@ TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
                          "; the code is for sm_100, the GPU is sm_90");
 }
 
+TEST(FakeCuda, KernelsOfOneProgramComeFromSeveralImages) {
+  auto image = [](const char *target, const char *kernel) {
+    CodeImage image;
+    image.target = target;
+    std::string code = cubinHeader() + plainPtx;
+    image.code.assign(code.begin(), code.end());
+    image.kernels = {{kernel, 0, 0, {}}};
+    return image;
+  };
+  Bundle bundle;
+  bundle.images = {image("sm_90a:ptx", "store"), image("sm_90:tileir", "increment")};
+  Program program = launchOnly(1, {Expr::constant(1)});
+  program.kernels = {"store", "increment"};
+  Word value;
+  value.expr = Expr::constant(41);
+  program.steps[0].words.push_back(value);
+  Step second = program.steps[0];
+  second.kernel = 1;
+  second.words.pop_back();
+  program.steps.push_back(second);
+  bundle.functions = {{"f", 0, encode(program), {1}}};
+  auto get = [&](const char *road, const tessera_rt_function *&function) {
+    std::vector<uint8_t> bytes = encode(bundle);
+    tessera_rt_module *module = nullptr;
+    tessera_rt_status status = tessera_rt_load(bytes.data(), bytes.size(), &module);
+    return status ? status : tessera_rt_get_function(module, gpu, road, "f", 0, &function);
+  };
+  const tessera_rt_function *function = nullptr;
+  ASSERT_OK(get(nullptr, function));
+  tessera_rt_stream stream = {gpu, 0, nullptr};
+  Buffer<int64_t> out(stream, std::vector<int64_t>{-1});
+  tessera_rt_value arg = {};
+  arg.kind = TESSERA_RT_INT;
+  arg.as.integer = pointer(out.data());
+  tessera_rt_frame *frame = nullptr;
+  ASSERT_OK(tessera_rt_prepare(function, &arg, 1, &frame));
+  int64_t before = fake().counts().launches;
+  ASSERT_OK(tessera_rt_execute_on(frame, nullptr, stream));
+  tessera_rt_frame_release(frame);
+  EXPECT_EQ(fake().counts().launches, before + 2);
+
+  // Neither road has it alone, a kernel is in the image that says so, and all images have to fit.
+  EXPECT_EQ(get("ptx", function), TESSERA_RT_NOT_FOUND);
+  bundle.images[1].kernels[0].name = "other";
+  EXPECT_EQ(get(nullptr, function), TESSERA_RT_INVALID);
+  EXPECT_STREQ(tessera_rt_last_error(), "function 'f': its kernel 'increment' is not in the code images");
+  bundle.images[1].kernels[0].name = "increment";
+  bundle.images[1].target = "sm_100:tileir";
+  EXPECT_EQ(get(nullptr, function), TESSERA_RT_NOT_FOUND);
+}
+
+TEST(FakeCuda, SpecialisationsOfOneFunctionTakeTheirOwnRoads) {
+  Bundle bundle;
+  for (const char *target : {"sm_90:tileir", "sm_90a:ptx"}) {
+    CodeImage &image = bundle.images.emplace_back();
+    image.target = target;
+    std::string code = cubinHeader() + plainPtx;
+    image.code.assign(code.begin(), code.end());
+    image.kernels = {{"increment", 0, 0, {}}};
+    Program program = launchOnly(1, {Expr::constant(1)});
+    program.kernels = {"increment"};
+    bundle.functions.push_back({"f", uint32_t(bundle.images.size() - 1), encode(program)});
+  }
+  std::vector<uint8_t> bytes = encode(bundle);
+  tessera_rt_module *module = nullptr;
+  const tessera_rt_function *function = nullptr;
+  ASSERT_OK(tessera_rt_load(bytes.data(), bytes.size(), &module));
+  EXPECT_OK(tessera_rt_get_function(module, gpu, nullptr, "f", 1, &function));
+  EXPECT_EQ(tessera_rt_get_function(module, gpu, "ptx", "f", 1, &function), TESSERA_RT_NOT_FOUND);
+  EXPECT_OK(tessera_rt_get_function(module, gpu, "ptx", "f", 0, &function));
+  tessera_rt_module_release(module);
+}
+
 TEST(FakeCuda, DriversThatCannotBeUsed) {
   auto count = [](const char *setting) {
     return runChild("count", gpu, {setting}).output;
