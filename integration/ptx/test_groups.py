@@ -130,6 +130,48 @@ def test_shared_with_left_in_registers(turned):
     check("bf16", (200, 136, 312), (128, 128, 128), turned, warps=8, computed=True, blocks=2)
 
 
+def doubled(text: str, tile: tuple[int, int, int]) -> str:
+    """With twice the product of the first columns added to that of the others."""
+    sums, right = f"tensor<{tile[0]}x{tile[1]}xf32>", f"tensor<{tile[2]}x{tile[1]}xbf16>"
+    text = text.replace("%sum = scf.for", "%both:2 = scf.for").replace("iter_args(%acc = %zero)", "iter_args(%acc = %zero, %more = %zero)")
+    text = text.replace(f"-> ({sums}) {{", f"-> ({sums}, {sums}) {{").replace(f"scf.yield %next : {sums}", f"scf.yield %next, %another : {sums}, {sums}")
+    load = next(line for line in text.splitlines() if "%b = tile.load" in line)
+    product = next(line for line in text.splitlines() if "%next = tile.mma" in line)
+    text = text.replace(load, load + "\n" + load.replace("%b =", "%first =").replace("%j]", "%c0]"))
+    text = text.replace(product, product + f"\n%another = tile.mma %a, %first, %more : (tensor<{tile[0]}x{tile[2]}xbf16>, {right}, {sums}) -> {sums}")
+    joined = f"%twice = tile.map add(%both#1, %both#1) : ({sums}, {sums}) -> {sums}\n%sum = tile.map add(%both#0, %twice) : ({sums}, {sums}) -> {sums}\n"
+    return text.replace("tile.store %sum", joined + "tile.store %sum")
+
+
+@pytest.mark.parametrize(
+    ("turned", "tile", "columns"),
+    [
+        ("nn", (128, 64, 64), 128),  # each right operand is one piece
+        ("tn", (256, 64, 64), 128),
+        ("nn", (128, 32, 64), 64),  # of a narrower span
+        ("nt", (128, 64, 64), 64),  # pieces across the columns
+        ("nn", (128, 128, 64), 128),  # several pieces each
+    ],
+)
+def test_two_products_of_one_left_operand(turned, tile, columns):
+    """One instruction makes both where their right operands are pieces of one matrix to it."""
+    m, n, k = tile[0] + 72, tile[1] + 8, 136
+    text = doubled(program("bf16", (m, n, k), tile, TURNED[turned], 1, "warps = 8, warpgroups = 1"), tile)
+    module = compiled(text, "ptx")
+    assert set(re.findall(r"wgmma.mma_async.sync.aligned.m64n(\d+)k16", module)) == {str(columns)}
+    maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
+    draw = np.random.default_rng(7)
+    x, w = (draw.integers(-4, 5, (1, *shape)).astype(ELEMENTS["bf16"][0]) for shape in ((m, k), (k, n)))
+    x, w = (np.ascontiguousarray(one.transpose(0, 2, 1)).transpose(0, 2, 1) if turn else one for one, turn in zip((x, w), TURNED[turned]))
+    y = np.full((1, m, n), 99, np.float32)
+    Kernel(module, "k").run(x, w, y, 0, 1, maps=maps)
+    wide = [one[0].astype(np.float64) for one in (x, w)]
+    exact = wide[0] @ wide[1]
+    expected = np.full_like(y, 99)
+    expected[0, : tile[0], tile[1] :] = (exact[:, tile[1] :] + 2 * exact[:, : n - tile[1]])[: tile[0]]
+    assert (y == expected).all()
+
+
 @pytest.mark.parametrize(("turned", "slots"), [("nn", 2), ("nt", 3), ("tn", 4)])
 def test_synchronisation(tmp_path, turned, slots):
     """Nothing is found, and every fence, wait, commit and barrier is needed: no mutant survives."""

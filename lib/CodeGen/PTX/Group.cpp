@@ -4,7 +4,8 @@
 // memory by descriptors (SharedMatrix.h), of which parts are other addresses. Registers of sums go through
 // the text of each instruction and of the wait: nobody takes them in between. A fence is in the text of the product
 // behind it, so that LLVM puts nothing into registers between the two; so has each product that finds sums which neither a
-// product nor a loop has left in their registers.
+// product nor a loop has left in their registers. Two narrow products of one left operand, such as the halves that RoPE turns, are
+// made by the same instructions: more columns for each row that is read.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -69,7 +70,40 @@ static SmallVector<unsigned> registersOf(const Layout &tile, const Layout &fragm
   return registers;
 }
 
+/// How far behind the right operand of a product that of the next one lies, in bytes, where one instruction makes both: they have the
+/// same left operand in shared memory, and each a right one of which all lines are one piece. To the instruction these are the
+/// pieces of one matrix. 0 where it does not.
+static int64_t distanceToNext(tile::MmaAsyncOp mma) {
+  constexpr int64_t mostColumns = 256;
+  auto next = dyn_cast_or_null<tile::MmaAsyncOp>(mma->getNextNode());
+  if (!next || mma.getParts() > 1 || !mma.getLhsSlot() || next.getLhs() != mma.getLhs() || next.getLhsSlot() != mma.getLhsSlot() ||
+      next.getRhsSlot() != mma.getRhsSlot() || next.getRhs().getType() != mma.getRhs().getType() || next.getAcc() == mma.getResult() ||
+      next.getAcc().getType() != mma.getAcc().getType())
+    return 0;
+  auto room = cast<tile::BufferType>(mma.getRhs().getType());
+  std::optional<SharedMatrix> how = tile::groupMatrix(room, /*over=*/0, /*parts=*/1);
+  int64_t n = mma.getMatrix()[1];
+  auto first = mma.getRhs().getDefiningOp<tile::AllocOp>(), second = next.getRhs().getDefiningOp<tile::AllocOp>();
+  if (!how->isAcross || n * room.getElementBytes() != how->span || 2 * n > mostColumns || !first || !second || !first.getOffset() ||
+      !second.getOffset())
+    return 0;
+  int64_t distance = int64_t(*second.getOffset()) - int64_t(*first.getOffset());
+  return distance > 0 && distance < kUnit * kPlaces ? distance : 0;
+}
+
+/// Whether a product was made by the instructions of the one before it.
+static bool isMadeBefore(tile::MmaAsyncOp mma) {
+  auto before = dyn_cast_or_null<tile::MmaAsyncOp>(mma->getPrevNode());
+  return before && distanceToNext(before) && !isMadeBefore(before);
+}
+
 LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
+  if (isMadeBefore(mma))
+    return success();
+  SmallVector<tile::MmaAsyncOp, 2> products = {mma};
+  int64_t distance = distanceToNext(mma);
+  if (distance)
+    products.push_back(cast<tile::MmaAsyncOp>(mma->getNextNode()));
   RankedTensorType lhs = mma.getLeft(), sumType = mma.getResult().getType();
   Type element = lhs.getElementType();
   int64_t bits = element.getIntOrFloatBitWidth(), depth = 256 / bits, rows = kRows * (warps / kGroup);
@@ -78,6 +112,8 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
     auto room = cast<tile::BufferType>(buffer.getType());
     Layout memory = partOfBlock(room.getMemory())->layout;
     SharedMatrix how = *tile::groupMatrix(room, over, mma.getParts());
+    if (over == 0 && distance)
+      how.leading = distance;
     Matrix made{Value(), *memory.inverse(), bits / 8};
     Value place = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(buffer, slot));
     place = LLVM::LShrOp::create(e.b, place, e.integer(llvm::Log2_64(kUnit), e.i32));
@@ -99,18 +135,26 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
   Layout layout = partOfBlock(layoutOf(mma.getAcc()))->layout;
   if (mma.getParts() > 1)
     layout = layout.withoutDim(0);
-  Registers sums = tiles[mma.getAcc()];
+  SmallVector<Registers, 2> sums;
   // What is put into registers for a part comes before that part.
-  bool isMoved = !isa<BlockArgument>(mma.getAcc()) && !mma.getAcc().getDefiningOp<tile::MmaAsyncOp>();
+  bool isMoved = false;
+  for (tile::MmaAsyncOp product : products) {
+    sums.push_back(tiles[product.getAcc()]);
+    isMoved |= !isa<BlockArgument>(product.getAcc()) && !product.getAcc().getDefiningOp<tile::MmaAsyncOp>();
+  }
   isFenced |= isMoved;
   std::string type = element.isBF16() ? "bf16" : "f16";
-  std::string name = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(depth) + ".f32." +
-                     type + "." + type;
+  std::string name = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n * int64_t(products.size())) + "k" +
+                     std::to_string(depth) + ".f32." + type + "." + type;
   for (int64_t row = 0; row < m; row += rows) {
     SmallVector<unsigned> held = registersOf(layout, mmaAccumulator(16, n), row, 0);
-    Text part(held.size());
+    SmallVector<Value> before;
+    for (const Registers &each : sums)
+      for (unsigned reg : held)
+        before.push_back(each[reg]);
+    Text part(before.size());
     std::string list, b = part.add(right.descriptor, "l"), a = left ? part.add(left->first.descriptor, "l") : "";
-    for (unsigned i = 0; i < held.size(); ++i)
+    for (unsigned i = 0; i < before.size(); ++i)
       list += (i ? ", $" : "$") + std::to_string(i);
     part.text = std::string("{ .reg .b64 a, b;") + (isFenced ? " wgmma.fence.sync.aligned;" : "");
     isFenced = isMoved || !left;
@@ -135,18 +179,18 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
                    (left ? left->second ? ", 1" : ", 0" : "") + (isRightAcross ? ", 1;" : ", 0;");
     }
     part.text += " }";
-    SmallVector<Value> before;
-    for (unsigned reg : held)
-      before.push_back(sums[reg]);
     part.close(before);
     Type result = LLVM::LLVMStructType::getLiteral(mma.getContext(),
-                                                   SmallVector<Type>(held.size(), e.valueType(sumType.getElementType())));
+                                                   SmallVector<Type>(before.size(), e.valueType(sumType.getElementType())));
     Value made = assembly(part.text, part.constraints, result, part.operands, /*hasEffects=*/true);
-    for (auto [i, reg] : llvm::enumerate(held))
-      sums[reg] = LLVM::ExtractValueOp::create(e.b, made, i);
+    unsigned number = 0;
+    for (Registers &each : sums)
+      for (unsigned reg : held)
+        each[reg] = LLVM::ExtractValueOp::create(e.b, made, number++);
   }
   isFenced = false;
-  tiles[mma.getResult()] = sums;
+  for (auto [product, each] : llvm::zip_equal(products, sums))
+    tiles[product.getResult()] = each;
   return success();
 }
 
