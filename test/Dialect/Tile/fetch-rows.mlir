@@ -141,3 +141,48 @@ tile.kernel @others(%x: !even, %y: !v, %z: !v) grid 1 {
   tile.store %c, %x[%i, %c0] dims [1] bounded : tensor<256xbf16>, !even
   tile.return
 }
+
+// A loop from row to row has the next ones under way; each begins elsewhere.
+// CHECK-LABEL: tile.kernel @walk
+// CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xbf16, #[[MEMORY]]>, slack 8>
+// CHECK: %[[G:.*]] = tile.gates : <3>
+// CHECK-COUNT-2: tile.fetch %x[%{{.*}}, %{{.*}}] dims [1] bounded into %[[ROOM]]
+// CHECK: scf.for %[[ROW:.*]] = {{.*}} iter_args(%[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}})
+// CHECK: tile.await %[[G]][%[[SLOT]]] phase %[[PHASE]] : <3>
+// CHECK: %[[NEXT:.*]] = arith.addi %[[ROW]], %c1
+// CHECK: %[[LATER:.*]] = arith.addi %[[NEXT]], %c1
+// CHECK: scf.if
+// CHECK-NEXT: tile.fetch %x[%[[LATER]], %c0] dims [1] bounded into %[[ROOM]][%[[FREE]]] opens %[[G]][%[[FREE]]]
+// CHECK: %[[S:.*]] = tile.shift %x[%[[ROW]], %{{.*}}] by 8
+// CHECK: tile.read %[[ROOM]][%[[SLOT]]] behind %[[S]] below
+// SMALL-LABEL: tile.kernel @walk
+tile.kernel @walk(%x: !v, %y: !s, %first: index, %end: index) grid 1 hints {ahead = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %first to %end step %c1 {
+    %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %m = tile.reduce max %f dims [0] : tensor<1024xf32> -> tensor<f32>
+    tile.store %m, %y[%i] dims [] : tensor<f32>, !s
+  }
+  tile.return
+}
+
+// A place that is computed in the loop is not known ahead.
+// CHECK-LABEL: tile.kernel @found
+// CHECK-NOT: tile.fetch
+// CHECK: tile.return
+// SMALL-LABEL: tile.kernel @found
+tile.kernel @found(%x: !v, %y: !s, %first: index, %end: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %i = %first to %end step %c1 {
+    %j = arith.muli %i, %c2 : index
+    %t = tile.load %x[%j, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %f = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %m = tile.reduce max %f dims [0] : tensor<1024xf32> -> tensor<f32>
+    tile.store %m, %y[%i] dims [] : tensor<f32>, !s
+  }
+  tile.return
+}

@@ -115,3 +115,28 @@ tile.kernel @apart(%x: !v, %y: !f, %n: index) grid 1 {
   }
   tile.return
 }
+
+// In a loop from row to row each result begins elsewhere, in one of three slots of the store's own.
+// CHECK-LABEL: tile.kernel @walk
+// CHECK: tile.alloc : <4, tensor<1024xbf16
+// CHECK: %[[OWN:.*]] = tile.alloc : <3, tensor<1024xbf16
+// CHECK: scf.for %[[ROW:[a-z0-9]*]] = {{.*}} %[[SLOT:[a-z0-9]*]] = %{{[a-z0-9_]*}}) ->
+// CHECK: %[[S:.*]] = tile.shift %y[%[[ROW]], %{{.*}}] by 8
+// CHECK-NEXT: tile.write %{{.*}}, %[[OWN]][%[[SLOT]]] behind %[[S]]
+// CHECK-NEXT: tile.sent %[[OWN]], 1
+// CHECK-NEXT: tile.send %[[OWN]][%[[SLOT]]] to %y[%[[ROW]], %c0] dims [1] bounded
+// CHECK: }
+// CHECK-NEXT: tile.sent %[[OWN]], 0
+// CHECK-NEXT: tile.return
+// SMALL-LABEL: tile.kernel @walk
+// SMALL-NOT: tile.send
+tile.kernel @walk(%x: !v, %y: !v, %first: index, %end: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %first to %end step %c1 {
+    %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %d = tile.map add(%t, %t) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%i, %c0] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}

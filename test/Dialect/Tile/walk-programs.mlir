@@ -12,6 +12,18 @@ func.func @host(%x: !gir.tensor<M, 64, f32>) -> !gir.tensor<M, 64, f32> {
   return %0 : !gir.tensor<M, 64, f32>
 }
 
+// CHECK: tile.launch @scaled grid ["ceildiv(M, 8)"]
+func.func @other(%x: !gir.tensor<M, N, bf16>, %w: !gir.tensor<N, bf16>) -> !gir.tensor<M, N, bf16> {
+  %0 = tile.empty : !gir.tensor<M, N, bf16>
+  tile.launch @scaled grid ["M"] (%x, %w, %w, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["N"], strides ["1"]>,
+     #tile.operand<offset "0", sizes ["64"], strides ["1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, bf16>, !gir.tensor<N, bf16>, !gir.tensor<N, bf16>, !gir.tensor<M, N, bf16>
+  return %0 : !gir.tensor<M, N, bf16>
+}
+
 // Four rows for a block, as long as there are some.
 // CHECK-LABEL: tile.kernel @double(
 // CHECK-SAME: %[[COUNT:programs[0-9_]*]]: index) grid 1 hints {walk = 4}
@@ -29,5 +41,33 @@ tile.kernel @double(%x: !v, %y: !v) grid 1 hints {walk = 4} {
   %t = tile.load %x[%i, %c0] dims [1] : !v -> tensor<64xf32>
   %d = tile.map add(%t, %t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   tile.store %d, %y[%i, %c0] dims [1] : tensor<64xf32>, !v
+  tile.return
+}
+
+!rows = !tile.view<?x?xbf16, strides = [?, 1]>
+!loose = !tile.view<?xbf16, strides = [1]>
+!whole = !tile.view<64xbf16, strides = [1]>
+
+// What all rows read element by element is read once; what comes by wide accesses stays in the loop.
+// CHECK-LABEL: tile.kernel @scaled(
+// CHECK: %[[W:.*]] = tile.load %w[%{{.*}}]
+// CHECK: %[[F:.*]] = tile.cast %[[W]]
+// CHECK: scf.for
+// CHECK: tile.load %x
+// CHECK: tile.load %v
+// CHECK: tile.map mul(%{{.*}}, %[[F]])
+tile.kernel @scaled(%x: !rows, %w: !loose, %v: !whole, %y: !rows) grid 1 hints {walk = 8} {
+  %c0 = arith.constant 0 : index
+  %i = tile.program_id 0
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !rows -> tensor<64xbf16>
+  %f = tile.cast %t : tensor<64xbf16> -> tensor<64xf32>
+  %v_tile = tile.load %v[%c0] dims [0] : !whole -> tensor<64xbf16>
+  %g = tile.cast %v_tile : tensor<64xbf16> -> tensor<64xf32>
+  %a = tile.map add(%f, %g) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %w_tile = tile.load %w[%c0] dims [0] pad 0.0 : bf16 : !loose -> tensor<64xbf16>
+  %h = tile.cast %w_tile : tensor<64xbf16> -> tensor<64xf32>
+  %m = tile.map mul(%a, %h) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %r = tile.cast %m : tensor<64xf32> -> tensor<64xbf16>
+  tile.store %r, %y[%i, %c0] dims [1] bounded : tensor<64xbf16>, !rows
   tile.return
 }

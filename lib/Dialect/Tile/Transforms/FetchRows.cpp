@@ -1,8 +1,8 @@
 //===- FetchRows.cpp - Rows that begin anywhere are loaded as a whole -----===//
 //
 // Threads that load the elements of such a row one by one ask for each of memory's sectors several times.
-// The machine brings the row into shared memory instead, where they read it. Rows of a loop are under way
-// some steps ahead, in slots that are used in turns, with a gate for each. A loop that goes on where another one ends, as for
+// The machine brings the row into shared memory instead, where they read it. Rows of a loop, which goes along them or from
+// one to the next, are under way some steps ahead, in slots that are used in turns, with a gate for each. A loop that goes on where another one ends, as for
 // what is left behind a row's whole tiles, finds its first rows under way in the same slots.
 //
 //===----------------------------------------------------------------------===//
@@ -22,10 +22,11 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// A loop, and the loads that it moves along their rows.
+/// A loop, and the loads that it moves along their rows, or from row to row.
 struct Walk {
   scf::ForOp loop;
   SmallVector<LoadOp> loads;
+  bool isAlong = true;
 };
 
 class Fetcher {
@@ -36,7 +37,7 @@ public:
 
 private:
   bool isRow(LoadOp load);
-  bool isAhead(LoadOp load, scf::ForOp loop);
+  bool isAhead(LoadOp load, scf::ForOp loop, bool isAlong);
   bool isSame(Value a, Value b);
   bool goesOn(Walk &walk, Walk &before);
   /// Room for loads' rows, as long as there is some; those that have none are left out.
@@ -60,12 +61,16 @@ bool Fetcher::isRow(LoadOp load) {
          isLooseRow(coordinates, load.getView(), load.getDims(), load.getResult());
 }
 
-/// Whether the loop's step moves a load along its row, and nothing else does.
-bool Fetcher::isAhead(LoadOp load, scf::ForOp loop) {
-  return llvm::all_of(llvm::enumerate(load.getCoords()), [&](auto each) {
-    bool isAlong = int64_t(each.index()) == load.getDims()[0];
-    return isAlong ? each.value() == loop.getInductionVar() : loop.isDefinedOutsideOfLoop(each.value());
-  });
+/// Whether the loop's step moves a load along its row, or to another row, and nothing else does.
+bool Fetcher::isAhead(LoadOp load, scf::ForOp loop, bool isAlong) {
+  bool isMoved = false;
+  for (auto [dim, coordinate] : llvm::enumerate(load.getCoords())) {
+    bool isStep = coordinate == loop.getInductionVar();
+    if (isStep ? isAlong != (int64_t(dim) == load.getDims()[0]) : !loop.isDefinedOutsideOfLoop(coordinate))
+      return false;
+    isMoved |= isStep;
+  }
+  return isMoved;
 }
 
 /// With their gates.
@@ -133,7 +138,7 @@ bool Fetcher::goesOn(Walk &walk, Walk &before) {
              return isMoved == (b == other.getInductionVar()) && (isMoved || isSame(a, b));
            });
   };
-  return walk.loads.size() == before.loads.size() && isKnown(loop.getUpperBound()) &&
+  return walk.isAlong && before.isAlong && walk.loads.size() == before.loads.size() && isKnown(loop.getUpperBound()) &&
          isSame(loop.getStep(), other.getStep()) && isSame(loop.getLowerBound(), other.getUpperBound()) &&
          llvm::all_of(llvm::zip_equal(walk.loads, before.loads), isOfSameRow);
 }
@@ -163,7 +168,8 @@ void Fetcher::fetchAhead(MutableArrayRef<Walk> walks) {
   });
   for (LoadOp load : first.loads) {
     gates.push_back(GatesOp::create(builder, loc, GatesType::get(kernel.getContext(), slots)));
-    shifts.push_back(shiftOf(builder, loc, load.getView(), load.getCoords(), load.getDims()));
+    if (first.isAlong)
+      shifts.push_back(shiftOf(builder, loc, load.getView(), load.getCoords(), load.getDims()));
   }
   Value end = walks.back().loop.getUpperBound();
   auto fetchStep = [&](Walk &walk, Value step, Value slot) {
@@ -206,7 +212,8 @@ void Fetcher::fetchAhead(MutableArrayRef<Walk> walks) {
     }
     for (auto [i, load] : llvm::enumerate(walk.loads)) {
       builder.setInsertionPoint(firstUse(load));
-      load.replaceAllUsesWith(readRow(builder, load, rooms[i], carried[0], shifts[i]));
+      Value shift = walk.isAlong ? shifts[i] : shiftOf(builder, loc, load.getView(), load.getCoords(), load.getDims());
+      load.replaceAllUsesWith(readRow(builder, load, rooms[i], carried[0], shift));
       load.erase();
     }
   }
@@ -216,10 +223,14 @@ void Fetcher::run() {
   Block &body = kernel.getBody().front();
   SmallVector<Walk> walks;
   for (auto loop : body.getOps<scf::ForOp>()) {
-    Walk walk{loop, {}};
-    for (auto load : loop.getBody()->getOps<LoadOp>())
-      if (isRow(load) && isAhead(load, loop))
-        walk.loads.push_back(load);
+    Walk along{loop, {}}, across{loop, {}, /*isAlong=*/false};
+    for (auto load : loop.getBody()->getOps<LoadOp>()) {
+      if (isRow(load) && isAhead(load, loop, /*isAlong=*/true))
+        along.loads.push_back(load);
+      else if (isRow(load) && isAhead(load, loop, /*isAlong=*/false))
+        across.loads.push_back(load);
+    }
+    Walk &walk = along.loads.empty() ? across : along;
     if (!walk.loads.empty())
       walks.push_back(walk);
   }

@@ -139,17 +139,18 @@ void Sender::send(StoreOp store) {
     sendFrom(store, source.getBuffer(), source.getSlot(), source.getBehind(), /*isRing=*/false);
     return waitForAll(source.getBuffer(), loc);
   }
-  auto isOfLoop = [&](Value coordinate) { return loop && !loop.isDefinedOutsideOfLoop(coordinate); };
-  for (auto [dim, coordinate] : llvm::enumerate(store.getCoords()))
-    if (int64_t(dim) != store.getDims()[0] && isOfLoop(coordinate))
-      return;
+  // In a loop from row to row each begins elsewhere.
+  bool isAcross = loop && llvm::any_of(llvm::enumerate(store.getCoords()), [&](auto each) {
+                    return int64_t(each.index()) != store.getDims()[0] && !loop.isDefinedOutsideOfLoop(each.value());
+                  });
   BufferType type = rowBuffer(store.getValue(), loop ? ring : 1);
   if (uint64_t(type.getAllBytes()) > left)
     return;
   left -= type.getAllBytes();
   Value buffer = AllocOp::create(builder, loc, type);
-  Value shift = shiftOf(builder, loc, store.getView(), store.getCoords(), store.getDims());
   Value slot = arith::ConstantIndexOp::create(builder, loc, 0);
+  OpBuilder inside(store);
+  Value shift = shiftOf(isAcross ? inside : builder, loc, store.getView(), store.getCoords(), store.getDims());
   if (loop) {
     IRRewriter rewriter(builder);
     loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(

@@ -4,6 +4,8 @@
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -35,6 +37,33 @@ static Value addSize(KernelOp kernel, LaunchOp launch, StringRef size) {
   return kernel.getArgument(number);
 }
 
+/// Whether threads read a load's elements one by one, since rows end anywhere.
+static bool isLoose(LoadOp load) {
+  constexpr int64_t piece = 16;
+  ViewType type = load.getView().getType();
+  int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
+  return load.getPad() && llvm::any_of(load.getDims(), [&](int64_t dim) {
+           return type.hasUnitStride(dim) && type.getDivisor(dim) * bytes % piece != 0;
+         });
+}
+
+/// What all programs read one by one stays in registers.
+static void hoist(scf::ForOp loop) {
+  auto isOther = [&](Value view) {
+    return llvm::none_of(view.getUsers(), [](Operation *user) { return isa<StoreOp, ScatterOp>(user); });
+  };
+  moveLoopInvariantCode(
+      loop.getLoopRegions(), [&](Value value, Region *) { return loop.isDefinedOutsideOfLoop(value); },
+      [&](Operation *op, Region *) {
+        if (auto load = dyn_cast<LoadOp>(op))
+          return isLoose(load) && isOther(load.getView());
+        if (auto cast = dyn_cast<CastOp>(op))
+          return bool(cast.getInput().getDefiningOp<LoadOp>());
+        return isa<arith::ConstantOp>(op);
+      },
+      [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });
+}
+
 static void walk(KernelOp kernel, LaunchOp launch, int64_t steps) {
   StringRef grid = cast<StringAttr>(launch.getGrid()[0]).getValue();
   Value count = addSize(kernel, launch, grid);
@@ -58,6 +87,7 @@ static void walk(KernelOp kernel, LaunchOp launch, int64_t steps) {
       op->moveBefore(loop.getBody()->getTerminator());
     }
   }
+  hoist(loop);
   SymExpr programs = *SymExpr::parse(grid.str());
   launch.setGridAttr(builder.getStrArrayAttr({programs.ceilDiv(SymExpr(steps)).str()}));
 }

@@ -295,7 +295,8 @@ def TileWalkPrograms : Pass<"tile-walk-programs", "::mlir::ModuleOp"> {
   let summary = "let a block take several programs, one after the other";
   let description = [{
     Kernels with the hint `walk = N` and a grid of one dimension run N neighbouring programs in a loop, so that the copies
-    of the next one are under way while a program is worked on, and what all of them read is read once.
+    of the next one are under way while a program is worked on. What all of them read element by element, since it ends anywhere,
+    is read once, in front of the loop.
 
     ```mlir
     tile.launch @k grid ["ceildiv(M, 8)"] (%x, %y) views [ … ] sizes ["M"] : …
@@ -446,7 +447,7 @@ def TileFetchRows : Pass<"tile-fetch-rows", "::mlir::ModuleOp"> {
     A load of a tile of rank 1 with elements of less than 4 bytes, whose rows begin at no multiple of 16 bytes, becomes a `tile.fetch` into a slot with some slack, a
     `tile.await` at its gate, and a `tile.read` behind as many elements as the row begins with. Each block of a cluster fetches the
     part that its threads hold. Rows of a loop
-    that walks along them are under way `slots` - 1 steps ahead, as many as the hint `ahead` says, or fewer where memory is short; a loop
+    that walks along them, or from one to the next, are under way `slots` - 1 steps ahead, as many as the hint `ahead` says, or fewer where memory is short; a loop
     that goes on where that one ends takes its rows from the same slots.
 
     ```mlir
@@ -470,7 +471,7 @@ def TileSendRows : Pass<"tile-send-rows", "::mlir::ModuleOp"> {
   let description = [{
     A store of a tile of rank 1 whose rows begin at no multiple of 16 bytes becomes a `tile.write` into a slot of shared memory and
     a `tile.send` from there. Where the tile was made of one that was read from such a slot for the last time, each thread writes
-    over what it has read; else the store has a slot of its own, or three in a loop. Each block of a cluster sends its part; what
+    over what it has read; else the store has a slot of its own, or three in a loop along a row or from row to row. Each block of a cluster sends its part; what
     several blocks hold is stored by one.
 
     ```mlir
