@@ -78,6 +78,60 @@ def test_ends(element):
         assert (y[-1] == x[-1] + np.arange(size).astype(x.dtype)).all() and total[0] == x[-1].sum(dtype=x.dtype), size
 
 
+def walk(element: str, size: int, tile: int, ahead: int) -> str:
+    """y = x + 1 + w of some rows, one after the other, and the sums of the squares of x + 1."""
+    x, w, s = view((ROWS, size), element), view((size,), element), view((ROWS,), "f32")
+    one, wide = f"tensor<{tile}x{element}>", f"tensor<{tile}xf32>"
+    return f"""
+    tile.kernel @k(%x: {x}, %w: {w}, %y: {x}, %s: {s}, %first: index, %end: index) grid 1 hints {{ahead = {ahead}, warps = 1}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {size} : index
+      %zeros = tile.constant 0.0 : f32 : {wide}
+      %ones = tile.constant 1.0 : f32 : {wide}
+      %v = tile.load %w[%c0] dims [0] pad 0 : {element} : {w} -> {one}
+      scf.for %r = %first to %end step %c1 {{
+        %t = tile.load %x[%r, %c0] dims [1] pad 7 : {element} : {x} -> {one}
+        %f = tile.cast %t : {one} -> {wide}
+        %g = tile.map add(%f, %ones) : ({wide}, {wide}) -> {wide}
+        %q = tile.map mul(%g, %g) : ({wide}, {wide}) -> {wide}
+        %j = tile.iota %c0 : tensor<{tile}xi32>
+        %m = tile.splat %n : index -> tensor<{tile}xi32>
+        %l = tile.map lt(%j, %m) : (tensor<{tile}xi32>, tensor<{tile}xi32>) -> tensor<{tile}xi1>
+        %k = tile.map where(%l, %q, %zeros) : (tensor<{tile}xi1>, {wide}, {wide}) -> {wide}
+        %sum = tile.reduce sum %k dims [0] : {wide} -> tensor<f32>
+        tile.store %sum, %s[%r] dims [] : tensor<f32>, {s}
+        %h = tile.cast %g : {wide} -> {one}
+        %d = tile.map add(%h, %v) : ({one}, {one}) -> {one}
+        tile.store %d, %y[%r, %c0] dims [1] bounded : {one}, {x}
+      }}
+      tile.return
+    }}"""
+
+
+@pytest.mark.parametrize("element", ["i16", "i8"])
+@pytest.mark.parametrize("ahead", [1, 2, 4])
+def test_rows_one_after_the_other(element, ahead):
+    """Fewer rows than slots and more; rows that end in a tile's last part and before it, or fill it."""
+    tile = 1024 if element == "i16" else 2048
+    for size in (1, 3, tile - tile // 8 - 1, tile - tile // 8 + 1, tile - 23, tile):
+        passes = ("-tile-assign-layouts", "-tile-fetch-rows", "-tile-send-rows")
+        text = ptx(walk(element, size, tile, ahead), *passes)
+        is_walked = size > 1 and size * DTYPES[element]().itemsize % 16 != 0
+        assert ("cp.async.bulk.shared" in text) == is_walked
+        assert ("cp.async.bulk.global" in text) == (is_walked and ahead < 4), "five slots leave no room for results"
+        kernel = Kernel(text, "k")
+        x = (np.arange(ROWS * size) * 7 % 23 - 11).reshape(ROWS, size).astype(DTYPES[element])
+        w = (np.arange(size) % 5).astype(x.dtype)
+        for first, end in [(0, ROWS), (ROWS - 1, ROWS)]:
+            y, sums = np.full_like(x, 99), np.full(ROWS, -1, np.float32)
+            kernel.run(x, w, y, sums, first, end)
+            expected, totals = np.full_like(x, 99), np.full(ROWS, -1, np.float32)
+            expected[first:end] = x[first:end] + 1 + w
+            totals[first:end] = ((x[first:end].astype(np.float32) + 1) ** 2).sum(axis=-1)
+            assert (y == expected).all() and (sums == totals).all(), (size, first, end)
+
+
 @tsr.function
 def argmax(x):
     return tsr.argmax(x, dim=-1)

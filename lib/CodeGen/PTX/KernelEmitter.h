@@ -59,6 +59,13 @@ private:
   LowBits lowBits(Value tile) const;
   unsigned sharedBits(tile::MapOp map) const;
   bool emitPlace(tile::MapOp map);
+  bool emitChoice(tile::MapOp map);
+  bool isZero(Value index) const {
+    std::optional<SymExpr> known = coordinates.expression(index);
+    return known && *known == SymExpr(0);
+  }
+  bool isUnseenBehind(Value tile, mlir::Operation *beside, SymExpr end) const;
+  Registers chooseBelow(llvm::ArrayRef<Value> parts, llvm::ArrayRef<Value> others, const Layout &layout, Value end);
   LogicalResult emitReduce(tile::ReduceOp reduce);
   LogicalResult emitPartial(tile::PartialOp partial);
   LogicalResult emitConvert(tile::ConvertOp convert);

@@ -90,7 +90,17 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
     Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0);
     Value end = e.minI(get(read.getBelow()), e.integer(read.getType().getNumElements()));
     end = LLVM::TruncOp::create(e.b, e.i32, end);
-    for (auto [reg, part] : llvm::enumerate(tiles[read.getResult()])) {
+    Registers &parts = tiles[read.getResult()];
+    // Of a row's first tile the size of the row is below. In a loop from row to row instructions count.
+    auto left = read.getBelow().getDefiningOp<arith::SubIOp>();
+    Registers chosen;
+    if (left && isZero(left.getRhs()) && isa<scf::ForOp>(read->getParentOp()))
+      chosen = chooseBelow(parts, SmallVector<Value>(parts.size(), pad), layoutOf(read), end);
+    if (!chosen.empty()) {
+      parts = chosen;
+      return success();
+    }
+    for (auto [reg, part] : llvm::enumerate(parts)) {
       Value place = LLVM::TruncOp::create(e.b, e.i32, e.materialize(coordinate(layoutOf(read), reg, Dim::D0)));
       part = e.select(e.cmp(LLVM::ICmpPredicate::slt, place, end), part, pad);
     }

@@ -4,6 +4,7 @@
 #include "tessera/Layout/Reduction.h"
 #include "tessera/Support/GpuDescription.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <numeric>
 
@@ -192,8 +193,104 @@ bool KernelEmitter::emitPlace(tile::MapOp map) {
   return true;
 }
 
+/// Whether all that a register holds in any thread lies before a position.
+static bool isBefore(const Layout &layout, unsigned reg, unsigned position) {
+  uint64_t reached = layout(layout.in().pack(Point({{Dim::Register, reg}})));
+  for (uint64_t column : layout.columnsOf(~DimSet{Dim::Register}))
+    reached |= column;
+  return reached < position;
+}
+
+/// Elements before a position `end` (i32), which all threads have in common, of a tile that holds a row, and others in the place
+/// of those behind it. Most rows end in their tile's last part: then those before that part are not asked. Gives none where a
+/// thread has few.
+KernelEmitter::Registers KernelEmitter::chooseBelow(ArrayRef<Value> parts, ArrayRef<Value> others, const Layout &layout, Value end) {
+  constexpr unsigned many = 16, part = 8; // registers; of a tile
+  unsigned size = layout.out().size(Dim::D0), last = size - size / part;
+  auto isEarly = [&](unsigned reg) { return isBefore(layout, reg, last); };
+  if (parts.size() < many || llvm::none_of(llvm::seq<unsigned>(0, parts.size()), isEarly))
+    return {};
+  SmallVector<Type> types(parts.size(), parts.front().getType());
+  auto branch = scf::IfOp::create(e.b, types, e.cmp(LLVM::ICmpPredicate::sge, end, e.integer(last, e.i32)),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.b);
+  for (bool isLate : {true, false}) {
+    e.b.setInsertionPointToStart(isLate ? branch.thenBlock() : branch.elseBlock());
+    // LLVM would have a register for each bound in front of a loop.
+    Value here = assembly("mov.b32 $0, $1;", "=r,r", e.i32, end, /*hasEffects=*/true);
+    Registers chosen(parts);
+    for (auto [reg, each] : llvm::enumerate(chosen)) {
+      if (isLate && isEarly(reg))
+        continue;
+      // A thread's part is the same for all registers, and the bound the same for all threads.
+      codegen::Ix place = coordinate(layout, reg, Dim::D0);
+      Value at = LLVM::TruncOp::create(e.b, e.i32, e.materialize(codegen::Ix(place.value)));
+      each = e.select(e.cmp(LLVM::ICmpPredicate::slt, at, e.subI(here, e.integer(place.constant, e.i32))), each, others[reg]);
+    }
+    scf::YieldOp::create(e.b, chosen);
+  }
+  return Registers(branch.getResults());
+}
+
+/// Whether all that is made of a tile's elements from a row's end on, beside one operation, is left out where rows are stored.
+bool KernelEmitter::isUnseenBehind(Value tile, Operation *beside, SymExpr end) const {
+  auto endsThere = [&](auto row) {
+    return row.getBounded() && isZero(row.getCoords()[row.getDims()[0]]) && coordinates.size(row.getView(), row.getDims()[0]) == end;
+  };
+  auto isSent = [&](Operation *user) {
+    auto send = dyn_cast<tile::SendOp>(user);
+    return isa<tile::WriteOp, tile::SentOp>(user) || (send && endsThere(send));
+  };
+  llvm::SetVector<Value> made;
+  made.insert(tile);
+  for (unsigned i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i].getUsers()) {
+      if (user == beside)
+        continue;
+      if (isa<tile::MapOp, tile::CastOp>(user))
+        made.insert(user->getResult(0));
+      else if (auto write = dyn_cast<tile::WriteOp>(user); !write || !llvm::all_of(write.getBuffer().getUsers(), isSent))
+        if (auto store = dyn_cast<tile::StoreOp>(user); !store || !endsThere(store))
+          return false;
+    }
+  return true;
+}
+
+/// Elements that are chosen by their position in rows that end anywhere. Of a product with itself, or zero, the factor is
+/// chosen: its sum is one instruction then.
+bool KernelEmitter::emitChoice(tile::MapOp map) {
+  auto less = map.getScalarOp() == ScalarOp::Where ? map.getInputs()[0].getDefiningOp<tile::MapOp>() : tile::MapOp();
+  if (!less || less.getScalarOp() != ScalarOp::Lt || map.getType().getRank() != 1 || sharedBits(less))
+    return false;
+  auto iota = less.getInputs()[0].getDefiningOp<tile::IotaOp>();
+  auto splat = less.getInputs()[1].getDefiningOp<tile::SplatOp>();
+  if (!iota || !splat || !splat.getScalar().getType().isIndex() || !elementOf(splat).isInteger(32) ||
+      !isZero(iota.getStart()))
+    return false;
+  std::optional<SymExpr> size = coordinates.expression(splat.getScalar());
+  if (!size)
+    return false;
+  auto square = map.getInputs()[1].getDefiningOp<tile::MapOp>();
+  auto zero = map.getInputs()[2].getDefiningOp<tile::ConstantOp>();
+  bool isSquare = square && square.getScalarOp() == ScalarOp::Mul && square.getInputs()[0] == square.getInputs()[1] && zero &&
+                  matchPattern(zero.getValue(), m_PosZeroFloat());
+  Value from = isSquare ? square.getInputs()[0] : map.getInputs()[1];
+  Value end = LLVM::TruncOp::create(e.b, e.i32, get(splat.getScalar()));
+  Registers parts = chooseBelow(tiles.lookup(from), tiles.lookup(map.getInputs()[2]), layoutOf(map), end);
+  if (parts.empty())
+    return false;
+  // What is chosen takes the place of what it is chosen from, so that not both are in registers.
+  if (isSquare && from.getParentBlock() == map->getBlock() && isUnseenBehind(from, square, *size))
+    tiles[from] = parts;
+  if (isSquare)
+    for (Value &each : parts)
+      each = e.scalarOp(ScalarOp::Mul, {each, each}, elementOf(map));
+  tiles[map.getResult()] = parts;
+  return true;
+}
+
 LogicalResult KernelEmitter::emitMap(tile::MapOp map) {
-  if (emitEqualOrNan(map) || emitPlace(map))
+  if (emitEqualOrNan(map) || emitPlace(map) || emitChoice(map))
     return success();
   Type element = elementOf(map.getInputs().back());
   Registers &parts = tiles[map.getResult()];

@@ -112,3 +112,44 @@ tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.vie
   tile.store %w, %y[%i, %c0] dims [1] bounded : tensor<128xf32>, !tile.view<?x127xf32, strides = [127, 1]>
   tile.return
 }
+
+// Of rows that fill their tile, all but its last part is inside: four of 32 registers are asked there. The factor of the squares
+// is chosen, and takes the place of what it is chosen from.
+// CHECK-LABEL: .entry squares(
+// CHECK: setp.lt.s32 %[[SHORT:p[0-9]+]], %{{r[0-9]+}}, 896;
+// CHECK-NEXT: @%[[SHORT]] bra
+// CHECK-COUNT-4: selp.f32
+// CHECK-NOT: selp.f32
+// CHECK: bra.uni
+// CHECK-COUNT-32: selp.f32
+// CHECK-NOT: selp.f32
+// CHECK: ret;
+!one = !tile.view<?xf32, strides = [1]>
+func.func @sums(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
+  %0 = tile.empty : !gir.tensor<M, N, f32>
+  %1 = tile.empty : !gir.tensor<M, f32>
+  tile.launch @squares grid ["M"] (%x, %0, %1) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M"], strides ["1"]>] sizes ["N"]
+    : !gir.tensor<M, N, f32>, !gir.tensor<M, N, f32>, !gir.tensor<M, f32>
+  return %0 : !gir.tensor<M, N, f32>
+}
+!loose = !tile.view<?x?xf32, strides = [?, 1]>
+tile.kernel @squares(%x: !loose, %y: !loose, %s: !one, %n: index) grid 1 hints {warps = 1} {
+  %i = tile.program_id 0
+  %c0 = arith.constant 0 : index
+  %zeros = tile.constant 0.0 : f32 : tensor<1024xf32>
+  %ones = tile.constant 1.0 : f32 : tensor<1024xf32>
+  %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !loose -> tensor<1024xf32>
+  %d = tile.map sub(%t, %ones) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %q = tile.map mul(%d, %d) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %j = tile.iota %c0 : tensor<1024xi32>
+  %m = tile.splat %n : index -> tensor<1024xi32>
+  %l = tile.map lt(%j, %m) : (tensor<1024xi32>, tensor<1024xi32>) -> tensor<1024xi1>
+  %k = tile.map where(%l, %q, %zeros) : (tensor<1024xi1>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %sum = tile.reduce sum %k dims [0] : tensor<1024xf32> -> tensor<f32>
+  tile.store %sum, %s[%i] dims [] : tensor<f32>, !one
+  tile.store %d, %y[%i, %c0] dims [1] bounded : tensor<1024xf32>, !loose
+  tile.return
+}
