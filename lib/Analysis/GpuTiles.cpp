@@ -467,6 +467,19 @@ private:
     return double(blocks) / double(llvm::alignTo(blocks, places));
   }
 
+  /// Many short rows that begin anywhere, of narrow elements: a warp has one after the other, which come and go as a whole, and
+  /// keeps the operands of all rows, so that it touches each element once. Whether there are so many.
+  bool walkLoose(const Dim &row) {
+    constexpr int64_t shortest = 1024, blocks = 16, most = 3; // elements; of a multiprocessor, by their registers; rows
+    int64_t rows = std::min(most, programs() / (blocks * machine.cores));
+    if (row.tile < shortest || rows < 2 || shape.batchInvariant || !machine.copiesRows)
+      return false;
+    hint("ahead", 2);
+    hint("residents", blocks);
+    hint("walk", rows);
+    return true;
+  }
+
   /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread as make wide accesses.
   void memoryInRegisters() {
     constexpr int64_t manyThreads = 512;
@@ -510,6 +523,9 @@ private:
         // Rows of several tensors are all asked for before one is worked on: the assembler need not save registers.
         if (shape.rowTensors > 1 && !isNarrow)
           hint("residents", 1);
+      } else if (isNarrow && !isAligned && shape.rowOperands && walkLoose(last)) {
+        fewest = 1;
+        wanted = last.tile;
       } else if (shape.rowOperands) {
         // A warp or two: small blocks leave no room empty while their last warp works. Operands of all rows serve twice as many
         // where elements are read one by one.

@@ -46,6 +46,7 @@ public:
     machine.multipliesBytes = findGpuFeature("mma int8")->isIn(gpu);
     machine.tilesInRegisters = true;
     machine.warpgroups = findGpuFeature("wgmma")->isIn(gpu);
+    machine.copiesRows = gpu.hasBulkCopies;
     machine.sharedBytes = gpu.multiprocessor.sharedBytes;
     machine.sharedOfBlock = gpu.multiprocessor.sharedOfBlock;
     machine.cluster = gpu.maxCluster();
