@@ -153,6 +153,9 @@ LogicalResult TileCompiler::compile(Operation *op, Step &step) {
           return from.pack(before);
         });
       })
+      .Case([&](tile::SliceOp slice) {
+        return compileMove(op, step, [&](uint64_t element) { return slice.getPlace(element); });
+      })
       .Case([&](tile::ReshapeOp) {
         return compileMove(op, step, [](uint64_t element) { return element; });
       })

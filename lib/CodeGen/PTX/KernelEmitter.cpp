@@ -450,6 +450,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         });
       })
       .Case([&](tile::ReshapeOp) { return emitMove(op, [](uint64_t element) { return element; }); })
+      .Case([&](tile::SliceOp slice) { return emitMove(op, [&](uint64_t element) { return slice.getPlace(element); }); })
       .Case([&](tile::ConstantOp constant) {
         Value number = e.number(cast<TypedAttr>(constant.getValue()), elementOf(constant), 0);
         tiles[constant.getResult()].assign(countRegisters(constant), number);

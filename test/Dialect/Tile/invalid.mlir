@@ -558,3 +558,46 @@ func.func private @large(tensor<4294967296xf32, #tile.layout<"register[d0:1] -> 
 
 // expected-error @+1 {{expected sizes that are powers of two of at most 8 dimensions for a tile with a layout}}
 func.func private @unknown(tensor<?xf32, #tile.layout<"register[d0:1] -> d0:2">>)
+
+// -----
+
+func.func @slice(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expected a part of 2 dimensions, got 2 and 1 numbers of where it begins}}
+  %0 = tile.slice %x at [0] : tensor<4x8xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expected a part of size 4 that begins at a multiple of it and ends by 8, got one at 2}}
+  %0 = tile.slice %x at [0, 2] : tensor<4x8xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expected a part of elements 'f32', got 'f16'}}
+  %0 = tile.slice %x at [0, 4] : tensor<4x8xf32> -> tensor<4x4xf16>
+  return
+}
+
+// -----
+
+#whole = #tile.layout<"register[d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[d0:32] -> d0:128">
+#other = #tile.layout<"register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[0] -> d0:64">
+func.func @slice(%x: tensor<128xf32, #whole>) {
+  // expected-error @+1 {{expected a part that threads hold of the whole}}
+  %0 = tile.slice %x at [64] : tensor<128xf32, #whole> -> tensor<64xf32, #other>
+  return
+}
+
+// -----
+
+#whole = #tile.layout<"register[d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[d0:32] -> d0:128">
+func.func @slice(%x: tensor<128xf32, #whole>) {
+  // expected-error @+1 {{expected layouts of both tiles or of none}}
+  %0 = tile.slice %x at [64] : tensor<128xf32, #whole> -> tensor<64xf32>
+  return
+}

@@ -60,6 +60,8 @@ tile.kernel @tiles(%n: index, %s: f32) grid 1 {
   %9 = tile.broadcast %7 dims [1] : tensor<64xf32> -> tensor<8x64xf32>
   // CHECK: tile.transpose %{{.*}} perm [1, 0] : tensor<8x64xf32> -> tensor<64x8xf32>
   %10 = tile.transpose %9 perm [1, 0] : tensor<8x64xf32> -> tensor<64x8xf32>
+  // CHECK: tile.slice %{{.*}} at [32, 4] : tensor<64x8xf32> -> tensor<16x4xf32>
+  %slice = tile.slice %10 at [32, 4] : tensor<64x8xf32> -> tensor<16x4xf32>
   // CHECK: tile.reshape %{{.*}} : tensor<64x8xf32> -> tensor<512xf32>
   %11 = tile.reshape %10 : tensor<64x8xf32> -> tensor<512xf32>
   // CHECK: tile.reduce max %{{.*}} dims [0] : tensor<8x64xf32> -> tensor<64xf32>

@@ -75,6 +75,46 @@ static LogicalResult verifyBehind(Operation *op, Value behind, BufferType buffer
   return success();
 }
 
+/// Part and whole have the same dimensions, and a part begins at multiples of its sizes.
+static LogicalResult verifyPart(Operation *op, ArrayRef<int64_t> whole, ArrayRef<int64_t> part, ArrayRef<int64_t> at) {
+  if (at.size() != whole.size() || part.size() != whole.size())
+    return op->emitOpError() << "expected a part of " << whole.size() << " dimensions, got " << part.size() << " and "
+                             << at.size() << " numbers of where it begins";
+  for (auto [size, most, begin] : llvm::zip(part, whole, at))
+    if (begin < 0 || begin % size || begin + size > most)
+      return op->emitOpError() << "expected a part of size " << size << " that begins at a multiple of it and ends by " << most
+                               << ", got one at " << begin;
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  RankedTensorType whole = getInput().getType(), part = getType();
+  if (whole.getElementType() != part.getElementType())
+    return emitOpError() << "expected a part of elements " << whole.getElementType() << ", got " << part.getElementType();
+  if (failed(verifyPart(*this, whole.getShape(), part.getShape(), getAt())))
+    return failure();
+  std::optional<Layout> held = layoutOf(getInput()), wanted = layoutOf(getResult());
+  if (bool(held) != bool(wanted))
+    return emitOpError("expected layouts of both tiles or of none");
+  if (!held)
+    return success();
+  gf2::Vectors columns;
+  for (uint64_t column : wanted->columns())
+    columns.push_back(wanted->out().carry(column, held->out()));
+  Layout inWhole(wanted->in(), held->out(), std::move(columns));
+  bool isWithinBits = llvm::all_of(getAt(), [](int64_t begin) { return begin >= 0; });
+  if (!isWithinBits || !holder(*held, inWhole, threadDims))
+    return emitOpError("expected a part that threads hold of the whole");
+  return success();
+}
+
+uint64_t SliceOp::getPlace(uint64_t element) {
+  Point point = spaceOf(getType().getShape()).unpack(element), place;
+  for (auto [dim, begin] : llvm::enumerate(getAt()))
+    place[tensorDim(dim)] = point[tensorDim(dim)] + begin;
+  return spaceOf(getInput().getType().getShape()).pack(place);
+}
+
 LogicalResult ReadOp::verify() {
   if (failed(verifyBehind(*this, getBehind(), getBuffer().getType())))
     return failure();
@@ -90,14 +130,8 @@ LogicalResult ReadOp::verify() {
       return failure();
     return verifyWithinBlocks(*this, getBuffer().getType(), *layoutOf(getResult()));
   }
-  ArrayRef<int64_t> whole = getBuffer().getType().getTile().getShape(), part = getType().getShape(), at = *getAt();
-  if (at.size() != whole.size() || part.size() != whole.size())
-    return emitOpError() << "expected a part of " << whole.size() << " dimensions, got " << part.size() << " and "
-                         << at.size() << " numbers of where it begins";
-  for (auto [size, most, begin] : llvm::zip(part, whole, at))
-    if (begin < 0 || begin % size || begin + size > most)
-      return emitOpError() << "expected a part of size " << size << " that begins at a multiple of it and ends by " << most
-                           << ", got one at " << begin;
+  if (failed(verifyPart(*this, getBuffer().getType().getTile().getShape(), getType().getShape(), *getAt())))
+    return failure();
   return verifyTile(*this, "a result", getBuffer().getType(), getType());
 }
 

@@ -496,6 +496,25 @@ def Tile_PartialOp : Tile_PureOp<"partial"> {
 // Placed programs: shared memory
 //===----------------------------------------------------------------------===//
 
+def Tile_SliceOp : Tile_PureOp<"slice"> {
+  let summary = "the part of a tile that begins at some elements";
+  let description = [{
+    Each of the numbers in `at` is a multiple of the result's size there. With layouts, threads keep what they hold of it: who has an
+    element of the result has it of the whole.
+
+    ```mlir
+    %1 = tile.slice %0 at [0, 64] : tensor<128x256xbf16, #sums> -> tensor<128x64xbf16, #part>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$input, DenseI64ArrayAttr:$at);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = "$input `at` $at attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// The number of an element of the result in the whole tile.
+    uint64_t getPlace(uint64_t element);
+  }];
+}
+
 def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "room in the shared memory of a block";
   let description = [{
