@@ -112,11 +112,13 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
   hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
-  for (StringRef name : {"ahead", "bulk", "group", "residents", "walk", "warpgroups"})
+  for (StringRef name : {"ahead", "bulk", "group", "persistent", "residents", "walk", "warpgroups"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
-  if (cluster > 1)
+  if (cluster > 1) {
     hints.append("cluster", IntegerAttr::get(number, cluster));
+    hints.erase("persistent");
+  }
   if (int64_t axes = axesOf(kernel); axes > 1)
     hints.append("axes", IntegerAttr::get(number, axes));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));

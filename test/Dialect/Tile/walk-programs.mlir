@@ -71,3 +71,40 @@ tile.kernel @scaled(%x: !rows, %w: !loose, %v: !whole, %y: !rows) grid 1 hints {
   tile.store %r, %y[%i, %c0] dims [1] bounded : tensor<64xbf16>, !rows
   tile.return
 }
+
+// At most eight blocks stay; each takes the programs that are as many apart. Rows vary fastest in groups of four.
+// CHECK: tile.launch @stays grid ["min(8, M*N)"]{{.*}} sizes ["N", "M"]
+func.func @grid(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
+  %0 = tile.empty : !gir.tensor<M, N, f32>
+  tile.launch @stays grid ["N", "M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes []
+    : !gir.tensor<M, N, f32>, !gir.tensor<M, N, f32>
+  return %0 : !gir.tensor<M, N, f32>
+}
+
+// CHECK-LABEL: tile.kernel @stays(
+// CHECK-SAME: %[[COLUMNS:programs0[0-9_]*]]: index, %[[ROWS:programs1[0-9_]*]]: index) grid 1 hints {warps = 1} {
+// CHECK: %[[ALL:.*]] = arith.muli %[[COLUMNS]], %[[ROWS]]
+// CHECK: %[[STEP:.*]] = arith.minsi %c8{{.*}}, %[[ALL]]
+// CHECK: %[[BLOCK:.*]] = tile.program_id 0
+// CHECK: scf.for %[[P:.*]] = %[[BLOCK]] to %[[ALL]] step %[[STEP]]
+// CHECK: %[[SPAN:.*]] = arith.muli %[[COLUMNS]], %[[MOST:c4.*]] :
+// CHECK-NEXT: %[[GROUP:.*]] = arith.divui %[[P]], %[[SPAN]]
+// CHECK-NEXT: %[[INSIDE:.*]] = arith.remui %[[P]], %[[SPAN]]
+// CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[MOST]]
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[ROWS]], %[[FIRST]]
+// CHECK-NEXT: %[[HEIGHT:.*]] = arith.minsi %[[LEFT]], %[[MOST]]
+// CHECK-NEXT: %[[COLUMN:.*]] = arith.divui %[[INSIDE]], %[[HEIGHT]]
+// CHECK-NEXT: %[[PLACE:.*]] = arith.remui %[[INSIDE]], %[[HEIGHT]]
+// CHECK-NEXT: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[PLACE]]
+// CHECK: tile.load %x[%[[ROW]], %[[COLUMN]]]
+// CHECK: tile.store %{{.*}}, %y[%[[ROW]], %[[COLUMN]]]
+!w = !tile.view<?x?xf32, strides = [?, 1]>
+tile.kernel @stays(%x: !w, %y: !w) grid 2 hints {group = 4, persistent = 8, warps = 1} {
+  %j = tile.program_id 0
+  %i = tile.program_id 1
+  %t = tile.load %x[%i, %j] dims [1] : !w -> tensor<1xf32>
+  tile.store %t, %y[%i, %j] dims [1] : tensor<1xf32>, !w
+  tile.return
+}

@@ -298,6 +298,9 @@ def TileWalkPrograms : Pass<"tile-walk-programs", "::mlir::ModuleOp"> {
     of the next one are under way while a program is worked on. What all of them read element by element, since it ends anywhere,
     is read once, in front of the loop.
 
+    Of kernels with the hint `persistent = N` there are N blocks at most, which stay: each takes the programs block, block + N, … of a grid of any
+    dimensions, in the order that the hint `group` says. Both hints go with that; where a kernel is launched in several places, the first one alone.
+
     ```mlir
     tile.launch @k grid ["ceildiv(M, 8)"] (%x, %y) views [ … ] sizes ["M"] : …
     tile.kernel @k(%x: !v, %y: !v, %programs: index) grid 1 hints {walk = 8} {
