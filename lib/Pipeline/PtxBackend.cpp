@@ -223,6 +223,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   manager.addPass(tile::createTileWalkPrograms());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tile::createTileAssignLayouts({.quarters = quarters, .warpgroups = has("wgmma")}));
+  manager.addPass(tile::createTileFreeWarps({.chip = gpu.ptxChip}));
   tile::TileKeepRowsOptions kept;
   kept.chip = gpu.ptxChip;
   manager.addPass(tile::createTileKeepRows(kept));

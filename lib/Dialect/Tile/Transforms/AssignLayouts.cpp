@@ -13,6 +13,7 @@
 // thread finishes some of its own sums, and tells those that have its place in other blocks the rest.
 //
 //===----------------------------------------------------------------------===//
+#include "Rows.h"
 #include "Streams.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -533,7 +534,8 @@ void Assignment::choose(Operation *op) {
   // What becomes of such sums is computed where they are, and exchanged when it is rounded to fewer bits.
   auto rounded = dyn_cast<tile::CastOp>(op);
   bool isNarrower = rounded && rounded.getType().getElementTypeBitWidth() < rounded.getInput().getType().getElementTypeBitWidth();
-  if (isNarrower && isa<KernelOp>(op->getParentOp()) && isOfGroups(rounded.getInput())) {
+  auto around = dyn_cast<scf::ForOp>(op->getParentOp());
+  if (isNarrower && (!around || isOverPrograms(around)) && isOfGroups(rounded.getInput())) {
     llvm::DenseSet<Value> seen;
     if (std::optional<Layout> layout = inherited(rounded.getInput(), seen))
       layouts[rounded.getResult()] = *layout;

@@ -102,7 +102,9 @@ static constexpr uint64_t ofSystem = 1024; // bytes of each block
 uint64_t tile::sharedBytesLeft(KernelOp kernel, uint64_t bytes, StringRef chip) {
   uint64_t taken = bytesTaken(kernel);
   std::optional<GpuDescription> gpu = GpuDescription::from(chip);
-  if (taken && gpu) {
+  // Blocks that stay have no others to share with but those that the hints say.
+  bool stays = llvm::any_of(kernel.getBody().front().getOps<scf::ForOp>(), isOverPrograms);
+  if (taken && gpu && !stays) {
     uint64_t all = gpu->multiprocessor.sharedBytes, blocks = std::max<uint64_t>(1, all / (taken + 2 * ofSystem));
     bytes = std::min(bytes, all / blocks - ofSystem);
   }

@@ -38,6 +38,9 @@ bool comesBefore(const Coordinates &coordinates, mlir::scf::ForOp loop, mlir::sc
 /// Whether a loop is for what is left behind whole tiles, and so runs once at most.
 bool runsOnce(const Coordinates &coordinates, mlir::scf::ForOp loop);
 
+/// Whether a loop is over the programs of a block that stays.
+inline bool isOverPrograms(mlir::scf::ForOp loop) { return loop.getLowerBound().getDefiningOp<ProgramIdOp>() != nullptr; }
+
 /// The slot behind one that a loop carries, the first one behind the last.
 mlir::Value slotBehind(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot, int64_t slots);
 

@@ -316,6 +316,31 @@ def TileWalkPrograms : Pass<"tile-walk-programs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileFreeWarps : Pass<"tile-free-warps", "::mlir::ModuleOp"> {
+  let summary = "let each warp of a block that stays end a program by itself";
+  let description = [{
+    Where a block stays, some of its warps can store a program's results while others still multiply, as long as they do not meet, and as long as
+    results do not lie where the next program's tiles come in. In loops over programs (`tile-walk-programs`), what is exchanged
+    between all warps before it is stored is exchanged within each warp instead, 128 bytes of a row at a time, by slots of a buffer for that;
+    rows of operands that all warps take are loaded by each of them. Tiles that warps do not hold so are left alone.
+
+    Before:
+    ```mlir
+    %1 = tile.convert %0 : tensor<128x256xbf16, #sums> -> tensor<128x256xbf16, #rows>
+    tile.store %1, %y[%i, %j] dims [0, 1] bounded : tensor<128x256xbf16, #rows>, !v
+    ```
+    After, for each of four parts:
+    ```mlir
+    %1 = tile.slice %0 at [0, 64] : tensor<128x256xbf16, #sums> -> tensor<128x64xbf16, #part>
+    tile.write %1, %b[%c1] : tensor<128x64xbf16, #part>, <2, tensor<128x64xbf16, #memory>>
+    %2 = tile.read %b[%c1] : <2, tensor<128x64xbf16, #memory>> -> tensor<128x64xbf16, #wide>
+    tile.store %2, %y[%i, %k] dims [0, 1] bounded : tensor<128x64xbf16, #wide>, !v
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileShareProducts : Pass<"tile-share-products", "::mlir::ModuleOp"> {
   let summary = "let the blocks of a cluster share what a product sums over";
   let description = [{
