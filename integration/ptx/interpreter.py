@@ -103,21 +103,21 @@ class Kernel:
                 predicate, operation, operands = re.fullmatch(r"(?:@(!?%?\w+)\s+)?([\w.:]+)\s*(.*)", one, re.S).groups()
                 self.code.append((predicate or "", operation, _split(operands)))
 
-    def run(self, *arguments: np.ndarray | int, maps: Sequence[TensorMap] = ()) -> None:
+    def run(self, *arguments: np.ndarray | int, maps: Sequence[TensorMap] = (), block: int = 0) -> None:
         """Arrays, dense in any order of their dimensions, are changed in place; the address, sizes and strides of each are words.
-        Tensor maps are behind the words."""
-        _Run(self, arguments, maps).go()
+        Tensor maps are behind the words. The block is the launch's first one, or another one by its number."""
+        _Run(self, arguments, maps, block).go()
 
 
 class _Run:
-    def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...], maps: Sequence[TensorMap]) -> None:
+    def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...], maps: Sequence[TensorMap], block: int) -> None:
         self.kernel = kernel
         self.maps = maps
         self.count = kernel.threads * kernel.blocks
         threads = np.arange(self.count)
         self.block = threads // kernel.threads
         own = (self.block << WHOSE).astype(np.uint64)
-        self.registers: dict[str, np.ndarray] = {"shared_memory": own, "%ctaid.x": self.block.astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
+        self.registers: dict[str, np.ndarray] = {"shared_memory": own, "%ctaid.x": (self.block + block).astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
         self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
         self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         #: mbarriers: how often they have opened, bytes that are still to come, arrivals that are, and those of each turn
@@ -235,7 +235,7 @@ class _Run:
             values = [one.astype(f"{one.dtype.kind}8") for one in values]
         shift = [self.typed(one, "u64") for one in operands[2:]] if name in ("shl", "shr") else []
         functions: dict[str, Callable] = {
-            "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "and": np.bitwise_and,
+            "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide if parts[-1][0] == "f" else np.floor_divide, "and": np.bitwise_and,
             "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
             "max": np.maximum if "NaN" in parts else np.fmax, "min": np.minimum if "NaN" in parts else np.fmin, "ex2": np.exp2, "rcp": np.reciprocal, "mad": lambda a, b, c: a * b + c,
             "fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),

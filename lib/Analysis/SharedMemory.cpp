@@ -162,9 +162,26 @@ struct Rotation {
 constexpr unsigned kSameTurn = 0, kTurnBefore = 1, kLongAgo = 2;
 } // namespace
 
+/// The loop around one that carries a slot from where that one ends to where it begins again, and its number there.
+static std::optional<std::pair<scf::ForOp, unsigned>> carrierOf(scf::ForOp loop, unsigned number) {
+  auto argument = dyn_cast<BlockArgument>(loop.getInitArgs()[number]);
+  auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
+  if (!argument || !around || argument.getOwner() != around.getBody() || !argument.getArgNumber())
+    return std::nullopt;
+  unsigned outside = argument.getArgNumber() - 1;
+  return around.getYieldedValues()[outside] == loop.getResult(number) ? std::optional(std::pair(around, outside)) : std::nullopt;
+}
+
+/// Where what a loop carries begins, if that is known; slots that a loop around carries go on from there.
+static std::optional<int64_t> startOf(scf::ForOp loop, unsigned number) {
+  if (auto carrier = carrierOf(loop, number))
+    return startOf(carrier->first, carrier->second);
+  return getConstantIntValue(loop.getInitArgs()[number]);
+}
+
 /// Of what a loop carries.
 static std::optional<Rotation> rotationOf(scf::ForOp loop, unsigned number) {
-  std::optional<int64_t> first = getConstantIntValue(loop.getInitArgs()[number]);
+  std::optional<int64_t> first = startOf(loop, number);
   // The slot of the turn before.
   if (auto before = dyn_cast<BlockArgument>(loop.getYieldedValues()[number]);
       first && before && before.getOwner() == loop.getBody() && before.getArgNumber() && before.getArgNumber() - 1 != number) {
@@ -197,6 +214,16 @@ static std::optional<Rotation> rotationOf(Value slot) {
       if (std::optional<Rotation> rotation = rotationOf(loop, i))
         return Rotation{loop, (rotation->start + 1) % rotation->slots, rotation->slots};
   return std::nullopt;
+}
+
+/// Whether a loop around the one in which a slot moves on carries it there from turn to turn.
+static bool isCarriedBy(scf::ForOp around, Value slot) {
+  std::optional<Rotation> rotation = rotationOf(slot);
+  auto argument = dyn_cast<BlockArgument>(slot);
+  if (!rotation || !argument)
+    return false;
+  auto carrier = carrierOf(rotation->loop, argument.getArgNumber() - 1);
+  return carrier && carrier->first == around;
 }
 
 /// Whether two accesses' slots are never the same, the first one's of so many turns ago.
@@ -369,8 +396,8 @@ struct State {
       for (Past past : *from) {
         if (past.access.op->getParentOfType<scf::ForOp>() == loop)
           past.turns = std::min(past.turns + 1, kLongAgo);
-        else if (loop->isAncestor(past.access.op))
-          past.turns = kLongAgo;
+        else if (loop->isAncestor(past.access.op) && !(past.access.slot && isCarriedBy(loop, past.access.slot)))
+          past.turns = kLongAgo; // else turns of the loop inside are counted on
         add(*to, past);
       }
     return next;

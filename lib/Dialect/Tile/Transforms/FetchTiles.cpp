@@ -8,7 +8,11 @@
 // gate, or what each product takes where groups of warps begin them; that a slot may be filled again is what a barrier says. To
 // begin a copy takes a warp long enough to be seen, so that each load is begun by another one.
 //
+// A loop in one over programs, whose blocks stay, has its slots and gates before that one, which carries what is told of them: the
+// copies go on with the next program's tiles under the end of this one.
+//
 //===----------------------------------------------------------------------===//
+#include "Cursor.h"
 #include "FirstUse.h"
 #include "Rows.h"
 #include "Streams.h"
@@ -33,14 +37,20 @@ namespace tessera::tile {
 namespace {
 class Fetcher {
 public:
-  Fetcher(scf::ForOp loop, const Coordinates &coordinates, unsigned slots, unsigned warps, bool hasGroups, SharedFeatures features)
-      : loop(loop), coordinates(coordinates), slots(slots), warps(warps), hasGroups(hasGroups), features(features), builder(loop),
-        loc(loop.getLoc()) {}
+  Fetcher(scf::ForOp loop, scf::ForOp programs, const Coordinates &coordinates, unsigned slots, unsigned warps, bool hasGroups,
+          SharedFeatures features)
+      : loop(loop), programs(programs), cursor(loop, programs), coordinates(coordinates), slots(slots), warps(warps), hasGroups(hasGroups),
+        features(features), builder(programs ? programs : loop), loc(loop.getLoc()) {}
 
   /// The bytes of the streams that were found, with their gates.
   uint64_t find();
-  uint64_t exchanged() { return exchangedBeside(streams, loop, features); }
-  /// Gives what the loop has become, or the one over its last turns.
+  /// What other exchanges take beside them: those of the loop, and of all the programs' where slots are kept from one to the next.
+  uint64_t exchanged() {
+    SmallVector<Stream> all = streams;
+    all.append(more);
+    return exchangedBeside(all, programs ? programs : loop, features);
+  }
+  /// Gives what the loop has become, the one over its last turns, or the one over programs.
   scf::ForOp rewrite();
 
 private:
@@ -51,12 +61,13 @@ private:
   /// Finds a loop behind this one that goes on with all of its streams.
   void findRest();
   std::optional<Stream> streamIn(scf::ForOp next, const Stream &stream);
-  /// The tiles of a turn, if there is such a turn.
-  void fetchTurn(Value turn, Value slot);
-  /// A loop that begins with these slots, and how often gates have opened then.
+  /// The tiles of the turn at a place, if there is such a turn.
+  void fetchTurn(ValueRange place, Value slot);
+  /// A loop that begins with these slots, how often gates have opened then, and, in one over programs, where copies are.
   scf::ForOp rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before);
 
-  scf::ForOp loop;
+  scf::ForOp loop, programs;
+  Cursor cursor;
   const Coordinates &coordinates;
   unsigned slots, warps;
   bool hasGroups;
@@ -88,7 +99,8 @@ private:
 
 /// The slot's layout is the one of those that tensor copies write from which tiles are read best.
 std::optional<Stream> Fetcher::streamOf(LoadOp load) {
-  if (load->use_empty() || !isKnownAhead(loop, load))
+  auto isFollowed = [&](Value coordinate) { return coordinate == loop.getInductionVar() || cursor.follow(coordinate); };
+  if (load->use_empty() || !isKnownAhead(loop, load) || !llvm::all_of(load.getCoords(), isFollowed))
     return std::nullopt;
   Operation *wanted = wantedOf(load);
   std::optional<unsigned> inner = boxedDim(load, coordinates);
@@ -126,8 +138,12 @@ std::optional<Stream> Fetcher::streamOf(LoadOp load) {
   return Stream{load, wanted, BufferType::get(load.getContext(), slots, withLayout(type, *best)), Value()};
 }
 
+/// All programs have the same turns where these are counted across programs.
 uint64_t Fetcher::find() {
   uint64_t bytes = 0;
+  auto isSame = [&](Value bound) { return !programs || programs.isDefinedOutsideOfLoop(bound); };
+  if (!llvm::all_of(ArrayRef<Value>{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}, isSame))
+    return 0;
   for (auto load : loop.getBody()->getOps<LoadOp>())
     if (std::optional<Stream> stream = streamOf(load)) {
       streams.push_back(*stream);
@@ -205,7 +221,7 @@ void Fetcher::findRest() {
       getConstantIntValue(loop.getStep()) != 1)
     return;
   Operation *bound = next.getUpperBound().getDefiningOp();
-  if (bound && bound->getBlock() == loop->getBlock() && !bound->isBeforeInBlock(loop))
+  if (bound && bound->getBlock() == loop->getBlock() && (programs || !bound->isBeforeInBlock(loop)))
     return;
   for (const Stream &stream : streams) {
     std::optional<Stream> other = streamIn(next, stream);
@@ -218,16 +234,17 @@ void Fetcher::findRest() {
   rest = next;
 }
 
-void Fetcher::fetchTurn(Value turn, Value slot) {
-  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn, end);
+void Fetcher::fetchTurn(ValueRange place, Value slot) {
+  Value exists = cursor.exists(builder, loc, place, end);
   for (const Bunch &bunch : bunches) {
     auto branch = scf::IfOp::create(builder, loc, exists);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&branch.getThenRegion().front());
     for (unsigned i : bunch.streams) {
       Fetch &fetch = fetches[i];
-      SmallVector<Value> coords = fetch.coords;
-      llvm::replace(coords, Value(), turn);
+      SmallVector<Value> coords;
+      for (Value coordinate : fetch.coords)
+        coords.push_back(coordinate ? cursor.at(place, coordinate) : place[0]);
       FetchOp::create(builder, fetch.loc, fetch.view, coords, fetch.dims, streams[i].room, slot, bunch.gates, slot, fetch.isBounded, i % warps);
     }
   }
@@ -235,7 +252,7 @@ void Fetcher::fetchTurn(Value turn, Value slot) {
 
 scf::ForOp Fetcher::rewrite() {
   if (streams.empty())
-    return loop;
+    return programs ? programs : loop;
   for (auto [i, stream] : llvm::enumerate(streams)) {
     stream.room = AllocOp::create(builder, loc, stream.buffer);
     bool isBounded = stream.load.getPad().has_value() || (rest && more[i].load.getPad().has_value());
@@ -247,15 +264,33 @@ scf::ForOp Fetcher::rewrite() {
   end = loop.getUpperBound();
   if (rest)
     end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
-  Value turn = loop.getLowerBound();
+  SmallVector<Value> place = cursor.begin(builder, loc);
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
-    fetchTurn(turn, number(slot));
-    turn = arith::AddIOp::create(builder, loc, turn, loop.getStep());
+    fetchTurn(place, number(slot));
+    place = cursor.next(builder, loc, place, end);
   }
-  loop = rewrite(loop, streams, {number(0), number(slots - 1), number(0)});
+  SmallVector<Value> before = {number(0), number(slots - 1), number(0)};
+  if (programs) {
+    before.append(place);
+    IRRewriter rewriter(builder);
+    Value program = programs.getInductionVar();
+    programs = cast<scf::ForOp>(*programs.replaceWithAdditionalYields(
+        rewriter, before, /*replaceInitOperandUsesInLoop=*/false,
+        [](OpBuilder &, Location, ArrayRef<BlockArgument> carried) { return SmallVector<Value>(carried.begin(), carried.end()); }));
+    cursor.replace(program, programs);
+    for (Fetch &fetch : fetches)
+      llvm::replace(fetch.coords, program, programs.getInductionVar());
+    before = llvm::to_vector_of<Value>(programs.getRegionIterArgs().take_back(before.size()));
+  }
+  loop = rewrite(loop, streams, before);
   for (auto [stream, other] : llvm::zip(streams, more))
     other.room = stream.room;
-  return rest ? rewrite(rest, more, loop.getResults().take_back(3)) : loop;
+  scf::ForOp last = rest ? rewrite(rest, more, loop.getResults().take_back(before.size())) : loop;
+  if (!programs)
+    return last;
+  auto yield = cast<scf::YieldOp>(programs.getBody()->getTerminator());
+  yield->setOperands(yield.getNumOperands() - before.size(), before.size(), last.getResults().take_back(before.size()));
+  return programs;
 }
 
 /// It carries the slot that it reads, the one that it fills, and how often the gates have opened.
@@ -275,15 +310,18 @@ scf::ForOp Fetcher::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, Valu
         Value next = slotBehind(builder, loc, carried[0], slots), free = slotBehind(builder, loc, carried[1], slots);
         Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, number(0));
         Value more = arith::AddIOp::create(builder, loc, carried[2], number(1));
-        return {next, free, arith::SelectOp::create(builder, loc, isFirst, more, carried[2])};
+        SmallVector<Value> behind = {next, free, arith::SelectOp::create(builder, loc, isFirst, more, carried[2])};
+        if (programs)
+          behind.append(cursor.next(builder, loc, llvm::to_vector_of<Value>(carried.drop_front(3)), end));
+        return behind;
       }));
-  auto carried = loop.getRegionIterArgs().take_back(3);
+  auto carried = loop.getRegionIterArgs().take_back(before.size());
   builder.setInsertionPointToStart(loop.getBody());
   AwaitOp::create(builder, loc, bunches.front().gates, carried[0], carried[2]);
   Value ahead = loop.getInductionVar();
-  for (unsigned i = 1; i < slots; ++i)
+  for (unsigned i = 1; i < slots && !programs; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
-  fetchTurn(ahead, carried[1]);
+  fetchTurn(programs ? ValueRange(carried.drop_front(3)) : ValueRange(ahead), carried[1]);
   for (auto [bunch, taker] : llvm::drop_begin(llvm::zip(bunches, takers))) {
     builder.setInsertionPoint(taker);
     AwaitOp::create(builder, loc, bunch.gates, carried[0], carried[2]);
@@ -306,6 +344,11 @@ static bool hasOtherWork(scf::ForOp loop) {
   return llvm::any_of(*loop.getBody(), llvm::IsaPred<MapOp, tile::ReduceOp>);
 }
 
+static scf::ForOp firstLoop(scf::ForOp around) {
+  auto loops = around.getBody()->getOps<scf::ForOp>();
+  return loops.empty() ? scf::ForOp() : *loops.begin();
+}
+
 namespace {
 struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
   using TileFetchTilesBase::TileFetchTilesBase;
@@ -320,15 +363,19 @@ struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
       SharedFeatures features = sharedFeaturesOf(chip);
       std::optional<int64_t> ahead = getHint(hints, "ahead");
       uint64_t left = sharedBytesLeft(kernel, most ? most : features.memoryBytes, chip);
-      // Gates are made once: a loop inside of another one comes to them again.
+      bool hasGroups = getHint(hints, "warpgroups").value_or(0);
+      // Gates are made once: a loop inside of another one comes to them again, unless that carries how often they have opened.
       Operation *next = nullptr;
       for (Operation *op = &kernel.getBody().front().front(); op; op = next) {
         next = op->getNextNode();
         auto loop = dyn_cast<scf::ForOp>(op);
+        scf::ForOp programs = loop && hasGroups && isOverPrograms(loop) ? loop : scf::ForOp();
+        if (programs)
+          loop = firstLoop(programs);
         if (!loop || (!wanted && !hasOtherWork(loop)))
           continue;
-        Fetcher fetcher(loop, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots,
-                        getHint(hints, "warps").value_or(4), getHint(hints, "warpgroups").value_or(0), features);
+        Fetcher fetcher(loop, programs, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots,
+                        getHint(hints, "warps").value_or(4), hasGroups, features);
         if (uint64_t bytes = fetcher.find(); bytes + fetcher.exchanged() <= left) {
           left -= bytes;
           next = fetcher.rewrite()->getNextNode();

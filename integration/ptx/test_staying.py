@@ -1,0 +1,109 @@
+"""Blocks that stay: each takes every so manieth program of a grid, and copies go on from one program to the next."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from interpreter import Kernel, TensorMap
+from test_boxes import TESSERA, compiled, pytestmark  # noqa: F401
+
+TILE = (128, 64, 64)  # rows, columns, what is summed over
+
+
+def program(sizes: tuple[int, int, int], blocks: int, group: int = 2, slots: int = 3, tile: tuple[int, int, int] = TILE) -> str:
+    """A product with a row that is added to all of its rows."""
+    (m, n, k), (tm, tn, tk) = sizes, tile
+    grid = f'["{-(-n // tn)}", "{-(-m // tm)}"]'
+    shapes = [f"!gir.tensor<{m}, {k}, bf16>", f"!gir.tensor<{k}, {n}, bf16>", f"!gir.tensor<{n}, bf16>", f"!gir.tensor<{m}, {n}, bf16>"]
+    views = [f"!tile.view<{x}x{y}xbf16, strides = [{y}, 1]>" for x, y in ((m, k), (k, n), (m, n))]
+    row = f"!tile.view<{n}xbf16, strides = [1]>"
+    two = [f'#tile.operand<offset "0", sizes ["{x}", "{y}"], strides ["{y}", "1"]>' for x, y in ((m, k), (k, n), (m, n))]
+    operands = ", ".join([*two[:2], f'#tile.operand<offset "0", sizes ["{n}"], strides ["1"]>', two[2]])
+    a, b, c = f"tensor<{tm}x{tk}xbf16>", f"tensor<{tk}x{tn}xbf16>", f"tensor<{tm}x{tn}xf32>"
+    return f"""
+    func.func @host(%x: {shapes[0]} {{gir.name = "x", gir.contiguous}}, %w: {shapes[1]} {{gir.name = "w", gir.contiguous}}, %r: {shapes[2]} {{gir.name = "r", gir.contiguous}}) -> {shapes[3]} {{
+      %y = tile.empty : {shapes[3]}
+      tile.launch @k grid {grid} (%x, %w, %r, %y) views [{operands}] sizes ["{-(-k // tk)}"] : {", ".join(shapes)}
+      return %y : {shapes[3]}
+    }}
+    tile.kernel @k(%x: {views[0]}, %w: {views[1]}, %r: {row}, %y: {views[2]}, %n: index) grid 2 hints {{ahead = {slots - 1}, bulk = 1, group = {group}, persistent = {blocks}, warpgroups = 1, warps = 8}} {{
+      %j = tile.program_id 0
+      %i = tile.program_id 1
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %zero = tile.constant 0.0 : f32 : {c}
+      %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> ({c}) {{
+        %a = tile.load %x[%i, %k] dims [0, 1] pad 0.0 : bf16 : {views[0]} -> {a}
+        %b = tile.load %w[%k, %j] dims [0, 1] pad 0.0 : bf16 : {views[1]} -> {b}
+        %next = tile.mma %a, %b, %acc : ({a}, {b}, {c}) -> {c}
+        scf.yield %next : {c}
+      }}
+      %row = tile.load %r[%j] dims [0] pad 0.0 : bf16 : {row} -> tensor<{tn}xbf16>
+      %wide = tile.cast %row : tensor<{tn}xbf16> -> tensor<{tn}xf32>
+      %all = tile.broadcast %wide dims [1] : tensor<{tn}xf32> -> {c}
+      %more = tile.map add(%sum, %all) : ({c}, {c}) -> {c}
+      %out = tile.cast %more : {c} -> tensor<{tm}x{tn}xbf16>
+      tile.store %out, %y[%i, %j] dims [0, 1] bounded : tensor<{tm}x{tn}xbf16>, {views[2]}
+      tile.return
+    }}"""
+
+
+# Sizes that fill no tile, fewer programs than blocks, one program, fewer turns than slots, one turn, a last group that is smaller.
+SIZES = [
+    ((328, 200, 200), 2), ((328, 200, 200), 5), ((328, 200, 200), 100), ((72, 40, 328), 4), ((264, 136, 72), 2), ((648, 72, 40), 3), ((128, 64, 64), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "blocks"), SIZES)
+@pytest.mark.parametrize("slots", [2, 4])
+def test_results(sizes, blocks, slots):
+    m, n, k = sizes
+    text = program(sizes, blocks, slots=slots)
+    module, target = compiled(text, "ptx"), compiled(text, "target")
+    maps = TensorMap.of(re.search(r"tessera_target.launch.*", target)[0])
+    programs = -(-n // TILE[1]), -(-m // TILE[0])
+    draw = np.random.default_rng(5)
+    x, w, r = (draw.integers(-4, 5, shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (k, n), (n,)))
+    y = np.full((m, n), 99, ml_dtypes.bfloat16)
+    kernel = Kernel(module, "k")
+    for block in range(min(blocks, programs[0] * programs[1])):
+        kernel.run(x, w, r, y, -(-k // TILE[2]), *programs, maps=maps, block=block)
+    wide = [one.astype(np.float32) for one in (x, w, r)]
+    assert (y == (wide[0] @ wide[1] + wide[2]).astype(ml_dtypes.bfloat16)).all()
+
+
+def simulated(tmp_path: Path, sizes: tuple[int, int, int], blocks: int, slots: int, *flags: str) -> tuple[str, str]:
+    m, n, k = sizes
+    text = compiled(program(sizes, blocks, slots=slots), "placed")
+    file = tmp_path / "placed.mlir"
+    file.write_text(text)
+    types = [f"x=bf16[{m},{k}]", f"w=bf16[{k},{n}]", f"r=bf16[{n}]"]
+    command = [TESSERA, "simulate", file, *(word for one in types for word in ("--arg", one)), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return text, done.stdout
+
+
+@pytest.mark.parametrize(("sizes", "blocks"), SIZES)
+def test_orders(tmp_path, sizes, blocks):
+    """Nothing is found, and the warps of a block meet before the first program alone."""
+    text, _ = simulated(tmp_path, sizes, blocks, 3, "--seeds", "3")
+    inside = text[text.index("scf.for") :]
+    assert "tile.mma_async" in inside and re.search(r"tile.fetch .* after ", inside)
+    assert not re.search(r"tile\.barrier$", inside, re.MULTILINE)
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_synchronisation(tmp_path, slots):
+    """No arrival, wait or phase of the loops can be spared."""
+    text, told = simulated(tmp_path, (264, 136, 136), 2, slots, "--mutants")
+    first = text[: text.index("scf.for")].count("\n") + 1
+    fates = re.findall(r"^(tile\.\w+) +\S+?:(\d+)\S* +(.*?)  +(killed|equivalent|not reached|survived)", told, re.MULTILINE)
+    inside = [(name, change, fate) for name, line, change, fate in fates if int(line) > first]
+    assert {name for name, *_ in inside} >= {"tile.arrive", "tile.fetch", "tile.await", "tile.mma_async", "tile.mma_wait", "tile.barrier"}
+    assert not [one for one in inside if one[2] in ("survived", "not reached")], told
