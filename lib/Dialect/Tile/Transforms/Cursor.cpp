@@ -36,7 +36,7 @@ bool Cursor::follow(Value value) {
 /// Behind the last program, what was computed for it: its operations may not stand for others.
 SmallVector<Value> Cursor::followed(OpBuilder &builder, Value program) {
   IRMapping map;
-  Location loc = loop.getLoc();
+  Location loc = programs.getLoc();
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value last = arith::SubIOp::create(builder, loc, programs.getUpperBound(), one);
   map.map(programs.getInductionVar(), arith::MinSIOp::create(builder, loc, program, last));
@@ -45,8 +45,8 @@ SmallVector<Value> Cursor::followed(OpBuilder &builder, Value program) {
   return llvm::map_to_vector(values, [&](Value value) { return map.lookupOrDefault(value); });
 }
 
-SmallVector<Value> Cursor::begin(OpBuilder &builder, Location) {
-  SmallVector<Value> place = {loop.getLowerBound()};
+SmallVector<Value> Cursor::begin(OpBuilder &builder) {
+  SmallVector<Value> place = {first};
   if (programs) {
     place.push_back(programs.getLowerBound());
     place.append(followed(builder, place[1]));
@@ -55,16 +55,16 @@ SmallVector<Value> Cursor::begin(OpBuilder &builder, Location) {
 }
 
 SmallVector<Value> Cursor::next(OpBuilder &builder, Location loc, ValueRange place, Value end) {
-  Value turn = arith::AddIOp::create(builder, loc, place[0], loop.getStep());
+  Value turn = arith::AddIOp::create(builder, loc, place[0], step);
   if (!programs)
     return {turn};
   Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, turn, end);
   auto branch = scf::IfOp::create(builder, loc, place.getTypes(), isLast, /*withElseRegion=*/true);
   OpBuilder inside = branch.getThenBodyBuilder();
   Value program = arith::AddIOp::create(inside, loc, place[1], programs.getStep());
-  SmallVector<Value> first = {loop.getLowerBound(), program};
-  first.append(followed(inside, program));
-  scf::YieldOp::create(inside, loc, first);
+  SmallVector<Value> begun = {first, program};
+  begun.append(followed(inside, program));
+  scf::YieldOp::create(inside, loc, begun);
   inside = branch.getElseBodyBuilder();
   SmallVector<Value> same(place);
   same[0] = turn;

@@ -16,12 +16,13 @@ namespace tessera::tile {
 class Cursor {
 public:
   /// Of a loop in the body of one over programs, or alone.
-  Cursor(mlir::scf::ForOp loop, mlir::scf::ForOp programs) : loop(loop), programs(programs) {}
+  Cursor(mlir::scf::ForOp loop, mlir::scf::ForOp programs)
+      : first(loop.getLowerBound()), step(loop.getStep()), programs(programs) {}
 
   /// Whether it finds a value of the loop's surroundings for any program; such a value is known from then on.
   bool follow(mlir::Value value);
   /// The place before the first turn, as values to carry: the turn, the program, and what was followed.
-  llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder, mlir::Location loc);
+  llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder);
   /// The place behind one; the turns of a program end there.
   llvm::SmallVector<mlir::Value> next(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange place, mlir::Value end);
   /// Whether there is a turn at a place.
@@ -32,9 +33,11 @@ public:
   mlir::Value at(mlir::ValueRange place, mlir::Value value);
 
 private:
+  /// What was followed, for a program.
   llvm::SmallVector<mlir::Value> followed(mlir::OpBuilder &builder, mlir::Value program);
 
-  mlir::scf::ForOp loop, programs;
+  mlir::Value first, step; // of turns
+  mlir::scf::ForOp programs;
   llvm::SmallVector<mlir::Value> values;          // that are followed
   llvm::SetVector<mlir::Operation *> operations; // that make them, in order
 };

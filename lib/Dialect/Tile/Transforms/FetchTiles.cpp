@@ -264,7 +264,7 @@ scf::ForOp Fetcher::rewrite() {
   end = loop.getUpperBound();
   if (rest)
     end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
-  SmallVector<Value> place = cursor.begin(builder, loc);
+  SmallVector<Value> place = cursor.begin(builder);
   for (unsigned slot = 0; slot + 1 < slots; ++slot) {
     fetchTurn(place, number(slot));
     place = cursor.next(builder, loc, place, end);
