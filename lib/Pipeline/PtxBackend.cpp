@@ -115,10 +115,11 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   for (StringRef name : {"ahead", "bulk", "group", "persistent", "residents", "walk", "warpgroups"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
-  if (cluster > 1) {
+  if (cluster > 1)
     hints.append("cluster", IntegerAttr::get(number, cluster));
+  // Blocks stay for the sake of tiles that come ahead for groups of warps.
+  if (cluster > 1 || !getHint(kernel.getHintsAttr(), "warpgroups").value_or(0))
     hints.erase("persistent");
-  }
   if (int64_t axes = axesOf(kernel); axes > 1)
     hints.append("axes", IntegerAttr::get(number, axes));
   kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));

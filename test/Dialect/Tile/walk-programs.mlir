@@ -108,3 +108,33 @@ tile.kernel @stays(%x: !w, %y: !w) grid 2 hints {group = 4, persistent = 8, warp
   tile.store %t, %y[%i, %j] dims [1] : tensor<1xf32>, !w
   tile.return
 }
+
+// Later programs have longer loops: blocks do not stay.
+// CHECK: tile.launch @longer grid ["M"]{{.*}} sizes []
+func.func @lengths(%x: !gir.tensor<M, 64, f32>) -> !gir.tensor<M, 64, f32> {
+  %0 = tile.empty : !gir.tensor<M, 64, f32>
+  tile.launch @longer grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "64"], strides ["64", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "64"], strides ["64", "1"]>] sizes []
+    : !gir.tensor<M, 64, f32>, !gir.tensor<M, 64, f32>
+  return %0 : !gir.tensor<M, 64, f32>
+}
+
+// CHECK-LABEL: tile.kernel @longer(
+// CHECK-SAME: grid 1 hints {warps = 1} {
+// CHECK: %[[I:.*]] = tile.program_id 0
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
+tile.kernel @longer(%x: !v, %y: !v) grid 1 hints {persistent = 8, warps = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64xf32>
+  %i = tile.program_id 0
+  %end = arith.addi %i, %c1 : index
+  %sum = scf.for %j = %c0 to %end step %c1 iter_args(%acc = %zero) -> (tensor<64xf32>) {
+    %t = tile.load %x[%j, %c0] dims [1] : !v -> tensor<64xf32>
+    %next = tile.map add(%acc, %t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    scf.yield %next : tensor<64xf32>
+  }
+  tile.store %sum, %y[%i, %c0] dims [1] : tensor<64xf32>, !v
+  tile.return
+}

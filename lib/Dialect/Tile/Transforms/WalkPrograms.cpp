@@ -134,6 +134,22 @@ static SmallVector<Value> placesIn(OpBuilder &builder, Location loc, ValueRange 
   return places;
 }
 
+/// Whether a number is computed of the program's place.
+static bool isOfProgram(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && (isa<ProgramIdOp>(op) || llvm::any_of(op->getOperands(), isOfProgram));
+}
+
+/// Whether loops take as long in all programs: the machine gives the next one to the block that ends first, where blocks do not stay.
+static bool areAlike(KernelOp kernel) {
+  return !kernel
+              .walk([](scf::ForOp loop) {
+                bool isOwn = isOfProgram(loop.getLowerBound()) || isOfProgram(loop.getUpperBound());
+                return isOwn ? WalkResult::interrupt() : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 static void stay(KernelOp kernel, LaunchOp launch, int64_t blocks) {
   SmallVector<Value> grid;
   SymExpr programs = 1;
@@ -170,7 +186,7 @@ struct TileWalkPrograms : tile::impl::TileWalkProgramsBase<TileWalkPrograms> {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       std::optional<int64_t> steps = getHint(kernel.getHintsAttr(), "walk"), blocks = getHint(kernel.getHintsAttr(), "persistent");
       LaunchOp launch = (steps && *steps > 1) || blocks ? launchOf(getOperation(), kernel) : LaunchOp();
-      if (blocks && launch) {
+      if (blocks && launch && areAlike(kernel)) {
         stay(kernel, launch, *blocks);
         dropHints(kernel, {"axes", "group", "persistent"});
       } else if (blocks) {
