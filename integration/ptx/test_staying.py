@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from interpreter import Kernel, TensorMap
 from test_boxes import TESSERA, compiled, pytestmark  # noqa: F401
+from test_code import TOP
 
 TILE = (128, 64, 64)  # rows, columns, what is summed over
 
@@ -107,3 +108,23 @@ def test_synchronisation(tmp_path, slots):
     inside = [(name, change, fate) for name, line, change, fate in fates if int(line) > first]
     assert {name for name, *_ in inside} >= {"tile.arrive", "tile.fetch", "tile.await", "tile.mma_async", "tile.mma_wait", "tile.barrier"}
     assert not [one for one in inside if one[2] in ("survived", "not reached")], told
+
+
+@pytest.mark.parametrize(("function", "types", "smaller"), [
+    ("matmul", ["a=bf16[8192,8192]", "b=bf16[8192,8192]"], ["a=bf16[320,192]", "b=bf16[192,576]"]),
+    ("linear_gelu", ["x=bf16[8192,4096]", "w=bf16[4096,8192]", "b=bf16[8192]"], ["x=bf16[320,192]", "w=bf16[192,576]", "b=bf16[576]"]),
+    ("swiglu", ["x=bf16[8192,4096]", "g=bf16[4096,8192]", "u=bf16[4096,8192]"], ["x=bf16[320,192]", "g=bf16[192,320]", "u=bf16[192,320]"]),
+])  # fmt: skip
+def test_chosen(tmp_path, function, types, smaller):
+    """Blocks stay where products have many programs; nothing is found where three have to do."""
+
+    def typed(words: list[str]) -> list[str]:
+        return [word for one in words for word in ("--arg", one)]
+
+    file, target = tmp_path / "sched.mlir", ["--target", "sm_90", "--via", "ptx", "--option", "tuning=false"]
+    source = f"{TOP / 'benchmarks/gpu/programs.py'}::{function}"
+    subprocess.run([TESSERA, "compile", source, *typed(types), *target, "--emit", "sched", "-o", file], capture_output=True, text=True, check=True)
+    assert "persistent = 132" in file.read_text()
+    file.write_text(file.read_text().replace("persistent = 132", "persistent = 3"))
+    done = subprocess.run([TESSERA, "simulate", file, *target[:4], *typed(smaller), "--seeds", "2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

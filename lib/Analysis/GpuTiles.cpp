@@ -4,8 +4,8 @@
 // memory, and the machine wants at least one block for each multiprocessor:
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
 //   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
-//   bring, tiles are as large as a few waves of programs allow, and two blocks share one where there are few or their rows begin
-//   inside lines of memory;
+//   bring, tiles are as large as a few waves of programs allow, by blocks that stay, and two blocks share one where there are few or
+//   their rows begin inside lines of memory;
 // - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor; where groups of
 //   warps multiply, 128 rows for two of them, or 64 rows and up to four blocks;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
@@ -178,6 +178,9 @@ private:
         hint("cluster", choice.sharers);
       else
         hint("group", choice.residents > 1 ? 8 : 16);
+      // Two groups of warps in a block that stays have the next program's tiles come in while they end one.
+      if (choice.height >= 128 && choice.residents == 1 && !isShared && rows.tile >= 128 && programs() > machine.cores)
+        hint("persistent", machine.cores);
       if (choice.residents > 1)
         hint("residents", choice.residents);
       hint("warps", rows.tile >= 128 ? 8 : 4);
