@@ -150,6 +150,15 @@ static bool areAlike(KernelOp kernel) {
               .wasInterrupted();
 }
 
+/// Whether what a program does beside its loops leaves shared memory to these: it loads rows at most, and stores one tile as it lies in memory.
+static bool leavesMemory(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto stores = llvm::to_vector(body.getOps<StoreOp>());
+  bool hasRows = llvm::all_of(body.getOps<LoadOp>(), [](LoadOp load) { return load.getType().getRank() <= 1; });
+  return hasRows && stores.size() == 1 && !stores[0].getDims().empty() && stores[0].getDims().back() >= 0 &&
+         stores[0].getView().getType().hasUnitStride(stores[0].getDims().back());
+}
+
 static void stay(KernelOp kernel, LaunchOp launch, int64_t blocks) {
   SmallVector<Value> grid;
   SymExpr programs = 1;
@@ -186,7 +195,7 @@ struct TileWalkPrograms : tile::impl::TileWalkProgramsBase<TileWalkPrograms> {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       std::optional<int64_t> steps = getHint(kernel.getHintsAttr(), "walk"), blocks = getHint(kernel.getHintsAttr(), "persistent");
       LaunchOp launch = (steps && *steps > 1) || blocks ? launchOf(getOperation(), kernel) : LaunchOp();
-      if (blocks && launch && areAlike(kernel)) {
+      if (blocks && launch && areAlike(kernel) && leavesMemory(kernel)) {
         stay(kernel, launch, *blocks);
         dropHints(kernel, {"axes", "group", "persistent"});
       } else if (blocks) {

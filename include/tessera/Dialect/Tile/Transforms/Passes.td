@@ -299,8 +299,8 @@ def TileWalkPrograms : Pass<"tile-walk-programs", "::mlir::ModuleOp"> {
     is read once, in front of the loop.
 
     Of kernels with the hint `persistent = N` there are N blocks at most, which stay: each takes the programs block, block + N, … of a grid of any
-    dimensions, in the order that the hint `group` says. Both hints go with that; where a kernel is launched in several places, or some programs have longer loops than others,
-    the first one alone.
+    dimensions, in the order that the hint `group` says. Both hints go with that; where a kernel is launched in several places, some programs have longer loops than others, or programs exchange
+    more than the one tile that they store, the first one alone.
 
     ```mlir
     tile.launch @k grid ["ceildiv(M, 8)"] (%x, %y) views [ … ] sizes ["M"] : …
