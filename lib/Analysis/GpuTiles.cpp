@@ -139,7 +139,7 @@ private:
   /// Smaller products are left to others.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     using namespace grouped;
-    constexpr int64_t depth = 64, longSum = 4096;
+    constexpr int64_t depth = 64, longSum = 4096, briefSum = 1024;
     // One step alone has nothing to begin ahead.
     if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide ||
         bounded(columns, 128) < kSide)
@@ -152,8 +152,10 @@ private:
     bool isSharable = products == 1 && shape.canSplit && !shape.batchInvariant && machine.cluster >= kSharers &&
                       facts.hint(over.size) >= kSharedSum;
     bool isOff = isOffLines(rows, columns, over);
+    // Of several products that sum over little, two blocks hide how each other begins and ends.
+    bool isBrief = products > 1 && facts.hint(over.size) <= briefSum;
     for (const Choice &choice :
-         {Choice{128, wide, 3, 1, 1, 1.5}, {128, half, 2, 2, 1, kFewestWaves}, {128, isOff ? half : 0, 3, 1, kSharers, kFewestWaves},
+         {Choice{128, isBrief ? 0 : wide, 3, 1, 1, 1.5}, {128, half, 2, 2, 1, kFewestWaves}, {128, isOff ? half : 0, 3, 1, kSharers, kFewestWaves},
           {kHeight, half, 4, 1, 1, kFewestWaves}, {128, half / 2, 5, 1, kSharers, kFewestWaves}, {kHeight, half, 4, 1, kSharers, kFewestWaves}}) {
       bool isShared = choice.sharers > 1;
       if (!choice.width || (isShared && !isSharable))

@@ -509,6 +509,7 @@ private:
     mlir::OpBuilder builder(terminator);
     llvm::DenseMap<mlir::Value, mlir::Value> written;
     for (auto [number, kernel] : llvm::enumerate(kernels)) {
+      kernel->plan.alignsRows = llvm::any_of(kernel->roots, [&](const Root &root) { return copies.contains(root.stored); });
       shapeKernel(*kernel->pool, facts, machine, kernel->plan);
       if (number == 0)
         for (const std::string &reason : reasons)

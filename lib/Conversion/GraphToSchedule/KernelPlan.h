@@ -57,6 +57,7 @@ struct KernelPlan {
   std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
   std::vector<std::pair<std::string, int64_t>> hints; ///< how programs run
   llvm::StringRef road; ///< to a GPU that has two; none: the program's
+  bool alignsRows = false; ///< it copies an operand of a product whose rows begin anywhere
   int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
   int64_t mergeElements = 0; ///< the largest tile of all parts in that kernel; 0: any
   bool batchInvariant = false; ///< nothing that decides the order of a row's sums may depend on other rows

@@ -424,7 +424,8 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   KernelShape unfit = shape;
   fit(machine);
   if (machine.byTiles) {
-    plan.road = goesByThreads(machine, facts, shape) ? sched::kByThreads : sched::kByTiles;
+    // Threads read such rows element by element.
+    plan.road = !plan.alignsRows && goesByThreads(machine, facts, shape) ? sched::kByThreads : sched::kByTiles;
     if (plan.road == sched::kByTiles) {
       shape = std::move(unfit);
       fit(*machine.byTiles);
