@@ -376,9 +376,13 @@ class _Run:
             data = np.where(inside[..., None], self.memory[at[..., None] + np.arange(width)], 0)
             # The first dimension varies fastest.
             data = data.transpose(*range(rank)[::-1], rank).reshape(-1).astype(np.uint8)
-            place = near + np.arange(data.size)
-            self.shared[place ^ (place % SHARED_BYTES >> 3 & one.span - 1 & ~15)] = data
-            self.come(int(self.own(operands[2])[thread]), data.size)
+            gate, own = int(self.own(operands[2])[thread]), int(self.block[thread])
+            targets = int(self.get(operands[3])[thread]) if len(operands) > 3 else 1 << own  # blocks, each at the same place
+            for block in (each for each in range(self.kernel.blocks) if targets >> each & 1):
+                move = (block - own) * SHARED_BYTES
+                place = near + move + np.arange(data.size)
+                self.shared[place ^ (place % SHARED_BYTES >> 3 & one.span - 1 & ~15)] = data
+                self.come(gate + move, data.size)
 
     def copy(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         if "tensor" in parts:

@@ -27,19 +27,23 @@ def negated(text: str, element: str, tile: tuple[int, int, int]) -> str:
     return text.replace("%next = tile.mma %a,", lines)
 
 
-def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], turned: str, warps: int, computed: bool = False, blocks: int = 1) -> None:
-    """Of tiles that several blocks of a cluster share, each has a part of what is summed over."""
+def check(element: str, sizes: tuple[int, int, int], tile: tuple[int, int, int], turned: str, warps: int, computed: bool = False, blocks: int = 1, side: int | None = None) -> None:
+    """Of tiles that several blocks of a cluster share, each has a part of what is summed over, or rows or columns."""
     m, n, k = sizes
     batches = 2
-    cluster = f", cluster = {blocks}" if blocks > 1 else ""
+    cluster = f", cluster = {blocks}" + ("" if side is None else f", spread = {side}") if blocks > 1 else ""
     text = program(element, sizes, tile, TURNED[turned], batches, f"warps = {warps}, warpgroups = 1{cluster}")
     if computed:
         text = negated(text, element, tile)
     module = compiled(text, "ptx")
     maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
-    assert f"wgmma.mma_async.sync.aligned.m64n{tile[1]}k16" in module and "mma.sync" not in module
+    columns = tile[1] // (blocks if side == 1 else 1)
+    assert f"wgmma.mma_async.sync.aligned.m64n{columns}k16" in module and "mma.sync" not in module
     assert ("wgmma.wait_group.sync.aligned 1" in module) != computed and "wgmma.wait_group.sync.aligned 0" in module
-    if blocks > 1:
+    if side is not None:
+        assert f".reqnctapercluster {blocks}" in module and "st.async" not in module
+        assert ("multicast::cluster" in module) == ("mbarrier.arrive.shared::cluster" in module) == (warps > 4)
+    elif blocks > 1:
         # What the block itself wants stays in registers, the rest goes by 16 bytes.
         assert f".reqnctapercluster {blocks}" in module and "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32" in module
         assert module.count("st.async") == tile[0] * tile[1] // (32 * warps) // 4 // blocks * (blocks - 1)
@@ -123,6 +127,18 @@ def test_shared_transpositions(element, turned):
 )
 def test_shared_tiles(tile, warps, blocks):
     check("bf16", (tile[0] + 72, 2 * tile[1] - 8, 2 * tile[2] + 40), tile, "nn", warps, blocks=blocks)
+
+
+@pytest.mark.parametrize("turned", TURNED)
+@pytest.mark.parametrize(("side", "blocks", "tile"), [(1, 2, (128, 128, 64)), (0, 2, (256, 128, 64)), (1, 4, (128, 256, 128)), (0, 4, (512, 64, 64)), (0, 2, (256, 256, 64))])
+def test_spread(side, blocks, tile, turned):
+    """Blocks of a cluster that have rows (0) or columns (1) of the sums: one operand comes in parts, each for all of them."""
+    check("bf16", (2 * tile[0] - 56, 2 * tile[1] - 40, 312), tile, turned, warps=8, blocks=blocks, side=side)
+
+
+def test_spread_by_one_group():
+    """Nothing comes for all where a barrier gives slots back."""
+    check("bf16", (72, 120, 312), (64, 128, 64), "nn", warps=4, blocks=2, side=1)
 
 
 @pytest.mark.parametrize("turned", ["nn", "tn"])
@@ -313,6 +329,25 @@ def test_shared_synchronisation(tmp_path):
     assert left <= {("tile.mma_fence", "too early"), ("tile.barrier", "too early"), ("tile.barrier", "weakened to the warp")}, done.stdout
 
 
+@pytest.mark.parametrize(("side", "blocks", "slots"), [(1, 2, 2), (1, 2, 4), (0, 2, 5), (1, 4, 6)])
+def test_spread_synchronisation(tmp_path, side, blocks, slots):
+    """Of blocks that bring operands for each other: slots that all of them have to leave."""
+    m, n = (128 * blocks, 64) if side == 0 else (128, 64 * blocks)
+    hints = f"ahead = {slots - 1}, cluster = {blocks}, spread = {side}, warps = 8, warpgroups = 1"
+    text = compiled(program("bf16", (m, n, 600), (m, n, 64), TURNED["nn"], 1, hints, place=0), "placed")
+    assert "shared into" in text and "tile.arrive cluster" in text
+    file = tmp_path / "placed.mlir"
+    file.write_text(text)
+    command = [TESSERA, "simulate", file, "--arg", f"x=bf16[1,{m},600]", "--arg", f"w=bf16[1,600,{n}]", "--mutants"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+    told = re.findall(r"^(tile\.\w+) +\S+ +(.*?)  +(killed|equivalent|not reached|survived)", done.stdout, re.MULTILINE)
+    assert ("tile.arrive", "in its own block alone", "killed") in told
+    assert {("tile.open", "removed", "killed"), ("tile.meet", "removed", "killed"), ("tile.arrive", "removed", "killed")} <= set(told)
+    left = {(name, change) for name, change, fate in told if fate != "killed"}
+    assert left <= {("tile.mma_fence", "too early"), ("tile.barrier", "too early"), ("tile.barrier", "weakened to the warp")}, done.stdout
+
+
 EPILOGUES = """
 import tessera as tsr
 
@@ -347,6 +382,24 @@ def test_shared_epilogues(tmp_path, function, more, blocks):
     edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{ahead = 1, bulk = 1, cluster = {blocks}, warpgroups = 1, warps = 4}}", text))
     subprocess.run([TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed], capture_output=True, text=True, check=True)
     assert "tile.mma_async" in placed.read_text() and "tile.push" in placed.read_text()
+    done = subprocess.run([TESSERA, "simulate", placed, *arguments, "--seeds", "2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("function", "more"), [("turned", []), ("linear", ["b=bf16[136]", "r=bf16[136,136]"]), ("scaled", ["c=bf16[136]"])])
+@pytest.mark.parametrize("side", [0, 1])
+def test_spread_epilogues(tmp_path, function, more, side):
+    """What follows a product is done to the rows or columns that each block has."""
+    source, edited, placed = (tmp_path / name for name in ("program.py", "edited.mlir", "placed.mlir"))
+    source.write_text(EPILOGUES)
+    arguments = [word for one in ["x=bf16[136,328]", "w=bf16[328,136]", *more] for word in ("--arg", one)]
+    target = ["--target", "sm_90", "--via", "ptx"]
+    text = subprocess.run([TESSERA, "compile", f"{source}::{function}", *arguments, *target, "--emit", "sched", "-o", "-"], capture_output=True, text=True, check=True).stdout
+    text = re.sub(r"(parallel \w+ = \S+ tile) \d+", r"\1 256", text)
+    text = re.sub(r"(stream \w+ = \S+ tile) \d+", r"\1 64", text)
+    edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{ahead = 2, bulk = 1, cluster = 2, spread = {side}, warpgroups = 1, warps = 8}}", text))
+    subprocess.run([TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed], capture_output=True, text=True, check=True)
+    assert "tile.mma_async" in placed.read_text() and "shared into" in placed.read_text()
     done = subprocess.run([TESSERA, "simulate", placed, *arguments, "--seeds", "2"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
 

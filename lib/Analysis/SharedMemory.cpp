@@ -82,12 +82,17 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
         RankedTensorType left = mma.getLeft(), right = mma.getRhs().getType().getTile();
         unsigned bits = left.getElementTypeBitWidth(), warps = tile::layoutOf(mma.getAcc())->in().size(Dim::Warp);
         unsigned parts = mma.getParts();
+        tile::Spread spread = mma.getSpread();
         Accesses accesses;
         if (mma.getLhsSlot())
-          accesses.push_back({op, mma.getLhs(), mma.getLhsSlot(), false, *tile::groupLeft(left.getShape(), bits, warps, parts)});
-        Layout columns = mmaOperandB(right.getDimSize(0) / parts, right.getDimSize(1), bits) * Layout::broadcast(Dim::Warp, warps);
+          accesses.push_back({op, mma.getLhs(), mma.getLhsSlot(), false, *tile::groupLeft(left.getShape(), bits, warps, parts, spread)});
+        Layout columns = mmaOperandB(right.getDimSize(0) / parts, right.getDimSize(1) / spread.along(1), bits) *
+                         Layout::broadcast(Dim::Warp, warps);
         if (parts > 1)
           columns = columns * Layout::strided(Dim::Block, Dim::D0, parts);
+        else if (spread.blocks > 1)
+          columns = columns * (spread.dim == 1 ? Layout::strided(Dim::Block, Dim::D1, spread.blocks)
+                                               : Layout::broadcast(Dim::Block, spread.blocks));
         accesses.push_back({op, mma.getRhs(), mma.getRhsSlot(), false, columns});
         return accesses;
       })
@@ -358,7 +363,7 @@ struct Past {
 /// not see for want of a fence, and gates that only one thread knows.
 struct State {
   SmallVector<Past> since, copies, unfenced;
-  SmallVector<Operation *> gates;
+  SmallVector<Operation *> gates, opened; // of the gates, those that the block has told others of
 
   static bool add(SmallVector<Past> &list, const Past &past) {
     for (Past &known : list)
@@ -520,6 +525,11 @@ void Walk::run(Operation *op, State &state) {
     return state.pass(barrier.getWarp() ? BarrierScope::Warp : BarrierScope::Block);
   if (isa<tile::FenceOp>(op))
     return state.unfenced.clear();
+  // Blocks of a cluster meet behind what all of their warps did before they told each other.
+  if (isa<tile::OpenOp>(op))
+    state.opened = state.gates;
+  if (isa<tile::MeetOp>(op))
+    llvm::erase_if(state.gates, [&](Operation *made) { return llvm::is_contained(state.opened, made); });
   if (isa<tile::WaitOp, tile::SentOp, tile::MmaWaitOp>(op)) {
     auto isMeant = [&](const Past &copy) {
       return isa<tile::WaitOp>(op)   ? isa<tile::CopyOp>(copy.access.op)
@@ -576,6 +586,9 @@ void Walk::run(scf::IfOp branch, State &state) {
   settleBefore(branch, state);
   State other = state;
   run(branch.getThenRegion().front(), state);
+  // Who waits at a gate that only one way tells goes on when all have come that way.
+  for (auto arrive : branch.getThenRegion().front().getOps<tile::ArriveOp>())
+    tell(arrive, other);
   if (!branch.getElseRegion().empty())
     run(branch.getElseRegion().front(), other);
   state.join(other);

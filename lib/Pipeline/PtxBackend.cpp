@@ -115,8 +115,11 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   for (StringRef name : {"ahead", "bulk", "group", "persistent", "residents", "walk", "warpgroups"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
-  if (cluster > 1)
+  if (cluster > 1) {
     hints.append("cluster", IntegerAttr::get(number, cluster));
+    if (std::optional<int64_t> spread = getHint(kernel.getHintsAttr(), "spread"))
+      hints.append("spread", IntegerAttr::get(number, *spread));
+  }
   // Blocks stay for the sake of tiles that come ahead for groups of warps.
   if (cluster > 1 || !getHint(kernel.getHintsAttr(), "warpgroups").value_or(0))
     hints.erase("persistent");
@@ -252,6 +255,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     manager.addPass(tile::createTileDelayProducts());
     manager.addPass(tile::createTileGroupProducts());
     manager.addPass(tile::createTileReleaseSlots());
+    manager.addPass(tile::createTileShareFetches());
   }
   manager.addPass(tile::createTileStepProducts());
   manager.addPass(tile::createTileAllocateShared({.chip = gpu.ptxChip}));

@@ -5,6 +5,9 @@
 // Copies see what threads have written into shared memory if these have fenced it since, and the one that
 // begins the copy knows of that.
 //
+// What a block brings for all blocks of its cluster is a copy into each of them. It counts at the gate there, which opens
+// when that block has begun its own as well. Nobody may tell gates of a block that may have ended, nor copy there.
+//
 //===----------------------------------------------------------------------===//
 #include "Machine.h"
 
@@ -87,8 +90,8 @@ void Machine::compareWithFences(Block &block, Warp &warp, const Step &step, int6
 // Gates
 //===----------------------------------------------------------------------===//
 
-Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot) {
-  Block::Gates &gates = block.gates[gatesOf(warp, kind)];
+Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot, unsigned part) {
+  Block::Gates &gates = block.gates[gatesOf(part, kind)];
   int64_t number = warp.frame.slots[slot].scalar.integer, count = setup.program.gateCounts[kind];
   if (number < 0 || number >= count) {
     setup.findings.add(FindingKind::OutOfBounds, step.op,
@@ -97,50 +100,96 @@ Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsig
     return nullptr;
   }
   bool isMade = !gates.each.empty();
-  bool isKnown = isMade && (isFirstOfBlock(warp) || gates.madeAt <= warp.clock[partOf(warp) * setup.program.warps]);
+  unsigned maker = part * setup.program.warps;
+  bool isKnown = isMade && (warp.frame.warp == maker || gates.madeAt <= warp.clock[maker]);
   if (!isKnown)
     setup.findings.add(FindingKind::Race, step.op,
-                       "data race: " + placeOf(block, warp, 0) +
-                           " comes to a gate that may not be made yet, with no barrier in between");
+                       "data race: " + placeOf(block, warp, 0) + " comes to a gate " +
+                           (part == partOf(warp) ? "" : "of block " + std::to_string(part) + " ") +
+                           "that may not be made yet, with no barrier in between");
+  if (part != partOf(warp) && hasEnded(block, part))
+    setup.findings.add(FindingKind::Race, step.op,
+                       "data race: " + placeOf(block, warp, 0) + " comes to a gate of block " + std::to_string(part) + ", which has ended");
   return isMade ? &gates.each[number] : nullptr;
 }
 
 void Machine::makeGates(Block &block, const Warp &warp, const Step &step) {
   if (isFirstOfBlock(warp))
-    block.gates[gatesOf(warp, step.gates)] = {std::vector<Gate>(setup.program.gateCounts[step.gates]), warp.clock[warp.frame.warp]};
+    block.gates[gatesOf(partOf(warp), step.gates)] = {std::vector<Gate>(setup.program.gateCounts[step.gates]), warp.clock[warp.frame.warp]};
 }
 
 /// Whether the gate has opened, as far as its lowest bit tells.
 bool Machine::isOpen(const Block &block, const Warp &warp, unsigned kind, unsigned slot, unsigned phase) const {
-  const std::vector<Gate> &gates = block.gates[gatesOf(warp, kind)].each;
+  const std::vector<Gate> &gates = block.gates[gatesOf(partOf(warp), kind)].each;
   uint64_t number = warp.frame.slots[slot].scalar.integer;
   // What is wrong with the gate is told when the warp goes on.
   return number >= gates.size() || (gates[number].opened & 1) != uint64_t(warp.frame.slots[phase].scalar.integer & 1);
 }
 
 void Machine::arriveAtGate(Block &block, Warp &warp, const Step &step) {
-  Gate *gate = gateOf(block, warp, step, step.gates, step.in[0]);
-  if (!gate)
-    return;
   warp.lastSync = warp.clock[warp.frame.warp]; // one lane tells for all
-  gate->told.resize(warp.clock.size());
-  for (size_t i = 0; i < warp.clock.size(); ++i)
-    gate->told[i] = std::max(gate->told[i], warp.clock[i]);
-  if (++gate->arrived < setup.program.gateArrivals[step.gates])
-    return;
-  gate->clock = gate->told;
-  gate->arrived = 0;
-  ++gate->opened;
+  for (unsigned part = 0; part < setup.program.cluster; ++part) {
+    if (part != partOf(warp) && !step.ofCluster)
+      continue;
+    Gate *gate = gateOf(block, warp, step, step.gates, step.in[0], part);
+    if (!gate)
+      continue;
+    if (part != partOf(warp))
+      block.told.push_back({&step, warp.frame.warp, part, warp.clock[warp.frame.warp]});
+    gate->told.resize(warp.clock.size());
+    for (size_t i = 0; i < warp.clock.size(); ++i)
+      gate->told[i] = std::max(gate->told[i], warp.clock[i]);
+    if (++gate->arrived < setup.program.gateArrivals[step.gates])
+      continue;
+    gate->clock = gate->told;
+    gate->arrived = 0;
+    ++gate->opened;
+  }
 }
 
 /// Who waits knows what those knew who have told the gate.
 void Machine::passGate(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot) {
-  Gate *gate = gateOf(block, warp, step, kind, slot);
+  Gate *gate = gateOf(block, warp, step, kind, slot, partOf(warp));
   if (gate && !gate->clock.empty())
     know(warp, gate->clock);
   for (Event &event : block.events)
     if (gate && event.gate == gate && event.hasLanded)
-      event.known |= uint64_t(1) << warp.frame.warp % setup.program.warps;
+      event.known.try_emplace(warp.frame.warp, warp.clock[warp.frame.warp]);
+}
+
+/// A copy for all blocks counts as a part of one.
+void Machine::openIfComplete(Gate &gate, unsigned gates) {
+  int64_t arrivals = setup.program.gateArrivals[gates];
+  if (gate.arrived < arrivals || gate.landed < arrivals * setup.program.cluster)
+    return;
+  gate.arrived = gate.landed = 0;
+  ++gate.opened;
+}
+
+bool Machine::hasEnded(const Block &block, unsigned part) const {
+  llvm::ArrayRef<Warp> warps = llvm::ArrayRef(block.warps).slice(part * setup.program.warps, setup.program.warps);
+  return llvm::all_of(warps, [](const Warp &each) { return each.state == Warp::State::Ended; });
+}
+
+/// When the last warp of a block ends: what other blocks do there must be over, and known to one of its warps.
+void Machine::reportUnknown(Block &block, const Warp &warp, const Step &step) {
+  unsigned part = partOf(warp);
+  if (!hasEnded(block, part))
+    return;
+  std::vector<uint32_t> clock(warp.clock.size());
+  for (const Warp &each : besides(block, warp))
+    for (size_t i = 0; i < clock.size(); ++i)
+      clock[i] = std::max(clock[i], each.clock[i]);
+  auto complain = [&](const Step *other, unsigned by, const char *what) {
+    setup.findings.add(FindingKind::Race, step.op, "data race: block " + std::to_string(part) + " ends, and " + what, other->op,
+                       placeOf(block, block.warps[by], 0) + " does so here");
+  };
+  for (const Told &told : block.told)
+    if (told.part == part && told.time > clock[told.warp])
+      complain(told.step, told.warp, "another one may still tell its gate");
+  for (const Copy &copy : block.copies)
+    if (copy.gate && !copy.hasLanded && partAt(copy.base) == part && !isOfBlock(warp, copy.warp))
+      complain(copy.step, copy.warp, "another one may still copy into its memory");
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,22 +230,36 @@ void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
                              " of a row is sent, which nothing has written");
   }
   *setup.elements += copy.at.size();
-  compareWithEvents(block, warp, step, *base, isFetch, copy.data);
   compareWithFences(block, warp, step, *base);
-  if (isFetch) {
-    copy.gate = gateOf(block, warp, step, step.gates, step.in[0]);
-    if (!copy.gate)
-      return;
-    if (++copy.gate->arrived > setup.program.gateArrivals[step.gates])
-      setup.findings.add(FindingKind::Race, step.op,
-                         "data race: a copy is to open a gate that another one has yet to open");
-  } else {
+  if (!isFetch) {
     copy.send = ++warp.sends;
     watch(block, warp, step, copy.at, copy.data);
   }
-  addEvent(block, {&step, number, warp.clock[number], *base, *base + setup.program.buffers[step.shared->buffer].tileBytes, isFetch,
-                   copy.id, true, copy.data, copy.gate});
-  block.copies.push_back(std::move(copy));
+  for (unsigned part = 0; part < setup.program.cluster; ++part) {
+    bool isOwn = part == partOf(warp);
+    if (!isOwn && !step.ofCluster)
+      continue;
+    Copy each = copy;
+    if (!isOwn) {
+      each.number = ++warp.copies;
+      each.id = block.copyCount++;
+      each.base += (int64_t(part) - partOf(warp)) * setup.program.sharedBytes;
+    }
+    compareWithEvents(block, warp, step, each.base, isFetch, each.data);
+    if (isFetch) {
+      each.gate = gateOf(block, warp, step, step.gates, step.in[0], part);
+      if (!each.gate)
+        continue;
+      if (isOwn && ++each.gate->arrived > setup.program.gateArrivals[step.gates])
+        setup.findings.add(FindingKind::Race, step.op,
+                           "data race: a copy is to open a gate that another one has yet to open");
+    }
+    addEvent(block, {&step, number, warp.clock[number], each.base, each.base + setup.program.buffers[step.shared->buffer].tileBytes,
+                     isFetch, each.id, true, each.data, each.gate});
+    if (each.gate)
+      openIfComplete(*each.gate, step.gates);
+    block.copies.push_back(std::move(each));
+  }
 }
 
 /// Of a row that ends before its slot does, what is behind it is not to be read. Boxes have zeros there.
@@ -218,10 +281,8 @@ void Machine::landRow(Block &block, Copy &copy) {
   copy.hasLanded = true;
   if (!copy.gate)
     return;
-  if (++copy.gate->landed == setup.program.gateArrivals[step.gates]) {
-    copy.gate->arrived = copy.gate->landed = 0;
-    ++copy.gate->opened;
-  }
+  copy.gate->landed += step.ofCluster ? 1 : setup.program.cluster;
+  openIfComplete(*copy.gate, step.gates);
   for (Event &event : block.events)
     event.hasLanded |= event.copy == copy.id;
 }

@@ -61,7 +61,7 @@ void Machine::push(Block &block, Warp &warp, const Step &step) {
     };
     if (!theirs[0].opened || warp.clock[theirs[0].frame.warp] < theirs[0].opened)
       complain("whose mailboxes may not be open");
-    if (llvm::all_of(theirs, [](const Warp &each) { return each.state == Warp::State::Ended; }))
+    if (hasEnded(block, part))
       complain("which has ended");
     int64_t base = mailboxBase(warp, step, part);
     compareWithEvents(block, warp, step, base, /*isWrite=*/true, data);
@@ -86,6 +86,7 @@ void Machine::receive(Block &block, Warp &warp, const Step &step) {
 
 /// A block that ends takes its memory away.
 void Machine::leave(Block &block, Warp &warp, const Step &step) {
+  reportUnknown(block, warp, step);
   int64_t begin = partOf(warp) * setup.program.sharedBytes, end = begin + setup.program.sharedBytes;
   for (const Event &event : block.events) {
     if (event.step->kind != Step::Kind::Push || event.base < begin || event.base >= end ||

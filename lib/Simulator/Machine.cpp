@@ -404,8 +404,12 @@ void Machine::release(Block &block, llvm::MutableArrayRef<Warp> warps) {
   }
   // What everybody knows of need not be compared again; of copies that are not waited for nobody knows, and other blocks
   // of the cluster know nothing of all this.
+  for (Event &event : block.events)
+    if (llvm::any_of(event.known, [&](const auto &each) { return isOfBlock(warps[0], each.first); }))
+      for (const Warp &warp : warps)
+        event.known.try_emplace(warp.frame.warp, warp.clock[warp.frame.warp]);
   llvm::erase_if(block.events, [&](const Event &event) {
-    return (event.known && isOfBlock(warps[0], event.warp)) ||
+    return (event.known.count(warps[0].frame.warp) && !event.step->ofCluster) ||
            llvm::all_of(block.warps, [&](const Warp &warp) { return areInOrder(event, warp); });
   });
   llvm::erase_if(block.unfenced, [&](const Unfenced &each) {

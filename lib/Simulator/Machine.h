@@ -16,7 +16,8 @@
 // blocks know nothing of each other.
 //
 // The blocks of a cluster run as one whose warps are numbered through and whose shared memory has a
-// part for each; barriers are those of one of them, and mailboxes are the only way between.
+// part for each; barriers are those of one of them. Between them are mailboxes, copies that one block
+// begins for all, and gates that warps of all blocks tell.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
@@ -175,7 +176,13 @@ private:
     TileRef data;
     const Gate *gate = nullptr; // behind which it is known
     bool hasLanded = false;
-    uint64_t known = 0; // warps of the block that have waited at the gate
+    std::map<unsigned, uint32_t> known = {}; // warps that have waited at the gate, and when
+  };
+  /// A warp that has told a gate of another block.
+  struct Told {
+    const Step *step;
+    unsigned warp, part;
+    uint32_t time;
   };
   /// A write to shared memory that copies of rows do not see yet.
   struct Unfenced {
@@ -199,6 +206,7 @@ private:
     };
     std::vector<Gates> gates; // by number, of one block of a cluster after the other
     std::vector<Unfenced> unfenced;
+    std::vector<Told> told; // other blocks
     std::map<std::tuple<unsigned, unsigned, int64_t>, Turn> turns; // by block, buffer, number
   };
 
@@ -215,6 +223,8 @@ private:
   /// The number of a warp's block in its cluster, and the warps of that block.
   unsigned partOf(const Warp &warp) const { return warp.frame.warp / setup.program.warps; }
   bool isOfBlock(const Warp &warp, unsigned other) const { return partOf(warp) == other / setup.program.warps; }
+  /// The block in whose memory a place lies.
+  unsigned partAt(int64_t base) const { return unsigned(base / setup.program.sharedBytes); }
   bool isFirstOfBlock(const Warp &warp) const { return warp.frame.warp % setup.program.warps == 0; }
   llvm::MutableArrayRef<Warp> besides(Block &block, const Warp &warp) const {
     return llvm::MutableArrayRef(block.warps).slice(partOf(warp) * setup.program.warps, setup.program.warps);
@@ -254,16 +264,19 @@ private:
   void noteWrite(Block &block, const Warp &warp, const Step &step, int64_t base);
   void fence(Block &block, const Warp &warp);
   void compareWithFences(Block &block, Warp &warp, const Step &step, int64_t base);
-  /// The gates that a step of a warp names, by their number among those of all blocks.
-  size_t gatesOf(const Warp &warp, unsigned gates) const { return partOf(warp) * setup.program.gateCounts.size() + gates; }
-  /// Null, after a finding, where there is none.
-  Gate *gateOf(Block &block, Warp &warp, const Step &step, unsigned gates, unsigned slot);
+  /// The gates of a block, by their number among those of all blocks.
+  size_t gatesOf(unsigned part, unsigned gates) const { return part * setup.program.gateCounts.size() + gates; }
+  /// Of a block's gates the one that a slot of the warp's frame names. Null, after a finding, where there is none.
+  Gate *gateOf(Block &block, Warp &warp, const Step &step, unsigned gates, unsigned slot, unsigned part);
   void makeGates(Block &block, const Warp &warp, const Step &step);
   /// Of the gates of that number, the one that a slot of the frame names, in the phase that another one says.
   bool isOpen(const Block &block, const Warp &warp, unsigned gates, unsigned slot, unsigned phase) const;
   void passGate(Block &block, Warp &warp, const Step &step, unsigned gates, unsigned slot);
   void arriveAtGate(Block &block, Warp &warp, const Step &step);
   void beginRow(Block &block, Warp &warp, const Step &step);
+  void openIfComplete(Gate &gate, unsigned gates);
+  bool hasEnded(const Block &block, unsigned part) const;
+  void reportUnknown(Block &block, const Warp &warp, const Step &step);
   void landRow(Block &block, Copy &copy);
   bool areSent(const Block &block, const Warp &warp, int64_t pending) const;
   void waitForSends(Block &block, Warp &warp, int64_t pending);

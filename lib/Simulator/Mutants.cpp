@@ -178,9 +178,22 @@ static std::vector<Change> changesOf(Operation *op) {
   }
   if (auto arrive = dyn_cast<tile::ArriveOp>(op)) {
     int64_t gates = arrive.getGates().getType().getCount();
-    return {{"removed", leaveOut},
-            {"too early", moveUp},
-            {"at the next gate", [gates](Operation *each) { return turnNumber(each, 1, gates); }}};
+    std::vector<Change> changes = {{"removed", leaveOut},
+                                   {"too early", moveUp},
+                                   {"at the next gate", [gates](Operation *each) { return turnNumber(each, 1, gates); }}};
+    // The gate takes as many arrivals then.
+    if (arrive.getCluster())
+      changes.push_back({"in its own block alone", [](Operation *each) {
+                           auto alone = cast<tile::ArriveOp>(each);
+                           auto kernel = alone->getParentOfType<tile::KernelOp>();
+                           auto gates = alone.getGates().getDefiningOp<tile::GatesOp>();
+                           for (Operation *user : gates->getUsers())
+                             if (auto other = dyn_cast<tile::ArriveOp>(user))
+                               other.setCluster(false);
+                           gates.setArrivals(*getHint(kernel.getHintsAttr(), "warps"));
+                           return true;
+                         }});
+    return changes;
   }
   if (auto sent = dyn_cast<tile::SentOp>(op))
     return changesOfWait(sent, "sent");

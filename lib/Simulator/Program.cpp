@@ -365,6 +365,18 @@ LogicalResult Compiler::compileCopy(tile::CopyOp copy) {
   return success();
 }
 
+/// What each block of a cluster brings of a box for all: some of the spans that the box is cut into, or a part of each.
+static Layout partsOf(tile::FetchOp fetch) {
+  Layout memory = fetch.getBuffer().getType().getMemory();
+  gf2::VectorsRef run = memory.columns(Dim::Offset);
+  unsigned lanes = llvm::Log2_32(kLanes), parts = llvm::Log2_64(fetch.getSharers());
+  tile::Box box = *fetch.getBox();
+  unsigned spans = *box.shared ? llvm::Log2_64(box.count) : 0, below = run.size() - spans - parts;
+  Space in({{Dim::Register, 1u << (run.size() - parts - lanes)}, {Dim::Lane, kLanes}, {Dim::Block, 1u << parts}});
+  return Layout(in, memory.out(),
+                gf2::concat({run.subspan(lanes, below - lanes), run.last(spans), run.first(lanes), run.subspan(below, parts)}));
+}
+
 template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
   constexpr bool isFetch = std::is_same_v<RowOp, tile::FetchOp>;
   tile::BufferType room = op.getBuffer().getType();
@@ -373,6 +385,9 @@ template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
   unsigned lanes = llvm::Log2_32(kLanes);
   Space in({{Dim::Register, unsigned(room.getElements() / kLanes)}, {Dim::Lane, kLanes}, {Dim::Block, 1u << blocks.size()}});
   Layout layout(in, memory.out(), gf2::concat({run.subspan(lanes), run.first(lanes), blocks}));
+  if constexpr (isFetch)
+    if (op.getShared())
+      layout = partsOf(op);
   auto row = globalAccess(op, op.getView(), op.getCoords(), op.getDims(), room.getTile().getShape(), layout, op.getBounded());
   auto slot = slotAccess(op, op.getBuffer(), op.getSlot(), layout, isFetch);
   if (!row || !slot)
@@ -388,6 +403,7 @@ template <typename RowOp> LogicalResult Compiler::compileRow(RowOp op) {
     step.gates = gates.lookup(op.getGates());
     step.in = {slotOf(op.getGate())};
     step.isBox = op.isBox();
+    step.ofCluster = op.getShared();
     step.by = op.getBy().value_or(0);
     if (op.getLeft()) {
       step.left = gates.lookup(op.getLeft());
@@ -523,6 +539,7 @@ LogicalResult Compiler::compile(Operation *op) {
       .Case([&](tile::ArriveOp arrive) {
         Step &step = add(Step::Kind::Arrive, op);
         step.gates = gates.lookup(arrive.getGates());
+        step.ofCluster = arrive.getCluster();
         step.in = {slotOf(arrive.getGate())};
         return success();
       })

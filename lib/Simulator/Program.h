@@ -167,6 +167,7 @@ struct Step {
   unsigned gates = 0;            // of Gates, Fetch, Await and Arrive: their number in the program
   std::optional<unsigned> left;  // of Fetch: gates at which it waits for others
   bool isBox = false;            // of Fetch: more than a row
+  bool ofCluster = false;        // of Fetch and Arrive: for all blocks of the cluster
   unsigned by = 0;               // of Fetch: the warp that begins it
   std::function<void(Frame &)> compute;
   std::shared_ptr<GlobalAccess> global;

@@ -54,8 +54,11 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
 
 /// For all lanes of the warp.
 bool Machine::areInOrder(const Event &event, const Warp &warp) const {
-  if (isOfBlock(warp, event.warp) && (event.known >> warp.frame.warp % setup.program.warps & 1))
+  if (event.known.count(warp.frame.warp))
     return true;
+  // Of what has come into another block, who has heard of a warp there that has waited for it.
+  if (event.gate && partOf(warp) != partAt(event.base))
+    return llvm::any_of(event.known, [&](const auto &each) { return each.second <= warp.clock[each.first]; });
   if (event.copy >= 0)
     return false;
   if (event.step->kind == Step::Kind::Push && event.warp == warp.frame.warp)

@@ -35,7 +35,7 @@ func.func @f(%x: !gir.tensor<64, f32> {gir.name = "x"}) -> !gir.tensor<1, f32> {
 tile.kernel @k(%x: !v, %y: !w) grid 1 hints {cluster = 2, warps = 1} {
   %c0 = arith.constant 0 : index
   %mail = tile.alloc mailbox : !m
-  tile.open %mail : !m
+  tile.open mailboxes %mail : !m
   %t = tile.load %x[%c0] dims [0] : !v -> tensor<64xf32, #row>
   %p = tile.partial sum %t dims [0] : tensor<64xf32, #row> -> tensor<2xf32, #each>
   tile.meet

@@ -167,6 +167,17 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
     }
     places.push_back(place);
   }
+  int64_t spans = room.getTile().getShape()[llvm::find(fetch.getDims(), box.dims[0]) - fetch.getDims().begin()] *
+                  room.getElementBytes() / box.span;
+  if (room.getMemory().in().bits(Dim::Block))
+    spans = box.count;
+  int64_t ofSpan = room.getBytes() / spans;
+  if (box.shared) {
+    // A block's part for all of them.
+    int64_t elements = box.sizes[*box.shared] * (*box.shared ? 1 : box.count);
+    places[*box.shared] = e.addI(places[*box.shared], e.mulI(block, e.integer(elements, e.i32)));
+    slot = e.addI(slot, e.mulI(block, e.integer((*box.shared ? ofSpan : room.getBytes()) / fetch.getSharers(), e.i32)));
+  }
   // Along the neighbours, all spans at once or one after the other.
   Value first = places[0];
   if (box.isWhole) {
@@ -176,15 +187,21 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
   std::string others;
   for (Value place : ArrayRef(places).drop_front())
     others += ", " + operand(place, "r");
-  std::string text = "{ .reg .pred p; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + gate + "], " +
+  std::string how, mask, text = "{ .reg .pred p;";
+  if (box.shared) {
+    how = ".multicast::cluster";
+    mask = ", m";
+    text += " .reg .b16 m; mov.b16 m, " + std::to_string((1 << fetch.getSharers()) - 1) + ";";
+  }
+  text += " elect.sync _|p, 0xffffffff; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + gate + "], " +
                      std::to_string(room.getBytes()) + ";";
   int64_t copies = box.isWhole ? 1 : box.count;
   for (int64_t i = 0; i < copies; ++i) {
-    Value to = i ? Value(e.addI(slot, e.integer(i * (room.getBytes() / copies), e.i32))) : slot;
+    Value to = i ? Value(e.addI(slot, e.integer(i * ofSpan, e.i32))) : slot;
     Value place = i ? Value(e.addI(first, e.integer(i * box.sizes[0], e.i32))) : places[0];
     std::string target = operand(to, "r"), along = operand(place, "r");
-    text += " @p cp.async.bulk.tensor." + std::to_string(places.size()) + "d.shared::cluster.global.mbarrier::complete_tx::bytes [" +
-            target + "], [" + map + ", {" + along + others + "}], [" + gate + "];";
+    text += " @p cp.async.bulk.tensor." + std::to_string(places.size()) + "d.shared::cluster.global.mbarrier::complete_tx::bytes" + how +
+            " [" + target + "], [" + map + ", {" + along + others + "}], [" + gate + "]" + mask + ";";
   }
   assembly(text + " }", constraints + "~{memory}", Type(), operands, /*hasEffects=*/true);
   return success();
@@ -235,7 +252,15 @@ LogicalResult KernelEmitter::emitAwait(tile::AwaitOp await) {
   return success();
 }
 
+/// In a cluster each of the first lanes tells one block. Products have read the slot when they were waited for, so that nothing is to be
+/// ordered for other multiprocessors; a release for these would wait for all of the thread's memory.
 LogicalResult KernelEmitter::emitArrive(tile::ArriveOp arrive) {
+  if (arrive.getCluster()) {
+    assembly("{ .reg .pred p; .reg .b32 a; setp.lt.u32 p, $1, " + std::to_string(blocks) +
+                 "; @p mapa.shared::cluster.u32 a, $0, $1; @p mbarrier.arrive.shared::cluster.b64 _, [a]; }",
+             "r,r,~{memory}", Type(), {gateAddress(arrive.getGates(), arrive.getGate()), lane}, /*hasEffects=*/true);
+    return success();
+  }
   assembly("{ .reg .pred p; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,~{memory}", Type(),
            gateAddress(arrive.getGates(), arrive.getGate()), /*hasEffects=*/true);
   return success();

@@ -107,11 +107,12 @@ LogicalResult KernelEmitter::emitMmaAsync(tile::MmaAsyncOp mma) {
   RankedTensorType lhs = mma.getLeft(), sumType = mma.getResult().getType();
   Type element = lhs.getElementType();
   int64_t bits = element.getIntOrFloatBitWidth(), depth = 256 / bits, rows = kRows * (warps / kGroup);
-  int64_t m = mma.getMatrix()[0], n = mma.getMatrix()[1], k = lhs.getShape()[1] / mma.getParts();
+  tile::Spread spread = mma.getSpread();
+  int64_t m = mma.getMatrix()[0] / spread.along(0), n = mma.getMatrix()[1] / spread.along(1), k = lhs.getShape()[1] / mma.getParts();
   auto matrix = [&](Value buffer, Value slot, unsigned over) {
     auto room = cast<tile::BufferType>(buffer.getType());
     Layout memory = partOfBlock(room.getMemory())->layout;
-    SharedMatrix how = *tile::groupMatrix(room, over, mma.getParts());
+    SharedMatrix how = *tile::groupMatrix(room, over, mma.getParts(), spread);
     if (over == 0 && distance)
       how.leading = distance;
     Matrix made{Value(), *memory.inverse(), bits / 8};

@@ -325,3 +325,51 @@ tile.kernel @row(%x: !v, %i: index) grid 1 {
   tile.fetch %x[%i, %i] dims [1] bounded into %b[%i] opens %g[%i] after %left[%i] phase %i : !v, !b, <1>, !tile.gates<1>
   tile.return
 }
+
+// -----
+
+#swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
+!v = !tile.view<?x?xbf16, strides = [64, 1]>
+!box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
+tile.kernel @alone(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !box
+  %g = tile.gates : <2>
+  // expected-error @+1 {{expected a cluster whose blocks all have the whole tile, got 1 and}}
+  tile.fetch %x[%i, %i] dims [0, 1] bounded shared into %b[%i] opens %g[%i] : !v, !box, <2>
+  tile.return
+}
+
+// -----
+
+#parts = #tile.layout<"block[d0:32] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:64 d1:64">
+!v = !tile.view<?x?xbf16, strides = [64, 1]>
+!box = !tile.buffer<2, tensor<64x64xbf16, #parts>>
+tile.kernel @parts(%x: !v, %i: index) grid 1 hints {cluster = 2} {
+  %b = tile.alloc : !box
+  %g = tile.gates : <2>
+  // expected-error @+1 {{expected a cluster whose blocks all have the whole tile, got 2 and}}
+  tile.fetch %x[%i, %i] dims [0, 1] bounded shared into %b[%i] opens %g[%i] : !v, !box, <2>
+  tile.return
+}
+
+// -----
+
+#swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
+!v = !tile.view<?x?xbf16, strides = [64, 1]>
+!box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
+tile.kernel @small(%x: !v, %i: index) grid 1 hints {cluster = 8} {
+  %b = tile.alloc : !box
+  %g = tile.gates : <2>
+  // expected-error @+1 {{expected a tile of which each of 8 blocks can bring a part, got}}
+  tile.fetch %x[%i, %i] dims [0, 1] bounded shared into %b[%i] opens %g[%i] : !v, !box, <2>
+  tile.return
+}
+
+// -----
+
+tile.kernel @all(%i: index) grid 1 hints {cluster = 2, warps = 8} {
+  %g = tile.gates arrivals 8 : <1>
+  // expected-error @+1 {{expected gates of 16 arrivals, one of each warp, got 8}}
+  tile.arrive cluster %g[%i] : <1>
+  tile.return
+}

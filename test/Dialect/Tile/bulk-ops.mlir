@@ -63,3 +63,23 @@ tile.kernel @boxes(%x: !batch, %i: index) grid 1 hints {warps = 2} {
   tile.fetch %x[%i, %c0, %i] dims [1, 2] bounded into %b[%c0] opens %g[%c0] by 1 after %left[%c0] phase %i : !batch, !box, <2>, !tile.gates<2>
   tile.return
 }
+
+// Each of two blocks brings 16 of 32 rows, or one of two boxes, for both.
+// CHECK-LABEL: tile.kernel @for_all
+tile.kernel @for_all(%x: !batch, %i: index) grid 1 hints {cluster = 2, warps = 2} {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !box
+  %d = tile.alloc : !boxes
+  %g = tile.gates arrivals 2 : <2>
+  %left = tile.gates arrivals 4 : <2>
+  // CHECK: tile.open{{$}}
+  tile.open
+  tile.meet
+  // CHECK: tile.fetch %{{.*}} dims [1, 2] bounded shared into %{{.*}} opens
+  tile.fetch %x[%i, %c0, %i] dims [1, 2] bounded shared into %b[%c0] opens %g[%c0] : !batch, !box, <2>
+  // CHECK: tile.fetch %{{.*}} dims [2, 0] shared into %{{.*}} opens
+  tile.fetch %x[%i, %c0, %i] dims [2, 0] shared into %d[%c0] opens %g[%c0] : !batch, !boxes, <2>
+  // CHECK: tile.arrive cluster %{{.*}}[%{{.*}}] : <2>
+  tile.arrive cluster %left[%c0] : <2>
+  tile.return
+}

@@ -9,7 +9,7 @@ tile.kernel @three(%x: !v) grid 1 hints {cluster = 3, warps = 1} {
 // -----
 
 tile.kernel @closed() grid 1 hints {cluster = 2, warps = 1} {
-  // expected-error @+1 {{expected at least one mailbox, got none}}
+  // expected-error @+1 {{expected a mailbox, or gates before it, got none}}
   "tile.open"() : () -> ()
   tile.return
 }

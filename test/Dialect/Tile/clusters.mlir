@@ -19,7 +19,7 @@
 
 // CHECK-LABEL: tile.kernel @total
 // CHECK: %[[MAIL:.*]] = tile.alloc mailbox offset [[#]] : <1, tensor<2xf32, [[BOX]]>>
-// CHECK-NEXT: tile.open %[[MAIL]] : !tile.buffer<1, tensor<2xf32, [[BOX]]>>
+// CHECK-NEXT: tile.open mailboxes %[[MAIL]] : !tile.buffer<1, tensor<2xf32, [[BOX]]>>
 // CHECK: tile.load {{.*}} -> tensor<512xf32, [[ROW]]>
 // CHECK: tile.partial sum {{.*}} -> tensor<4xf32, [[PARTS]]>
 // CHECK: tile.write {{.*}} <1, tensor<2x2xf32, [[OWN]]>>

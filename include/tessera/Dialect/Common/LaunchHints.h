@@ -20,10 +20,11 @@ struct LaunchHint {
   llvm::StringRef meaning;
 };
 
-inline constexpr std::array<LaunchHint, 12> kLaunchHints = {{
+inline constexpr std::array<LaunchHint, 13> kLaunchHints = {{
     {"warps", 1, 32, "warps that share a program"},
     {"residents", 1, 32, "programs that share a multiprocessor"},
     {"cluster", 1, 16, "multiprocessors that share a program"},
+    {"spread", 0, 1, "whether these have rows (0) or columns (1) of its products, instead of parts of what they sum over"},
     {"group", 1, 1 << 20, "coordinates of the second grid dimension that are taken in turn"},
     {"persistent", 1, 1 << 20, "programs that walk the grid, instead of one for each place in it"},
     {"ahead", 1, 10, "how far ahead of their use a loop's loads are begun, in steps of the loop"},

@@ -66,6 +66,40 @@ static std::optional<unsigned> innerOf(FetchOp fetch) {
   return std::nullopt;
 }
 
+/// The blocks of a kernel's clusters.
+static int64_t clusterOf(Operation *op) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  return getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "cluster").value_or(1);
+}
+
+int64_t FetchOp::getSharers() { return getShared() ? clusterOf(*this) : 1; }
+
+/// A block's part of a box for all blocks: some of the spans, or of the slowest dimension some elements, in which a swizzle is whole.
+static bool takePart(Box &box, int64_t blocks, int64_t rank) {
+  constexpr int64_t kLines = 8; // of a swizzle
+  if (box.count % blocks == 0) {
+    box.count /= blocks;
+    box.isWhole &= box.count > 1;
+    box.shared = 0;
+    return true;
+  }
+  int64_t &slowest = box.sizes[rank - 1], lines = 1;
+  for (int64_t size : ArrayRef(box.sizes).slice(1, rank - 1))
+    lines *= size;
+  if (slowest % blocks || lines / blocks % kLines)
+    return false;
+  slowest /= blocks;
+  box.isWhole = false;
+  box.shared = rank - 1;
+  return true;
+}
+
+bool FetchOp::canShare(int64_t blocks) {
+  std::optional<Box> box = isBox() ? getBox() : std::nullopt;
+  return box && !getShared() && !getBuffer().getType().getMemory().in().bits(Dim::Block) &&
+         takePart(*box, blocks, getBuffer().getType().getTile().getRank());
+}
+
 std::optional<Box> FetchOp::getBox() {
   ViewType view = getView().getType();
   BufferType buffer = getBuffer().getType();
@@ -94,6 +128,8 @@ std::optional<Box> FetchOp::getBox() {
         box.dims.push_back(dim);
         box.sizes.push_back(1);
       }
+    if (getShared() && !takePart(box, getSharers(), shape.size()))
+      return std::nullopt;
     return box;
   }
   return std::nullopt;
@@ -117,7 +153,11 @@ static LogicalResult verifyBox(FetchOp op) {
     if (int64_t(dim) != op.getDims()[*inner] && !ShapedType::isDynamic(stride) && (stride <= 0 || stride * bytes % kPiece))
       return op.emitOpError() << "expected a stride in dimension " << dim << " that " << kPiece
                               << " bytes divide, above 0, got " << stride;
+  if (int64_t blocks = clusterOf(op); op.getShared() && (blocks < 2 || buffer.getMemory().in().bits(Dim::Block)))
+    return op.emitOpError() << "expected a cluster whose blocks all have the whole tile, got " << blocks << " and " << buffer;
   std::optional<Box> box = op.getBox();
+  if (op.getShared() && !box)
+    return op.emitOpError() << "expected a tile of which each of " << op.getSharers() << " blocks can bring a part, got " << buffer;
   if (!box || buffer.getSlack())
     return op.emitOpError() << "expected a layout that tensor copies write, got " << buffer;
   for (int64_t size : box->sizes)
@@ -137,7 +177,7 @@ LogicalResult FetchOp::verify() {
   int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
   if (int64_t by = getBy().value_or(0); by < 0 || by >= warps)
     return emitOpError() << "expected one of " << warps << " warps, got " << by;
-  if (bool(getLeft()) != bool(getLeftGate()) || bool(getLeft()) != bool(getLeftPhase()) || (getLeft() && !isBox()))
+  if (bool(getLeft()) != bool(getLeftGate()) || bool(getLeft()) != bool(getLeftPhase()) || ((getLeft() || getShared()) && !isBox()))
     return emitOpError("expected a box, a gate and its phase where it waits for others");
   return isBox() ? verifyBox(*this) : verifyRow(*this);
 }
@@ -148,6 +188,8 @@ LogicalResult ArriveOp::verify() {
   auto made = getGates().getDefiningOp<GatesOp>();
   auto kernel = (*this)->getParentOfType<KernelOp>();
   int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
+  if (getCluster())
+    warps *= clusterOf(*this);
   if (made && int64_t(made.getArrivals().value_or(1)) != warps)
     return emitOpError() << "expected gates of " << warps << " arrivals, one of each warp, got " << made.getArrivals().value_or(1);
   for (Operation *user : getGates().getUsers())

@@ -16,31 +16,52 @@ static bool isGrouped(ArrayRef<int64_t> shape, unsigned warps) {
          llvm::all_of(shape, llvm::isPowerOf2_64) && llvm::isPowerOf2_32(warps);
 }
 
-std::optional<Layout> tile::groupSums(ArrayRef<int64_t> shape, unsigned warps) {
+std::optional<Layout> tile::groupSums(ArrayRef<int64_t> shape, unsigned warps, Spread spread) {
   if (shape.size() == 3) {
     std::optional<Layout> part = groupSums(shape.drop_front(), warps);
     return part ? std::optional(part->insertDim(0) * Layout::strided(Dim::Block, Dim::D0, shape[0])) : std::nullopt;
   }
-  if (!isGrouped(shape, warps) || shape[1] < kColumns)
+  if (shape.size() != 2)
     return std::nullopt;
-  return wgmmaAccumulator(kColumns, warps / kGroup).fit(spaceOf(shape), std::array{1u, 0u});
+  SmallVector<int64_t> part(shape);
+  part[spread.dim] /= spread.blocks;
+  if (!isGrouped(part, warps) || part[1] < kColumns)
+    return std::nullopt;
+  Layout sums = wgmmaAccumulator(kColumns, warps / kGroup).fit(spaceOf(part), std::array{1u, 0u});
+  return spread.blocks > 1 ? sums * Layout::strided(Dim::Block, tensorDim(spread.dim), spread.blocks) : sums;
 }
 
-std::optional<Layout> tile::groupLeft(ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts) {
+std::optional<Layout> tile::groupLeft(ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts, Spread spread) {
   int64_t depth = 256 / bits; // all instructions are 32 bytes deep
   SmallVector<int64_t> part(shape);
   part.back() /= parts;
+  part.front() /= spread.along(0);
   if (!isGrouped(part, warps) || part[1] < depth)
     return std::nullopt;
   Layout left = wgmmaOperandA(depth, bits, warps / kGroup).fit(spaceOf(part), std::array{1u, 0u});
-  return parts > 1 ? left * Layout::strided(Dim::Block, Dim::D1, parts) : left;
+  if (parts > 1)
+    return left * Layout::strided(Dim::Block, Dim::D1, parts);
+  return spread.along(0) > 1 ? left * Layout::strided(Dim::Block, Dim::D0, spread.blocks)
+                             : left * Layout::broadcast(Dim::Block, spread.blocks);
 }
 
-std::optional<SharedMatrix> tile::groupMatrix(BufferType buffer, unsigned over, unsigned parts) {
+std::optional<SharedMatrix> tile::groupMatrix(BufferType buffer, unsigned over, unsigned parts, Spread spread) {
   std::optional<BlockPart> part = partOfBlock(buffer.getMemory());
-  if (!part || part->blocks != parts || (parts > 1 && part->dim != over))
+  unsigned dim = parts > 1 ? over : 1 - over, blocks = parts > 1 ? parts : spread.along(1 - over);
+  if (!part || part->blocks != blocks || (blocks > 1 && part->dim != dim))
     return std::nullopt;
   return sharedMatrix(part->layout, over, 8 * buffer.getElementBytes());
+}
+
+Spread tile::spreadOf(Value sums) {
+  std::optional<Layout> layout = layoutOf(sums);
+  std::optional<BlockPart> part = layout ? partOfBlock(*layout) : std::nullopt;
+  return part && part->dim < 2 ? Spread{part->dim, part->blocks} : Spread();
+}
+
+bool tile::areGroupSums(Value sums, unsigned warps) {
+  ArrayRef<int64_t> shape = tileType(sums).getShape();
+  return layoutOf(sums) == groupSums(shape, warps, shape.size() == 2 ? spreadOf(sums) : Spread());
 }
 
 /// Sums that are under way are for products to add to, for loops to carry there, and to be waited for.
@@ -81,19 +102,20 @@ LogicalResult MmaAsyncOp::verify() {
   if (!(element.isBF16() || element.isF16()) || !acc.getElementType().isF32())
     return emitOpError() << "expected a product of bf16 or f16 in f32, got " << element << " in " << acc.getElementType();
   constexpr int64_t kMost = 256;
-  if (matrix[1] > kMost)
-    return emitOpError() << "expected at most " << kMost << " columns, got " << matrix[1];
+  Spread spread = getSpread();
+  if (int64_t columns = matrix[1] / spread.along(1); columns > kMost)
+    return emitOpError() << "expected at most " << kMost << " columns, got " << columns;
   auto kernel = (*this)->getParentOfType<KernelOp>();
   unsigned warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
   unsigned bits = element.getIntOrFloatBitWidth();
-  std::optional<Layout> sums = groupSums(acc.getShape(), warps), rows = groupLeft(lhs.getShape(), bits, warps, getParts());
-  if (!sums || !rows || layoutOf(getAcc()) != sums)
+  std::optional<Layout> rows = groupLeft(lhs.getShape(), bits, warps, getParts(), spread);
+  if (!rows || !areGroupSums(getAcc(), warps))
     return emitOpError() << "expected sums as groups of four of " << warps << " warps hold them, got " << acc;
   if (!left && layoutOf(getLhs()) != rows)
     return emitOpError() << "expected a left operand as groups of four of " << warps << " warps hold it, got " << lhs;
-  if (left && !groupMatrix(left, /*over=*/1, getParts()))
+  if (left && !groupMatrix(left, /*over=*/1, getParts(), spread))
     return emitOpError() << "expected a matrix as tensor copies write it, got " << left;
-  if (!groupMatrix(getRhs().getType(), /*over=*/0, getParts()))
+  if (!groupMatrix(getRhs().getType(), /*over=*/0, getParts(), spread))
     return emitOpError() << "expected a matrix as tensor copies write it, got " << getRhs().getType();
   for (Value buffer : {Value(getLhs()), Value(getRhs())}) {
     auto room = buffer.getDefiningOp<AllocOp>();
@@ -111,9 +133,11 @@ LogicalResult MmaAsyncOp::inferReturnTypes(MLIRContext *, std::optional<Location
   return success();
 }
 
+Spread MmaAsyncOp::getSpread() { return getParts() > 1 ? Spread() : spreadOf(getAcc()); }
+
 int64_t MmaAsyncOp::getAlignment(Value buffer) {
   auto type = cast<BufferType>(buffer.getType());
-  std::optional<SharedMatrix> matrix = groupMatrix(type, /*over=*/buffer == getRhs() ? 0 : 1, getParts());
+  std::optional<SharedMatrix> matrix = groupMatrix(type, /*over=*/buffer == getRhs() ? 0 : 1, getParts(), getSpread());
   return matrix ? matrix->stride : 1;
 }
 

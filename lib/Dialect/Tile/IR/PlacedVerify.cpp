@@ -172,8 +172,9 @@ static LogicalResult verifyMailbox(Operation *op, Value mailbox) {
 }
 
 LogicalResult OpenOp::verify() {
-  if (getMailboxes().empty())
-    return emitOpError("expected at least one mailbox, got none");
+  bool hasGates = llvm::any_of((*this)->getBlock()->getOps<GatesOp>(), [&](GatesOp gates) { return gates->isBeforeInBlock(*this); });
+  if (getMailboxes().empty() && !hasGates)
+    return emitOpError("expected a mailbox, or gates before it, got none");
   for (Value mailbox : getMailboxes())
     if (failed(verifyMailbox(*this, mailbox)))
       return failure();

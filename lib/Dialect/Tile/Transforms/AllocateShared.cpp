@@ -95,6 +95,9 @@ Buffer Allocation::timeOf(AllocOp alloc) {
       buffer.alignment = std::max(buffer.alignment, mma.getAlignment(alloc));
     Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
     buffer.first = std::min(buffer.first, numbers[seen].first);
+    // Other blocks bring something as soon as they know that this one runs.
+    if (auto fetch = dyn_cast<FetchOp>(user); fetch && fetch.getShared())
+      buffer.first = 0;
     // Read until it is waited for. Of a loop's products, those that are under way behind it are waited for at once.
     if (seen == user && isa<MmaAsyncOp>(user))
       while (seen->getNextNode() && !isFinished(seen))

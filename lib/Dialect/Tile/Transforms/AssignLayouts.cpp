@@ -10,7 +10,8 @@
 // The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else. Where they share
 // products, each has a part of what these sum over, also of what becomes their operands element by element; what else operands
 // follow from, all have. Of the rest each has some of the rows, or of the columns where groups of warps make the products: each
-// thread finishes some of its own sums, and tells those that have its place in other blocks the rest.
+// thread finishes some of its own sums, and tells those that have its place in other blocks the rest. Where products are spread
+// over the blocks, each has rows or columns of the sums, and of what these are made of and become; the other operand all have.
 //
 //===----------------------------------------------------------------------===//
 #include "Rows.h"
@@ -48,8 +49,10 @@ Value tileOf(Operation *op) { return op->getNumResults() ? op->getResult(0) : op
 
 class Assignment {
 public:
-  Assignment(KernelOp kernel, unsigned warps, unsigned blocks, bool quarters, bool warpgroups)
+  Assignment(KernelOp kernel, unsigned warps, unsigned blocks, std::optional<unsigned> side, bool quarters, bool warpgroups)
       : kernel(kernel), coordinates(kernel), warps(warps), blocks(blocks), quarters(quarters) {
+    if (side)
+      spread = {*side, blocks};
     kernel.walk([&](Operation *op) {
       if (auto tile = isa<LoadOp, StoreOp>(op) ? dyn_cast<RankedTensorType>(tileOf(op).getType()) : RankedTensorType())
         longest = std::max(longest, tile.getRank() ? tile.getShape().back() : 1);
@@ -60,7 +63,14 @@ public:
       if (warpgroups && isForGroups(mma))
         grouped.insert(mma);
     });
+    if (side && !canSpread()) {
+      spread = {};
+      this->blocks = 1;
+    }
   }
+
+  /// Of a cluster's blocks, how many the kernel has work for.
+  unsigned blocksWithWork() const { return blocks; }
 
   LogicalResult run() {
     if (failed(checkShapes()))
@@ -81,13 +91,14 @@ private:
   std::optional<Share> shareOfMade(Value tile, bool isOperand, llvm::DenseSet<Value> &seen);
   Share shareOf(Value tile);
   std::optional<Layout> ownSums(ArrayRef<int64_t> shape);
+  bool canSpread();
 
   // What is wanted
   Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share);
   Layout memoryLayout(LoadOp load) {
     return memoryLayout(load.getView(), load.getDims(), shapeOf(load), shareOf(load.getResult()));
   }
-  Layout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread, Share share);
+  Layout spreadOut(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread, Share share);
   /// `seen`: what was looked at already, and has none.
   std::optional<Layout> inherited(Value tile, llvm::DenseSet<Value> &seen);
   Layout preferred(Value tile);
@@ -135,6 +146,8 @@ private:
   bool isChain = false;
   /// Whether blocks share products.
   bool hasParts = false;
+  /// What blocks have of products that are spread over them.
+  Spread spread;
   /// Products that groups of four warps make.
   llvm::DenseSet<Operation *> grouped;
   llvm::DenseMap<Value, Layout> layouts;
@@ -168,7 +181,33 @@ std::optional<Layout> Assignment::ownSums(ArrayRef<int64_t> shape) {
   return part ? std::optional(*part * Layout::strided(Dim::Block, Dim::D1, blocks)) : std::nullopt;
 }
 
+/// Whether blocks can have rows or columns of all products: groups of warps make these of what is loaded for them, and element by
+/// element becomes of them what is stored.
+bool Assignment::canSpread() {
+  ArrayRef<int64_t> shape;
+  auto fits = [&](MmaOp mma) {
+    bool isLoaded = llvm::all_of(ArrayRef<Value>{mma.getLhs(), mma.getRhs()}, [](Value operand) {
+      auto load = operand.getDefiningOp<LoadOp>();
+      return load && load->hasOneUse();
+    });
+    if (shape.empty())
+      shape = mma.getType().getShape();
+    return grouped.contains(mma) && isLoaded && mma.getType().getShape() == shape;
+  };
+  WalkResult result = kernel.walk([&](Operation *op) {
+    auto mma = dyn_cast<MmaOp>(op);
+    bool isOfTiles = llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile);
+    bool isKnown = mma ? fits(mma)
+                       : isa<LoadOp, StoreOp, MapOp, tile::CastOp, BitcastOp, BroadcastOp, ConstantOp, SplatOp, IotaOp, scf::ForOp,
+                             scf::YieldOp>(op);
+    return isOfTiles && !isKnown ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !result.wasInterrupted() && !shape.empty();
+}
+
 Assignment::Share Assignment::shareOf(ArrayRef<int64_t> shape) {
+  if (spread.blocks > 1)
+    return shape.size() == 2 && shape[spread.dim] >= spread.blocks ? Share{spread.dim, blocks} : Share();
   if (ownSums(shape))
     return {1, blocks};
   if (hasParts)
@@ -211,8 +250,11 @@ std::optional<Assignment::Share> Assignment::shareOfMade(Value tile, bool isOper
     return std::nullopt;
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
-    if (isOperand && isa<MmaOp>(user) && use.getOperandNumber() < 2)
-      return Share{use.getOperandNumber() == 0 ? 1u : 0u, blocks};
+    if (unsigned number = use.getOperandNumber(); isOperand && isa<MmaOp>(user) && number < 2) {
+      if (spread.blocks > 1)
+        return Share{number, spread.along(number)};
+      return Share{1 - number, blocks};
+    }
     if (!isa<MapOp, tile::CastOp, BitcastOp, TransposeOp, scf::ForOp, scf::YieldOp>(user)) {
       if (!isOperand)
         return shareOf(shapeOf(tile));
@@ -230,7 +272,7 @@ std::optional<Assignment::Share> Assignment::shareOfMade(Value tile, bool isOper
 
 /// Where blocks share products, a tile is shared as what it becomes; of what operands follow from otherwise, all have everything.
 Assignment::Share Assignment::shareOf(Value tile) {
-  if (!hasParts)
+  if (!hasParts && spread.blocks == 1)
     return shareOf(shapeOf(tile));
   llvm::DenseSet<Value> seen;
   return shareOfMade(tile, isInOperands(tile), seen).value_or(Share());
@@ -238,7 +280,7 @@ Assignment::Share Assignment::shareOf(Value tile) {
 
 /// Each thread holds `perThread` neighbours along the first dimension of `order`, lanes stand along that order, warps
 /// along the other dimensions first, so that what lies side by side stays within a warp.
-Layout Assignment::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread, Share share) {
+Layout Assignment::spreadOut(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread, Share share) {
   Blocked how;
   how.order.assign(order.begin(), order.end());
   how.perThread = how.lanes = how.warps = Sizes(shape.size(), 1);
@@ -273,14 +315,14 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
       if (isDense(dim) == dense)
         order.push_back(dim);
   if (shape.empty() || !isDense(order[0]))
-    return spread(shape, order, 1, share);
+    return spreadOut(shape, order, 1, share);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = coordinates.rowAlignment(view);
   // No thread holds more while others have nothing.
   int64_t elements = llvm::product_of(shape) / share.blocks, threads = kLanes * warps;
   int64_t side = shape[order[0]] / (order[0] == share.dim ? share.blocks : 1);
   int64_t most = std::min<int64_t>(side, std::max<int64_t>(1, elements / threads));
-  return spread(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
+  return spreadOut(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
 }
 
 /// Whether the lanes of a warp read whole sectors of memory, of 32 bytes, by an instruction each.
@@ -338,7 +380,7 @@ Layout Assignment::preferred(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  return spread(shape, order, 1, shareOf(tile));
+  return spreadOut(shape, order, 1, shareOf(tile));
 }
 
 Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
@@ -356,14 +398,14 @@ bool Assignment::isForGroups(MmaOp mma) {
     return loop && isKnownAhead(loop, load) && boxedDim(load, coordinates);
   };
   bool isLoaded = isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
-  return groupSums(mma.getMatrix(), warps) && isBrought(mma.getRhs()) && (!isLoaded || isBrought(mma.getLhs()));
+  return groupSums(mma.getMatrix(), warps, spread) && isBrought(mma.getRhs()) && (!isLoaded || isBrought(mma.getLhs()));
 }
 
 /// How many warps stand below each other. A warp's part of a product is as square as can be, so that its operands are
 /// few; but where the left operand is computed, rows stay with their warp from one product to the next. So do they where
 /// groups of warps make it.
 unsigned Assignment::warpsBelow(MmaOp mma) {
-  int64_t rows = mma.getMatrix()[0], columns = mma.getMatrix()[1];
+  int64_t rows = mma.getMatrix()[0] / spread.along(0), columns = mma.getMatrix()[1] / spread.along(1);
   unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most, narrowest = quarters ? 16 : 8;
   for (unsigned below = 1; below <= most && !isChain && !grouped.contains(mma); below *= 2)
     if (columns * below >= narrowest * warps && rows / below + columns * below / warps < rows / best + columns * best / warps)
@@ -378,6 +420,8 @@ Layout Assignment::fragments(MmaOp mma, unsigned operand) {
   unsigned parts = mma.getParts();
   if (operand < 2)
     shape[1 - operand] /= parts;
+  if (operand == 2 || operand == spread.dim)
+    shape[spread.dim] /= spread.blocks;
   unsigned down = warpsBelow(mma), across = warps / down;
   // All instructions are 32 bytes deep.
   unsigned depth = *fragmentDepth(mma), bits = 256 / depth;
@@ -391,6 +435,8 @@ Layout Assignment::fragments(MmaOp mma, unsigned operand) {
     tile = tile.insertDim(0);
   if (parts > 1)
     tile = tile * Layout::strided(Dim::Block, operand == 0 ? Dim::D1 : Dim::D0, parts);
+  else if (spread.blocks > 1 && (operand == 2 || operand == spread.dim))
+    tile = tile * Layout::strided(Dim::Block, tensorDim(spread.dim), spread.blocks);
   return onAllThreads(tile);
 }
 
@@ -641,8 +687,16 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
         return signalPassFailure();
       }
       bool grouped = warpgroups && getHint(kernel.getHintsAttr(), "warpgroups").value_or(0);
-      if (failed(Assignment(kernel, count, blocks, quarters, grouped).run()))
+      std::optional<int64_t> spread = blocks > 1 ? getHint(kernel.getHintsAttr(), "spread") : std::nullopt;
+      Assignment assignment(kernel, count, blocks, spread, quarters, grouped);
+      if (failed(assignment.run()))
         return signalPassFailure();
+      if (spread && assignment.blocksWithWork() == 1) {
+        NamedAttrList hints(kernel.getHintsAttr());
+        hints.erase("cluster");
+        hints.erase("spread");
+        kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
+      }
     }
   }
 };

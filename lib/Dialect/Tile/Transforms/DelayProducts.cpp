@@ -40,7 +40,7 @@ public:
 private:
   std::optional<Late> find();
   std::optional<Late> lateOf(MmaOp product);
-  bool isGrouped(MmaOp product) { return layoutOf(product.getResult()) == groupSums(product.getMatrix(), warps); }
+  bool isGrouped(MmaOp product) { return product.getParts() == 1 && areGroupSums(product.getResult(), warps); }
   bool hasRegisters(const Late &late);
   void rewrite(const Late &late);
 

@@ -361,7 +361,7 @@ std::optional<Layout> Expansion::memoryForGroups(ConvertOp convert) {
   unsigned bits = bitsOf(type), warps = getHint(kernel.getHintsAttr(), "warps").value_or(4);
   auto isGrouped = [&](OpOperand &use) {
     auto mma = dyn_cast<MmaOp>(use.getOwner());
-    return mma && use.getOperandNumber() < 2 && mma.getParts() == 1 && layoutOf(mma.getAcc()) == groupSums(mma.getMatrix(), warps);
+    return mma && use.getOperandNumber() < 2 && mma.getParts() == 1 && areGroupSums(mma.getAcc(), warps) && spreadOf(mma.getAcc()).blocks == 1;
   };
   if (!getHint(kernel.getHintsAttr(), "warpgroups").value_or(0) || type.getRank() != 2 || bits != 16 ||
       convert->use_empty() || !llvm::all_of(convert->getUses(), isGrouped))
@@ -390,7 +390,7 @@ LogicalResult Expansion::expand(ConvertOp convert) {
   std::optional<ConversionPlan> plan = planConversion(from, to, bitsOf(type), features);
   if (plan && plan->kind != ConversionPlan::Kind::Shared)
     return success();
-  uint64_t bytes = type.getNumElements() * bitsOf(type) / 8;
+  uint64_t bytes = (type.getNumElements() * bitsOf(type) / 8) >> gf2::rank(from.columns(Dim::Block));
   if (bytes > features.memoryBytes)
     return convert.emitError("expected a tile of at most ")
            << features.memoryBytes << " bytes to convert on " << chip << ", got " << bytes;

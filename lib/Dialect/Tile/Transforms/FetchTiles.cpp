@@ -37,10 +37,10 @@ namespace tessera::tile {
 namespace {
 class Fetcher {
 public:
-  Fetcher(scf::ForOp loop, scf::ForOp programs, const Coordinates &coordinates, unsigned slots, unsigned warps, bool hasGroups,
+  Fetcher(scf::ForOp loop, scf::ForOp programs, const Coordinates &coordinates, unsigned slots, unsigned lag, unsigned warps, bool hasGroups,
           SharedFeatures features)
-      : loop(loop), programs(programs), cursor(loop, programs), coordinates(coordinates), slots(slots), warps(warps), hasGroups(hasGroups),
-        features(features), builder(programs ? programs : loop), loc(loop.getLoc()) {}
+      : loop(loop), programs(programs), cursor(loop, programs), coordinates(coordinates), slots(slots), lag(lag), warps(warps),
+        hasGroups(hasGroups), features(features), builder(programs ? programs : loop), loc(loop.getLoc()) {}
 
   /// The bytes of the streams that were found, with their gates.
   uint64_t find();
@@ -69,7 +69,7 @@ private:
   scf::ForOp loop, programs;
   Cursor cursor;
   const Coordinates &coordinates;
-  unsigned slots, warps;
+  unsigned slots, lag, warps; // lag: turns that pass between a slot's last use and its next copy
   bool hasGroups;
   SharedFeatures features;
   OpBuilder builder;
@@ -265,11 +265,13 @@ scf::ForOp Fetcher::rewrite() {
   if (rest)
     end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
   SmallVector<Value> place = cursor.begin(builder);
-  for (unsigned slot = 0; slot + 1 < slots; ++slot) {
+  for (unsigned slot = 0; slot + lag + 1 < slots; ++slot) {
     fetchTurn(place, number(slot));
     place = cursor.next(builder, loc, place, end);
   }
-  SmallVector<Value> before = {number(0), number(slots - 1), number(0)};
+  SmallVector<Value> before = {number(0), number(slots - 1 - lag), number(0)};
+  if (lag)
+    before.push_back(number(slots - 1));
   if (programs) {
     before.append(place);
     IRRewriter rewriter(builder);
@@ -293,7 +295,8 @@ scf::ForOp Fetcher::rewrite() {
   return programs;
 }
 
-/// It carries the slot that it reads, the one that it fills, and how often the gates have opened.
+/// It carries the slot that it reads, the one that it fills, how often the gates have opened, and, where it does not fill that one, the slot that
+/// the turn before has read.
 scf::ForOp Fetcher::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before) {
   builder.setInsertionPoint(loop);
   IRRewriter rewriter(builder);
@@ -311,6 +314,8 @@ scf::ForOp Fetcher::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, Valu
         Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, number(0));
         Value more = arith::AddIOp::create(builder, loc, carried[2], number(1));
         SmallVector<Value> behind = {next, free, arith::SelectOp::create(builder, loc, isFirst, more, carried[2])};
+        if (lag)
+          behind.push_back(slotBehind(builder, loc, carried[3], slots));
         if (programs)
           behind.append(cursor.next(builder, loc, llvm::to_vector_of<Value>(carried.drop_front(3)), end));
         return behind;
@@ -319,7 +324,7 @@ scf::ForOp Fetcher::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, Valu
   builder.setInsertionPointToStart(loop.getBody());
   AwaitOp::create(builder, loc, bunches.front().gates, carried[0], carried[2]);
   Value ahead = loop.getInductionVar();
-  for (unsigned i = 1; i < slots && !programs; ++i)
+  for (unsigned i = 1; i + lag < slots && !programs; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
   fetchTurn(programs ? ValueRange(carried.drop_front(3)) : ValueRange(ahead), carried[1]);
   for (auto [bunch, taker] : llvm::drop_begin(llvm::zip(bunches, takers))) {
@@ -374,8 +379,11 @@ struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
           loop = firstLoop(programs);
         if (!loop || (!wanted && !hasOtherWork(loop)))
           continue;
-        Fetcher fetcher(loop, programs, coordinates, ahead ? std::max<unsigned>(2, *ahead + 1) : slots,
-                        getHint(hints, "warps").value_or(4), hasGroups, features);
+        unsigned room = ahead ? std::max<unsigned>(2, *ahead + 1) : slots;
+        // What blocks of a cluster tell each other takes a while.
+        constexpr unsigned kLag = 2;
+        unsigned lag = getHint(hints, "spread") && !programs ? std::min(kLag, room - 2) : 0;
+        Fetcher fetcher(loop, programs, coordinates, room, lag, getHint(hints, "warps").value_or(4), hasGroups, features);
         if (uint64_t bytes = fetcher.find(); bytes + fetcher.exchanged() <= left) {
           left -= bytes;
           next = fetcher.rewrite()->getNextNode();

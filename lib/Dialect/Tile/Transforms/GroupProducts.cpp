@@ -37,7 +37,7 @@ public:
 
 private:
   std::optional<Product> productOf(MmaOp mma);
-  ReadOp readOf(MmaOp mma, Value operand, unsigned over);
+  ReadOp readOf(MmaOp mma, Value operand, unsigned over, Spread spread);
   SmallVector<Batch> findBatches();
   std::optional<SmallVector<unsigned>> carriedBy(const Batch &batch);
   std::optional<unsigned> carriedOver(const Batch &batch);
@@ -59,12 +59,12 @@ private:
 
 /// The read of a slot that the product can make by itself: the machine's copies or threads' writes have filled it, and nothing
 /// changes it until then.
-ReadOp Grouper::readOf(MmaOp mma, Value operand, unsigned over) {
+ReadOp Grouper::readOf(MmaOp mma, Value operand, unsigned over, Spread spread) {
   auto read = operand.getDefiningOp<ReadOp>();
   if (!read || read.getAt() || read.getBehind() || read->getBlock() != &block)
     return nullptr;
   BufferType buffer = read.getBuffer().getType();
-  if (!groupMatrix(buffer, over, mma.getParts()) ||
+  if (!groupMatrix(buffer, over, mma.getParts(), spread) ||
       !llvm::all_of(read.getBuffer().getUsers(), llvm::IsaPred<FetchOp, WriteOp, ReadOp, MmaAsyncOp>))
     return nullptr;
   for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
@@ -78,13 +78,13 @@ std::optional<Product> Grouper::productOf(MmaOp mma) {
   Type element = lhs.getElementType();
   bool isNarrow = (element.isBF16() || element.isF16()) && mma.getType().getElementType().isF32();
   constexpr int64_t kMost = 256; // columns of an instruction
-  if (!isNarrow || !fragmentDepth(mma) || mma.getMatrix()[1] > kMost)
+  Spread spread = mma.getParts() > 1 ? Spread() : spreadOf(mma.getAcc());
+  if (!isNarrow || !fragmentDepth(mma) || mma.getMatrix()[1] / spread.along(1) > kMost)
     return std::nullopt;
-  std::optional<Layout> sums = groupSums(mma.getType().getShape(), warps);
-  std::optional<Layout> left = groupLeft(lhs.getShape(), 16, warps, mma.getParts());
-  if (!sums || !left || layoutOf(mma.getAcc()) != sums || layoutOf(mma.getResult()) != sums)
+  std::optional<Layout> left = groupLeft(lhs.getShape(), 16, warps, mma.getParts(), spread);
+  if (!left || !areGroupSums(mma.getAcc(), warps) || layoutOf(mma.getAcc()) != layoutOf(mma.getResult()))
     return std::nullopt;
-  Product product{mma, readOf(mma, mma.getLhs(), /*over=*/1), readOf(mma, mma.getRhs(), /*over=*/0)};
+  Product product{mma, readOf(mma, mma.getLhs(), /*over=*/1, spread), readOf(mma, mma.getRhs(), /*over=*/0, spread)};
   if (!product.right || (!product.left && layoutOf(mma.getLhs()) != left))
     return std::nullopt;
   return product;

@@ -5,7 +5,8 @@
 // there; groups drift apart by as many turns as there are slots, and some multiply while others do not.
 //
 // A slot's turns are counted by the loop: the gate behind which tiles come has opened `phase` times before a turn, and so often have
-// warps left the slot. The copies of a turn fill the slot of the turn before, and wait until that was left once more.
+// warps left the slot. The copies of a turn fill the slot of the turn before, and wait until that was left once more; or, where that takes long, one
+// of some turns before.
 //
 //===----------------------------------------------------------------------===//
 #include "Streams.h"
@@ -25,7 +26,7 @@ namespace {
 /// Where the warps of a block have read a slot.
 struct Release {
   MmaWaitOp behind;
-  Value slot; // none: the one that the turn fills, which the product of the turn before has read
+  Value slot; // none: the one that the product of the turn before has read
 };
 
 class Releaser {
@@ -89,12 +90,14 @@ AwaitOp Releaser::turnOf(FetchOp refill) {
 /// slots were left once in as many turns as there are.
 Value Releaser::phaseOf(FetchOp refill, bool isNext) {
   AwaitOp turn = turnOf(refill);
-  if (isNext)
+  int64_t lag = isNext ? lagOf(refill, turn.getGate()) : 1;
+  if (!lag)
     return turn.getPhase();
   OpBuilder builder(refill->getParentOp());
   Location loc = gates.getLoc();
   auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, turn.getGate(), number(0));
+  Value isFirst = lag == 1 ? arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, turn.getGate(), number(0))
+                           : arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, turn.getGate(), number(lag));
   Value before = arith::AddIOp::create(builder, loc, turn.getPhase(), number(-1));
   return arith::SelectOp::create(builder, loc, isFirst, before, turn.getPhase());
 }
@@ -128,7 +131,12 @@ bool Releaser::find() {
         return false;
     }
   bool isNext = !releases.empty() && !releases.front().second.slot;
-  return !refills.empty() && llvm::all_of(refills, [&](FetchOp refill) { return turnOf(refill); }) &&
+  // Slots that are filled later are those of turns before.
+  auto isTold = [&](FetchOp refill) {
+    AwaitOp turn = turnOf(refill);
+    return turn && (!isNext || !lagOf(refill, turn.getGate()) || leftBefore(refill, turn.getGate()));
+  };
+  return !refills.empty() && llvm::all_of(refills, isTold) &&
          llvm::all_of(releases, [&](const auto &each) { return !each.second.slot == isNext; });
 }
 
@@ -146,7 +154,7 @@ void Releaser::run() {
     if (!slot)
       for (FetchOp refill : refills)
         if (block->findAncestorOpInBlock(*refill))
-          slot = refill.getSlot();
+          slot = lagOf(refill, turnOf(refill).getGate()) ? leftBefore(refill, turnOf(refill).getGate()) : Value(refill.getSlot());
     if (slot)
       ArriveOp::create(builder, loc, left, slot);
   }

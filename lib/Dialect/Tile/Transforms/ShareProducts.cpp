@@ -141,7 +141,7 @@ struct TileShareProducts : tile::impl::TileShareProductsBase<TileShareProducts> 
       int64_t blocks = getHint(kernel.getHintsAttr(), "cluster").value_or(1);
       SmallVector<MmaOp> products;
       kernel.walk([&](MmaOp product) { products.push_back(product); });
-      if (blocks < 2 || products.empty())
+      if (blocks < 2 || products.empty() || getHint(kernel.getHintsAttr(), "spread"))
         continue;
       SmallVector<Sum> sums = chainOf(products);
       if (!sums.empty() && llvm::all_of(products, [&](MmaOp product) { return canShare(product, blocks); })) {

@@ -27,3 +27,37 @@ std::optional<unsigned> tile::boxedDim(LoadOp load, const Coordinates &coordinat
   }
   return inner;
 }
+
+/// Where a slot began that a loop carries, in the first of the loops behind each other that do.
+static std::optional<int64_t> startOf(Value slot) {
+  auto argument = dyn_cast<BlockArgument>(slot);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  if (!loop || argument == loop.getInductionVar())
+    return std::nullopt;
+  Value start = loop.getInitArgs()[argument.getArgNumber() - loop.getNumInductionVars()];
+  while (auto before = start.getDefiningOp<scf::ForOp>())
+    start = before.getInitArgs()[cast<OpResult>(start).getResultNumber()];
+  return getConstantIntValue(start);
+}
+
+/// By how many turns the slot of one value is before that of another, of those that are used in turns.
+static std::optional<int64_t> turnsBetween(Value before, Value behind, int64_t slots) {
+  std::optional<int64_t> first = startOf(before), last = startOf(behind);
+  return first && last ? std::optional((*last - *first + slots) % slots) : std::nullopt;
+}
+
+int64_t tile::lagOf(FetchOp refill, Value read) {
+  int64_t slots = refill.getBuffer().getType().getSlots();
+  std::optional<int64_t> turns = turnsBetween(refill.getSlot(), read, slots);
+  return turns ? (*turns + slots - 1) % slots : 0;
+}
+
+Value tile::leftBefore(FetchOp refill, Value read) {
+  auto argument = dyn_cast<BlockArgument>(read);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  if (loop)
+    for (Value carried : loop.getRegionIterArgs())
+      if (carried.getType().isIndex() && turnsBetween(carried, read, refill.getBuffer().getType().getSlots()) == 1)
+        return carried;
+  return nullptr;
+}

@@ -49,6 +49,12 @@ inline mlir::Operation *wantedOf(LoadOp load) {
   return convert ? convert.getOperation() : load.getOperation();
 }
 
+/// Of a copy into a slot that a loop carries, as it does the one that it reads: how many turns ago the turn was whose slot it fills, beside the last
+/// one.
+int64_t lagOf(FetchOp refill, mlir::Value read);
+/// The slot that the turn before has read, if the loop carries it.
+mlir::Value leftBefore(FetchOp refill, mlir::Value read);
+
 /// What the loop's other exchanges may take of shared memory at once.
 inline uint64_t exchangedBeside(llvm::ArrayRef<Stream> streams, mlir::scf::ForOp loop, SharedFeatures features) {
   return exchangedBytes(loop, features, [&](mlir::Operation *op) {

@@ -57,9 +57,18 @@ struct Box {
   int64_t span;                     // bytes of neighbours, which swizzles stay within
   int64_t count;                    // of the tile's spans
   bool isWhole;                     // all of them are one copy, along one more dimension behind the others
+  /// Of `dims`: the one of which each block of a cluster brings a part to all; along the neighbours, some of the spans.
+  std::optional<unsigned> shared = std::nullopt;
   /// What divides the addresses of slots: where a swizzle begins again.
   int64_t alignment() const { return 8 * span; }
   bool operator==(const Box &) const = default;
+};
+
+/// The side of a product's sums of which each block of a cluster has a part: rows (0) or columns (1).
+struct Spread {
+  unsigned dim = 0, blocks = 1;
+  /// The blocks that have different parts of a side.
+  unsigned along(unsigned side) const { return side == dim ? blocks : 1; }
 };
 
 /// Name of the argument attribute that keeps a kernel argument's SSA name.
@@ -89,11 +98,16 @@ mlir::RankedTensorType partialType(mlir::RankedTensorType input, llvm::ArrayRef<
 /// How many elements deep the instruction of tensor cores is that makes this product (m16n8kN); none: there is none.
 std::optional<unsigned> fragmentDepth(MmaOp mma);
 /// How groups of four warps, of so many warps in all, hold a product's sums, or its left operand of so many bits; none: they
-/// cannot. Of sums in parts, each block of a cluster has one, and as much of what it sums over.
-std::optional<Layout> groupSums(llvm::ArrayRef<int64_t> shape, unsigned warps);
-std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts = 1);
+/// cannot. Of sums in parts, each block of a cluster has one, and as much of what it sums over; of sums that are spread, and of
+/// their operands, each has its rows or columns.
+std::optional<Layout> groupSums(llvm::ArrayRef<int64_t> shape, unsigned warps, Spread spread = {});
+std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts = 1, Spread spread = {});
 /// How they find an operand in a slot, of which `over` is summed over in so many parts; none: they cannot.
-std::optional<SharedMatrix> groupMatrix(BufferType buffer, unsigned over, unsigned parts);
+std::optional<SharedMatrix> groupMatrix(BufferType buffer, unsigned over, unsigned parts, Spread spread = {});
+/// How blocks share sums of a layout, of one part.
+Spread spreadOf(mlir::Value sums);
+/// Whether groups of four warps hold sums.
+bool areGroupSums(mlir::Value sums, unsigned warps);
 /// The elements of a tile as the outputs of layouts.
 Space spaceOf(llvm::ArrayRef<int64_t> shape);
 

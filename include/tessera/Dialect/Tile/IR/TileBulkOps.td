@@ -11,7 +11,8 @@ def Tile_GatesOp : Tile_Op<"gates", [MemoryEffects<[MemAlloc, MemWrite]>]> {
   let summary = "gates in the shared memory of a block, all of them closed";
   let description = [{
     A gate (an mbarrier) opens when the bytes of as many `tile.fetch`es as `arrivals` says, or of one, have come, or when as many
-    warps have told it by `tile.arrive`, and is ready for the next ones then. One thread
+    warps have told it by `tile.arrive`, and is ready for the next ones then. What other blocks of a cluster bring (`shared`) belongs to
+    the block's own fetch of that slot. One thread
     makes the gates; the others may wait at them behind a `tile.barrier`. They last as long as the program; `offset` is as in
     `tile.alloc`.
 
@@ -44,6 +45,10 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>, AttrSiz
     boxes of 128, 64, 32 or 16 bytes along these neighbours, one after the other, in which the other dimensions follow in order, the
     last one fastest. Each block of a cluster fetches the part of the tile that it has room for. Where the view's size along them is known to be a multiple of these bytes, all boxes are one copy. What describes the view to the machine is a parameter of the kernel of its own, which the launch makes.
 
+    With `shared`, of a slot that all blocks of a cluster have alike, each block asks for one of equal parts, along the spans or the slowest of the
+    other dimensions, and the machine brings it into the slots of all; each block's gate counts what comes into its own. So all blocks fetch the
+    tile, and none does before all have made their gates (`tile.meet`) and have left the slot.
+
     The thread that begins the copy is one of warp `by`, or of the first warp. With `after`, this warp waits at another gate before, as in
     `tile.await`: until others have left the slot.
 
@@ -54,13 +59,14 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>, AttrSiz
       : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>
     tile.fetch %x[%m, %k] dims [0, 1] into %b[%slot] opens %g[%slot] after %left[%slot] phase %turn
       : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>, !tile.gates<3>
+    tile.fetch %x[%m, %k] dims [0, 1] shared into %b[%slot] opens %g[%slot] : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>
     ```
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims, Tile_BufferType:$buffer,
-                       Index:$slot, Tile_GatesType:$gates, Index:$gate, UnitAttr:$bounded, OptionalAttr<I64Attr>:$by,
+                       Index:$slot, Tile_GatesType:$gates, Index:$gate, UnitAttr:$bounded, UnitAttr:$shared, OptionalAttr<I64Attr>:$by,
                        Optional<Tile_GatesType>:$left, Optional<Index>:$leftGate, Optional<Index>:$leftPhase);
   let assemblyFormat = [{
-    $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? `into` $buffer `[` $slot `]` `opens` $gates `[` $gate `]`
+    $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? (`shared` $shared^)? `into` $buffer `[` $slot `]` `opens` $gates `[` $gate `]`
     (`by` $by^)? (`after` $left^ `[` $leftGate `]` `phase` $leftPhase)? attr-dict
     `:` type($view) `,` type($buffer) `,` type($gates) (`,` type($left)^)?
   }];
@@ -68,13 +74,17 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>, AttrSiz
       "::mlir::Value":$buffer, "::mlir::Value":$slot, "::mlir::Value":$gates, "::mlir::Value":$gate, "bool":$bounded,
       CArg<"int64_t", "0">:$by), [{
     build($_builder, $_state, view, coords, $_builder.getDenseI64ArrayAttr(dims), buffer, slot, gates, gate,
-          bounded ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), by ? $_builder.getI64IntegerAttr(by) : ::mlir::IntegerAttr(),
+          bounded ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), /*shared=*/::mlir::UnitAttr(), by ? $_builder.getI64IntegerAttr(by) : ::mlir::IntegerAttr(),
           /*left=*/::mlir::Value(), /*leftGate=*/::mlir::Value(), /*leftPhase=*/::mlir::Value());
   }]> ];
   let extraClassDeclaration = [{
     bool isBox() { return getBuffer().getType().getTile().getRank() > 1; }
     /// Of a box: what a tensor copy moves at once. None where the slot's layout is not one that such copies write.
     std::optional<::tessera::tile::Box> getBox();
+    /// The blocks of the cluster; 1: each fetches for itself.
+    int64_t getSharers();
+    /// Whether each of so many blocks can fetch a part of the box for all.
+    bool canShare(int64_t blocks);
   }];
 }
 
@@ -96,14 +106,18 @@ def Tile_ArriveOp : Tile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "each warp tells a gate that it has come so far";
   let description = [{
     What the warp has read before may be written by whoever waits at the gate. The gate counts arrivals of warps alone, of as many as
-    `arrivals` of the gates says.
+    `arrivals` of the gates says. With `cluster` it tells the gate of that number in each block of the cluster.
 
     ```mlir
     tile.arrive %left[%slot] : <3>
+    tile.arrive cluster %left[%slot] : <3>
     ```
   }];
-  let arguments = (ins Tile_GatesType:$gates, Index:$gate);
-  let assemblyFormat = "$gates `[` $gate `]` attr-dict `:` type($gates)";
+  let arguments = (ins Tile_GatesType:$gates, Index:$gate, UnitAttr:$cluster);
+  let assemblyFormat = "(`cluster` $cluster^)? $gates `[` $gate `]` attr-dict `:` type($gates)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$gates, "::mlir::Value":$gate), [{
+    build($_builder, $_state, gates, gate, /*cluster=*/::mlir::UnitAttr());
+  }]> ];
 }
 
 def Tile_SendOp : Tile_Op<"send", [MemoryEffects<[MemRead, MemWrite]>]> {

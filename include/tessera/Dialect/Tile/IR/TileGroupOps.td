@@ -16,7 +16,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead, MemWrite]>,
     `lhs` is M×K, `rhs` K×N, `acc` and the result M×N, with N up to 256. Groups stand below each other, 64 rows each (wgmmaAccumulator of
     lib/Layout). `rhs` lies in a slot as tensor copies write it; so does `lhs`, or it is in registers (wgmmaOperandA). The product goes on
     beside what follows: until a `tile.mma_wait` the slots are read, and the result is for other products to add to, or for a loop to
-    carry there. With sums of P×M×N each block of a cluster has one of P equal parts of K in its slots, and the sums over that. `tile.mma_commit` closes a group of products. What the warp itself has put into registers is seen behind its `tile.mma_fence`.
+    carry there. With sums of P×M×N each block of a cluster has one of P equal parts of K in its slots, and the sums over that; with sums of M×N, each has
+    some of the rows or columns of these, and of the operand they come from. `tile.mma_commit` closes a group of products. What the warp itself has put into registers is seen behind its `tile.mma_fence`.
 
     ```mlir
     %1 = tile.mma_async %a[%slot], %b[%slot], %0
@@ -39,6 +40,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead, MemWrite]>,
     /// The parts in which it is summed, and the sizes of one.
     int64_t getParts() { return getAcc().getType().getRank() > 2 ? getAcc().getType().getShape()[0] : 1; }
     ::llvm::ArrayRef<int64_t> getMatrix() { return getAcc().getType().getShape().take_back(2); }
+    /// The side of which each block of a cluster has a part.
+    ::tessera::tile::Spread getSpread();
     /// What divides the addresses of a buffer's slots: where a swizzle begins again.
     int64_t getAlignment(::mlir::Value buffer);
   }];

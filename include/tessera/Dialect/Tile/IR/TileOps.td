@@ -672,18 +672,20 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_OpenOp : Tile_Op<"open", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "opens the block's mailboxes, and tells the other blocks of the cluster";
   let description = [{
-    Once, before all else that concerns mailboxes. `tile.meet` waits until all blocks have done so.
+    Once, before all else that concerns mailboxes, and behind the gates that other blocks open. `tile.meet` waits until all blocks have
+    done so.
 
     ```mlir
-    tile.open %m : !tile.buffer<1, tensor<4xf32, #layout>>
+    tile.open mailboxes %m : !tile.buffer<1, tensor<4xf32, #layout>>
+    tile.open
     ```
   }];
   let arguments = (ins Variadic<Tile_BufferType>:$mailboxes);
-  let assemblyFormat = "$mailboxes attr-dict `:` type($mailboxes)";
+  let assemblyFormat = "(`mailboxes` $mailboxes^ `:` type($mailboxes))? attr-dict";
 }
 
 def Tile_MeetOp : Tile_Op<"meet", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until all blocks of the cluster have opened their mailboxes";
+  let summary = "waits until all blocks of the cluster have opened their mailboxes and made their gates";
   let assemblyFormat = "attr-dict";
 }
 

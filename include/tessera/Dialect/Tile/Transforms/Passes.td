@@ -670,6 +670,27 @@ def TileReleaseSlots : Pass<"tile-release-slots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileShareFetches : Pass<"tile-share-fetches", "::mlir::ModuleOp"> {
+  let summary = "let each block of a cluster bring a part of what all of them read";
+  let description = [{
+    Where the blocks of a cluster read the same tile, as they do of one operand of products that are spread over them, each would bring it for
+    itself. Here a tile whose slots all blocks have alike comes once: each block asks for a part, and the machine delivers that to all (`shared`). A
+    slot is filled again when all blocks have left it, so that warps tell the gates of all blocks (`tile.arrive cluster`), there where the slot is
+    to be filled and only then: who waits has heard of all who tell, and no block ends before. Nothing is brought before all blocks have made
+    their gates (`tile.open`, `tile.meet`). Slots that warps do not give back at gates (`tile-release-slots`), in the turn that fills them, stay as they are.
+
+    ```mlir
+    tile.mma_wait 1
+    scf.if %exists {
+      tile.arrive cluster %left[%free] : <4>
+      tile.fetch %x[%m, %ahead] dims [0, 1] shared into %a[%free] opens %g[%free] after %left[%free] phase %turn : …
+      tile.fetch %w[%ahead, %n] dims [0, 1] into %b[%free] opens %g[%free] by 1 after %left[%free] phase %turn : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileStepProducts : Pass<"tile-step-products", "::mlir::ModuleOp"> {
   let summary = "read the fragments of a product a step before tensor cores need them";
   let description = [{
