@@ -4,8 +4,8 @@
 // memory, and the machine wants at least one block for each multiprocessor:
 // - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills the machine; of a small
 //   one, tiles get narrow and blocks of a cluster share what it sums over; where groups of warps multiply what tensor copies
-//   bring, tiles are as large as a few waves of programs allow, by blocks that stay, and two blocks share one where there are few or
-//   their rows begin inside lines of memory;
+//   bring, tiles are as large as a few waves of programs allow, by blocks that stay, and two blocks share one where there are few, or
+//   have its columns where rows begin inside lines of memory;
 // - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a multiprocessor; where groups of
 //   warps multiply, 128 rows for two of them, or 64 rows and up to four blocks;
 // - what is bound by memory takes rows whole while they fit into registers, some thousand elements for each block.
@@ -135,7 +135,8 @@ private:
 
   /// Tiles of 16-bit products for groups of four warps, the largest first: a thread holds 128 sums while there are programs
   /// for some waves; with half of that, two blocks share a multiprocessor, and with a quarter of it more of them have one.
-  /// Where these are too few, or requests for rows take longer than the products, two blocks of a cluster share a tile.
+  /// Where these are too few, two blocks of a cluster share a tile; where requests for rows take longer than the products, they have
+  /// its columns and bring its rows for each other.
   /// Smaller products are left to others.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     using namespace grouped;
@@ -147,6 +148,7 @@ private:
     struct Choice {
       int64_t height, width, ahead, residents, sharers;
       double waves; // of blocks, at least
+      bool isSpread = false;
     };
     int64_t wide = std::max<int64_t>(kSide, 2 * kWidth / int64_t(llvm::PowerOf2Ceil(products))), half = wide / 2;
     bool isSharable = products == 1 && shape.canSplit && !shape.batchInvariant && machine.cluster >= kSharers &&
@@ -155,7 +157,7 @@ private:
     // Of several products that sum over little, two blocks hide how each other begins and ends.
     bool isBrief = products > 1 && facts.hint(over.size) <= briefSum;
     for (const Choice &choice :
-         {Choice{128, isBrief ? 0 : wide, 3, 1, 1, 1.5}, {128, half, 2, 2, 1, kFewestWaves}, {128, isOff ? half : 0, 3, 1, kSharers, kFewestWaves},
+         {Choice{128, isBrief ? 0 : wide, 3, 1, 1, 1.5}, {128, half, 2, 2, 1, kFewestWaves}, {128, isOff ? half : 0, 7, 1, kSharers, kFewestWaves, true},
           {kHeight, half, 4, 1, 1, kFewestWaves}, {128, half / 2, 5, 1, kSharers, kFewestWaves}, {kHeight, half, 4, 1, kSharers, kFewestWaves}}) {
       bool isShared = choice.sharers > 1;
       if (!choice.width || (isShared && !isSharable))
@@ -165,6 +167,9 @@ private:
       bool isTall = choice.width == wide && columns.tile < wide && !isShared;
       rows.tile = rowsOf(rows, isTall ? std::min(kTallest, choice.height * (wide / columns.tile)) : choice.height);
       over.tile = std::max<int64_t>(16, bounded(over, depth));
+      // Two groups of warps, each block with enough columns.
+      if (choice.isSpread && (rows.tile < 128 || columns.tile < 2 * kSide))
+        continue;
       bool isFilled = isShared ? areEnoughShared(programs(), machine.cores) : areEnough(programs(), machine.cores, choice.waves);
       if (!shape.batchInvariant && !isFilled)
         continue;
@@ -172,7 +177,8 @@ private:
       bool isDeep = choice.height == kHeight && facts.hint(over.size) >= longSum;
       if (isDeep)
         over.tile *= 2;
-      over.tile *= choice.sharers;
+      if (!choice.isSpread)
+        over.tile *= choice.sharers;
       hint("ahead", isDeep ? choice.ahead - 1 : choice.ahead);
       hint("bulk", 1);
       // Blocks that run all at once need no order, which they would find by divisions.
@@ -185,6 +191,8 @@ private:
         hint("persistent", machine.cores);
       if (choice.residents > 1)
         hint("residents", choice.residents);
+      if (choice.isSpread)
+        hint("spread", 1);
       hint("warps", rows.tile >= 128 ? 8 : 4);
       hint("warpgroups", 1);
       return true;

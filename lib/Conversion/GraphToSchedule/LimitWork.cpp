@@ -51,6 +51,8 @@ public:
       cluster *= name == "cluster" ? value : 1;
       isGrouped |= name == "warpgroups";
     }
+    if (llvm::any_of(shape.hints, [](const auto &hint) { return hint.first == "spread"; }))
+      cluster = 1;
   }
 
   bool canShrink(const Dim &dim) const { return dim.tile > least(dim); }
