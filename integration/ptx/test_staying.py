@@ -112,6 +112,7 @@ def test_synchronisation(tmp_path, slots):
 
 @pytest.mark.parametrize(("function", "types", "smaller"), [
     ("matmul", ["a=bf16[8192,8192]", "b=bf16[8192,8192]"], ["a=bf16[320,192]", "b=bf16[192,576]"]),
+    ("matmul", ["a=bf16[65536,1024]", "b=bf16[1024,128]"], ["a=bf16[1500,192]", "b=bf16[192,128]"]),  # one slot less has room
     ("linear_gelu", ["x=bf16[8192,4096]", "w=bf16[4096,8192]", "b=bf16[8192]"], ["x=bf16[320,192]", "w=bf16[192,576]", "b=bf16[576]"]),
     ("swiglu", ["x=bf16[8192,4096]", "g=bf16[4096,8192]", "u=bf16[4096,8192]"], ["x=bf16[320,192]", "g=bf16[192,320]", "u=bf16[192,320]"]),
 ])  # fmt: skip
@@ -125,6 +126,8 @@ def test_chosen(tmp_path, function, types, smaller):
     source = f"{TOP / 'benchmarks/gpu/programs.py'}::{function}"
     subprocess.run([TESSERA, "compile", source, *typed(types), *target, "--emit", "sched", "-o", file], capture_output=True, text=True, check=True)
     assert "persistent = 132" in file.read_text()
+    placed = subprocess.run([TESSERA, "compile", file, *target[:4], "--emit", "placed", "-o", "-"], capture_output=True, text=True, check=True).stdout
+    assert "tile.fetch" in placed and "tile.copy" not in placed
     file.write_text(file.read_text().replace("persistent = 132", "persistent = 3"))
     done = subprocess.run([TESSERA, "simulate", file, *target[:4], *typed(smaller), "--seeds", "2"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

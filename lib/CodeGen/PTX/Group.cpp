@@ -76,7 +76,7 @@ static SmallVector<unsigned> registersOf(const Layout &tile, const Layout &fragm
 static int64_t distanceToNext(tile::MmaAsyncOp mma) {
   constexpr int64_t mostColumns = 256;
   auto next = dyn_cast_or_null<tile::MmaAsyncOp>(mma->getNextNode());
-  if (!next || mma.getParts() > 1 || !mma.getLhsSlot() || next.getLhs() != mma.getLhs() || next.getLhsSlot() != mma.getLhsSlot() ||
+  if (!next || mma.getParts() > 1 || mma.getSpread().blocks > 1 || !mma.getLhsSlot() || next.getLhs() != mma.getLhs() || next.getLhsSlot() != mma.getLhsSlot() ||
       next.getRhsSlot() != mma.getRhsSlot() || next.getRhs().getType() != mma.getRhs().getType() || next.getAcc() == mma.getResult() ||
       next.getAcc().getType() != mma.getAcc().getType())
     return 0;

@@ -151,11 +151,11 @@ tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 hints {bu
 // CHECK: tile.gates
 // CHECK: scf.for %{{.*}} = %n to %m
 // CHECK-NOT: tile.load
-// Another gate for each slot, where warps of several groups tell that they have left it, must have room, too.
+// Another gate for each slot, where warps of several groups tell that they have left it, must have room, too; else there is a slot less.
 // FULL-LABEL: tile.kernel @other_way
-// FULL-NOT: tile.fetch
+// FULL: tile.gates {{.*}}: <2>
 // ROOM-LABEL: tile.kernel @other_way
-// ROOM: tile.fetch
+// ROOM: tile.gates {{.*}}: <3>
 !more = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !wide = !tile.view<128x128xf32, strides = [128, 1]>
 tile.kernel @other_way(%x: !more, %w: !b, %y: !wide, %l: index, %n: index, %m: index) grid 1 hints {bulk = 1, warps = 8, warpgroups = 1} {

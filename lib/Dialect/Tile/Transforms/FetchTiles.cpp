@@ -379,14 +379,19 @@ struct TileFetchTiles : tile::impl::TileFetchTilesBase<TileFetchTiles> {
           loop = firstLoop(programs);
         if (!loop || (!wanted && !hasOtherWork(loop)))
           continue;
-        unsigned room = ahead ? std::max<unsigned>(2, *ahead + 1) : slots;
-        // What blocks of a cluster tell each other takes a while.
-        constexpr unsigned kLag = 2;
-        unsigned lag = getHint(hints, "spread") && !programs ? std::min(kLag, room - 2) : 0;
-        Fetcher fetcher(loop, programs, coordinates, room, lag, getHint(hints, "warps").value_or(4), hasGroups, features);
-        if (uint64_t bytes = fetcher.find(); bytes + fetcher.exchanged() <= left) {
-          left -= bytes;
-          next = fetcher.rewrite()->getNextNode();
+        // Tiles for groups of warps come as far ahead as memory allows.
+        unsigned room = ahead ? std::max<unsigned>(2, *ahead + 1) : slots, fewest = hasGroups ? 2 : room;
+        for (bool isDone = false; room >= fewest && !isDone; --room) {
+          // What blocks of a cluster tell each other takes a while.
+          constexpr unsigned kLag = 2;
+          unsigned lag = getHint(hints, "spread") && !programs ? std::min(kLag, room - 2) : 0;
+          Fetcher fetcher(loop, programs, coordinates, room, lag, getHint(hints, "warps").value_or(4), hasGroups, features);
+          uint64_t bytes = fetcher.find();
+          isDone = bytes + fetcher.exchanged() <= left;
+          if (isDone) {
+            left -= bytes;
+            next = fetcher.rewrite()->getNextNode();
+          }
         }
       }
     }

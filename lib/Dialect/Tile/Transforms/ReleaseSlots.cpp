@@ -90,7 +90,7 @@ AwaitOp Releaser::turnOf(FetchOp refill) {
 /// slots were left once in as many turns as there are.
 Value Releaser::phaseOf(FetchOp refill, bool isNext) {
   AwaitOp turn = turnOf(refill);
-  int64_t lag = isNext ? lagOf(refill, turn.getGate()) : 1;
+  int64_t lag = lagOf(refill, turn.getGate()) + (isNext ? 0 : 1);
   if (!lag)
     return turn.getPhase();
   OpBuilder builder(refill->getParentOp());
