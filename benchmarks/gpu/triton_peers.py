@@ -121,21 +121,28 @@ def _rope(x, cos, sin, y, m, n, length, BLOCK: tl.constexpr, ROWS: tl.constexpr)
 # -- Rows that are walked -------------------------------------------------------------------------
 
 
-@_tuned(["m", "n"], BLOCK=(1024, 2048, 4096, 8192))
 @triton.jit
-def _long_softmax(x, y, m, n, BLOCK: tl.constexpr):
-    start = tl.program_id(0).to(tl.int64) * n
+def _statistics(row, n, BLOCK: tl.constexpr):
+    """The largest element of a row, and the sum of all exponentials relative to it."""
     top = tl.full([BLOCK], -float("inf"), tl.float32)
     total = tl.zeros([BLOCK], tl.float32)
     for first in range(0, n, BLOCK):
         columns = first + tl.arange(0, BLOCK)
-        v = tl.load(x + start + columns, mask=columns < n, other=-float("inf")).to(tl.float32)
+        v = tl.load(row + columns, mask=columns < n, other=-float("inf")).to(tl.float32)
         higher = tl.maximum(top, v)
         safe = tl.where(higher == -float("inf"), 0.0, higher)
         total = total * tl.exp(top - safe) + tl.exp(v - safe)
         top = higher
     most = tl.max(top, 0)
-    scale = 1 / tl.sum(total * tl.exp(top - most), 0)
+    return most, tl.sum(total * tl.exp(top - most), 0)
+
+
+@_tuned(["m", "n"], BLOCK=(1024, 2048, 4096, 8192))
+@triton.jit
+def _long_softmax(x, y, m, n, BLOCK: tl.constexpr):
+    start = tl.program_id(0).to(tl.int64) * n
+    most, total = _statistics(x + start, n, BLOCK)
+    scale = 1 / total
     for first in range(0, n, BLOCK):
         columns = first + tl.arange(0, BLOCK)
         v = tl.load(x + start + columns, mask=columns < n, other=0.0).to(tl.float32)
@@ -147,19 +154,9 @@ def _long_softmax(x, y, m, n, BLOCK: tl.constexpr):
 def _cross_entropy(x, t, y, m, n, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     start = row.to(tl.int64) * n
-    top = tl.full([BLOCK], -float("inf"), tl.float32)
-    total = tl.zeros([BLOCK], tl.float32)
-    for first in range(0, n, BLOCK):
-        columns = first + tl.arange(0, BLOCK)
-        v = tl.load(x + start + columns, mask=columns < n, other=-float("inf")).to(tl.float32)
-        higher = tl.maximum(top, v)
-        safe = tl.where(higher == -float("inf"), 0.0, higher)
-        total = total * tl.exp(top - safe) + tl.exp(v - safe)
-        top = higher
-    most = tl.max(top, 0)
-    total_of_row = tl.sum(total * tl.exp(top - most), 0)
+    most, total = _statistics(x + start, n, BLOCK)
     picked = tl.load(x + start + tl.load(t + row)).to(tl.float32)
-    tl.store(y + row, most + tl.log(total_of_row) - picked)
+    tl.store(y + row, most + tl.log(total) - picked)
 
 
 @_tuned(["m", "n"], zeroed=("y",), BLOCK=(512, 1024, 2048, 4096, 8192))
