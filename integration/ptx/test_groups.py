@@ -368,40 +368,40 @@ def scaled(x, w, c):
 """
 
 
-@pytest.mark.parametrize(("function", "more"), [("turned", []), ("linear", ["b=bf16[136]", "r=bf16[136,136]"]), ("scaled", ["c=bf16[136]"])])
+ENDS = [("turned", []), ("linear", ["b=bf16[136]", "r=bf16[136,136]"]), ("scaled", ["c=bf16[136]"])]
+
+
+def check_end(folder: Path, end: tuple[str, list[str]], tiles: tuple[int, int], hints: str, wanted: str) -> None:
+    """A product and what follows it, with these tiles and hints: it has what is wanted, and nothing is found."""
+    function, more = end
+    source, edited, placed = (folder / name for name in ("program.py", "edited.mlir", "placed.mlir"))
+    source.write_text(EPILOGUES)
+    arguments = [word for one in ["x=bf16[136,328]", "w=bf16[328,136]", *more] for word in ("--arg", one)]
+    target = ["--target", "sm_90", "--via", "ptx"]
+    text = subprocess.run([TESSERA, "compile", f"{source}::{function}", *arguments, *target, "--emit", "sched", "-o", "-"], capture_output=True, text=True, check=True).stdout
+    for kind, tile in zip(("parallel", "stream"), tiles):
+        text = re.sub(rf"({kind} \w+ = \S+ tile) \d+", rf"\1 {tile}", text)
+    edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{{hints}}}", text))
+    subprocess.run([TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed], capture_output=True, text=True, check=True)
+    assert "tile.mma_async" in placed.read_text() and wanted in placed.read_text()
+    done = subprocess.run([TESSERA, "simulate", placed, *arguments, "--seeds", "2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("blocks", [2, 4])
-def test_shared_epilogues(tmp_path, function, more, blocks):
+def test_shared_epilogues(tmp_path, end, blocks):
     """What follows a shared product is done to the columns that each block finishes."""
-    source, edited, placed = (tmp_path / name for name in ("program.py", "edited.mlir", "placed.mlir"))
-    source.write_text(EPILOGUES)
-    arguments = [word for one in ["x=bf16[136,328]", "w=bf16[328,136]", *more] for word in ("--arg", one)]
-    target = ["--target", "sm_90", "--via", "ptx"]
-    text = subprocess.run([TESSERA, "compile", f"{source}::{function}", *arguments, *target, "--emit", "sched", "-o", "-"], capture_output=True, text=True, check=True).stdout
-    text = re.sub(r"(parallel \w+ = \S+ tile) \d+", r"\1 64", text)
-    text = re.sub(r"(stream \w+ = \S+ tile) \d+", rf"\1 {64 * blocks}", text)
-    edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{ahead = 1, bulk = 1, cluster = {blocks}, warpgroups = 1, warps = 4}}", text))
-    subprocess.run([TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed], capture_output=True, text=True, check=True)
-    assert "tile.mma_async" in placed.read_text() and "tile.push" in placed.read_text()
-    done = subprocess.run([TESSERA, "simulate", placed, *arguments, "--seeds", "2"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+    hints = f"ahead = 1, bulk = 1, cluster = {blocks}, warpgroups = 1, warps = 4"
+    check_end(tmp_path, end, (64, 64 * blocks), hints, "tile.push")
 
 
-@pytest.mark.parametrize(("function", "more"), [("turned", []), ("linear", ["b=bf16[136]", "r=bf16[136,136]"]), ("scaled", ["c=bf16[136]"])])
+@pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("side", [0, 1])
-def test_spread_epilogues(tmp_path, function, more, side):
+def test_spread_epilogues(tmp_path, end, side):
     """What follows a product is done to the rows or columns that each block has."""
-    source, edited, placed = (tmp_path / name for name in ("program.py", "edited.mlir", "placed.mlir"))
-    source.write_text(EPILOGUES)
-    arguments = [word for one in ["x=bf16[136,328]", "w=bf16[328,136]", *more] for word in ("--arg", one)]
-    target = ["--target", "sm_90", "--via", "ptx"]
-    text = subprocess.run([TESSERA, "compile", f"{source}::{function}", *arguments, *target, "--emit", "sched", "-o", "-"], capture_output=True, text=True, check=True).stdout
-    text = re.sub(r"(parallel \w+ = \S+ tile) \d+", r"\1 256", text)
-    text = re.sub(r"(stream \w+ = \S+ tile) \d+", r"\1 64", text)
-    edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{ahead = 2, bulk = 1, cluster = 2, spread = {side}, warpgroups = 1, warps = 8}}", text))
-    subprocess.run([TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed], capture_output=True, text=True, check=True)
-    assert "tile.mma_async" in placed.read_text() and "shared into" in placed.read_text()
-    done = subprocess.run([TESSERA, "simulate", placed, *arguments, "--seeds", "2"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+    hints = f"ahead = 2, bulk = 1, cluster = 2, spread = {side}, warpgroups = 1, warps = 8"
+    check_end(tmp_path, end, (256, 64), hints, "shared into")
 
 
 SCALED = """
