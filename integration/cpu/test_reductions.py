@@ -90,6 +90,32 @@ def test_softmax_special_rows():
     assert not np.asarray(check(safe, x)[0][0]).any()
 
 
+@pytest.mark.parametrize("scale", [0.3, 1.0, 2.5])
+def test_softmax_of_rows_far_from_zero(scale):
+    """What is summed in parts is relative to the same number in all of them."""
+    f = define(f"def f(x):\n    return tsr.softmax(x * {scale}, dim=-1)\n")
+    for columns in (37, 5003, 60001):
+        for offset in (0, 1e4, -1e6):
+            x = (random((2, columns), low=-9, high=9) + np.float32(offset)).astype(np.float32)
+            exact = x.astype(np.float64) * np.float64(np.float32(scale))
+            exact = np.exp(exact - exact.max(-1, keepdims=True))
+            exact /= exact.sum(-1, keepdims=True)
+            # The exponent is right to 2^-24 of itself, powers and sums to some 2^-21.
+            assert np.all(np.abs(np.asarray(f(x)) - exact) <= 2.0**-19 * exact.max())
+
+
+def test_softmax_at_the_end_of_the_range():
+    f = define("def f(x):\n    return tsr.softmax(x, dim=-1)\n")
+    for columns in (37, 5003, 60001):
+        x = np.full((5, columns), -np.inf, np.float32)
+        x[0, 3:9] = 3e38
+        x[1, [7, -9]] = 3e38, 3.1e38
+        x[2] = -3.4e38
+        x[3, [11, -2]] = -3.4e38, 5
+        x[4, [2, 4, -1]] = 3e38, -3e38, 2e37
+        check(f, x)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_norms(dtype):
     skip_without_bf16(dtype)

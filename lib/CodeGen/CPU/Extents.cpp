@@ -201,13 +201,20 @@ private:
   /// Whether a map leaves -inf as it is, but for a shift by a row's own value. (Where that makes it nan, it does so before
   /// the edge, too.)
   bool isShifted(tile::MapOp map, ArrayRef<TypedAttr> numbers) const {
-    auto isPositive = [](Attribute number) {
-      auto real = dyn_cast_or_null<FloatAttr>(number);
-      return real && real.getValue().isFiniteNonZero() && !real.getValue().isNegative();
-    };
     bool isSub = map.getScalarOp() == ScalarOp::Sub, isFma = map.getScalarOp() == ScalarOp::Fma;
     return isUnit(numbers[0], tessera::ReduceOp::Max) && ((isSub && isOfRow(map.getInputs()[1], dim)) ||
-           (isFma && isPositive(numbers[1]) && isOfRow(map.getInputs()[2], dim)));
+           (isFma && isPositive(map.getInputs()[1]) && isOfRow(map.getInputs()[2], dim)));
+  }
+
+  /// Whether a tile has positive numbers, or is chosen of such.
+  static bool isPositive(Value tile) {
+    if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
+      return isPositive(broadcast.getInput());
+    if (auto choice = tile.getDefiningOp<tile::MapOp>(); choice && choice.getScalarOp() == ScalarOp::Where)
+      return isPositive(choice.getInputs()[1]) && isPositive(choice.getInputs()[2]);
+    auto constant = tile.getDefiningOp<tile::ConstantOp>();
+    auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+    return number && number.getValue().isFiniteNonZero() && !number.getValue().isNegative();
   }
 
   unsigned dim;

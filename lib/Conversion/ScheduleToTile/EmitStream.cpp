@@ -60,13 +60,13 @@ bool Emitter::mayBeMinusInf(Value value, bool full) {
   }
 }
 
-/// The reference for a gauge: 0 for rows in which nothing has been seen, so that no difference of
+/// The reference for a gauge: the lowest number for rows in which nothing has been seen, so that no difference of
 /// infinities is taken.
 Value Emitter::guard(Value gauge) {
   auto type = llvm::cast<RankedTensorType>(gauge.getType());
-  Value nothing = create<tile::ConstantOp>(type, -kInfinity);
-  Value zero = create<tile::ConstantOp>(type, 0.0);
-  return map(ScalarOp::Where, {map(ScalarOp::Eq, {gauge, nothing}), zero, gauge});
+  const llvm::fltSemantics &semantics = llvm::cast<FloatType>(type.getElementType()).getFloatSemantics();
+  double lowest = llvm::APFloat::getLargest(semantics, /*Negative=*/true).convertToDouble();
+  return map(ScalarOp::Maximum, {gauge, create<tile::ConstantOp>(type, lowest)});
 }
 
 Value Emitter::scale(Value tile, double factor) {
@@ -74,17 +74,22 @@ Value Emitter::scale(Value tile, double factor) {
   return factor == 1 ? tile : map(ScalarOp::Mul, {tile, create<tile::ConstantOp>(type, factor)});
 }
 
+/// Scales up to the first keep what is at most the second in the range of an f32.
+static constexpr double kLargestScale = 0x1p20, kFar = 0x1p100;
+
 /// Whether exponents are scaled before the reference is taken off, in one operation with it. What the reference loses
 /// when it is scaled is then a factor common to all weights, which cancels where nothing else looks at the gauge.
-/// Factors above 1 could leave the range.
 static bool scalesFirst(Value gauge) {
   auto op = gauge.getDefiningOp<sched::GaugeOp>();
   if (auto stream = gauge.getDefiningOp<sched::StreamOp>()) {
     unsigned number = llvm::cast<OpResult>(gauge).getResultNumber();
     op = stream.getBody().front().getTerminator()->getOperand(number).getDefiningOp<sched::GaugeOp>();
   }
-  double scale = op ? op.getScale().convertToDouble() : 1;
-  if (!op || op.getIndicator() || scale <= 0 || scale >= 1)
+  if (!op || op.getIndicator())
+    return false;
+  double scale = op.getScale().convertToDouble();
+  Type element = llvm::cast<sched::ValType>(op.getType()).getElementType();
+  if (scale <= 0 || scale == 1 || scale > kLargestScale || (scale > 1 && !element.isF32() && !element.isF64()))
     return false;
   auto isReference = [](OpOperand &use) {
     if (auto weigh = dyn_cast<sched::WeighOp>(use.getOwner()))
@@ -99,16 +104,27 @@ static bool scalesFirst(Value gauge) {
   });
 }
 
+/// What exponents are scaled by relative to a reference. Scales above 1 would take references as far away as kFar out
+/// of the range; so far away two numbers that differ are further apart than powers reach, by whatever they are scaled.
+Value Emitter::scaleFor(Value reference, double scale) {
+  auto type = llvm::cast<RankedTensorType>(reference.getType());
+  Value all = create<tile::ConstantOp>(type, scale);
+  if (scale < 1)
+    return all;
+  Value isFar = map(ScalarOp::Gt, {map(ScalarOp::Abs, reference), create<tile::ConstantOp>(type, kFar)});
+  return map(ScalarOp::Where, {isFar, create<tile::ConstantOp>(type, 1.0), all});
+}
+
+/// A product as the difference that it goes into sees it: by itself, not in one operation with that. All that is relative
+/// to a reference is then relative to the same number.
+Value Emitter::rounded(Value a, Value b) {
+  return map(ScalarOp::Fma, {a, b, create<tile::ConstantOp>(llvm::cast<RankedTensorType>(a.getType()), 0.0)});
+}
+
 /// 2^((exponent - reference) * scale). The difference comes first, as a rule: it is small where the power matters, so
-/// that large exponents lose nothing to the scaling. A reference that is `scaled` already is taken off last.
-Value Emitter::emitPower(Value exponent, Value reference, double factor, bool scaled) {
-  Value difference;
-  if (scaled) {
-    auto type = llvm::cast<RankedTensorType>(exponent.getType());
-    difference = map(ScalarOp::Fma, {exponent, create<tile::ConstantOp>(type, factor), map(ScalarOp::Neg, reference)});
-  } else {
-    difference = scale(map(ScalarOp::Sub, {exponent, reference}), factor);
-  }
+/// that large exponents lose nothing to the scaling.
+Value Emitter::emitPower(Value exponent, Value reference, double factor) {
+  Value difference = scale(map(ScalarOp::Sub, {exponent, reference}), factor);
   return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*fast=*/true);
 }
 
@@ -161,13 +177,14 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     }
     step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
     double factor = op.getScale().convertToDouble();
-    bool scaled = scalesFirst(op.getResult());
-    if (scaled) {
-      step.reference = scale(step.reference, factor);
-      before = before ? scale(before, factor) : before;
+    if (scalesFirst(op.getResult())) {
+      step.scale = scaleFor(step.reference, factor);
+      step.reference = rounded(step.reference, step.scale);
+      before = before ? rounded(before, step.scale) : before;
+      factor = 1;
     }
     if (before)
-      step.rebase = emitPower(before, step.reference, scaled ? 1 : factor, /*scaled=*/false);
+      step.rebase = emitPower(before, step.reference, factor);
     return Value();
   });
   loc = outerLoc;
@@ -177,17 +194,26 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
 /// A later pass spells its weights as the first did, edges included: in one block they are then the same tile.
 Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
   Order gaugeOrder = getOrder(op.getGauge());
-  Value exponent = emitExponent(op.getExponent(), order), reference;
-  double factor = op.getScale().convertToDouble();
-  bool scaled = scalesFirst(op.getGauge());
+  Value exponent = emitExponent(op.getExponent(), order), reference, factor;
   if (auto gauge = op.getGauge().getDefiningOp<sched::GaugeOp>()) {
-    reference = getGaugeStep(gauge).reference;
+    GaugeStep step = getGaugeStep(gauge);
+    reference = step.reference;
+    factor = step.scale;
   } else {
     Order own = gaugeOrder;
-    reference = atDepth(getDepth(getDependence(op.getGauge())),
-                        [&] { return scale(guard(emitTile(op.getGauge(), own)), scaled ? factor : 1); });
+    reference = atDepth(getDepth(getDependence(op.getGauge())), [&] {
+      Value guarded = guard(emitTile(op.getGauge(), own));
+      if (!scalesFirst(op.getGauge()))
+        return guarded;
+      factor = scaleFor(guarded, op.getScale().convertToDouble());
+      return rounded(guarded, factor);
+    });
   }
-  return emitPower(exponent, broadcast(reference, gaugeOrder, order), factor, scaled);
+  reference = broadcast(reference, gaugeOrder, order);
+  if (!factor)
+    return emitPower(exponent, reference, op.getScale().convertToDouble());
+  Value scaled = map(ScalarOp::Fma, {exponent, broadcast(factor, gaugeOrder, order), map(ScalarOp::Neg, reference)});
+  return fold<tile::MapOp>(ScalarOp::Exp2, scaled, /*fast=*/true);
 }
 
 //===----------------------------------------------------------------------===//

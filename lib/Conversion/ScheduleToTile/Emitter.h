@@ -34,7 +34,8 @@ inline constexpr int64_t kSearchedElements = 4096;
 /// A gauge in one block: before it, and the reference that weights and states are brought to.
 struct GaugeStep {
   mlir::Value next;      ///< the gauge after the block
-  mlir::Value reference; ///< the same, with 0 for -inf; times the scale where exponents are scaled first
+  mlir::Value reference; ///< the same, finite for -inf; times the scale where exponents are scaled first
+  mlir::Value scale;     ///< what exponents are scaled by where that comes first
   mlir::Value rebase;    ///< 2^(gauge before - reference); of an indicator: whether it has stayed
 };
 
@@ -137,7 +138,9 @@ private:
   mlir::Value getCoord(mlir::StringAttr dim);
   mlir::Value getStart(mlir::StringAttr dim);
   bool isSizeOnly(SymExpr e);
-  mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale, bool scaled);
+  mlir::Value rounded(mlir::Value a, mlir::Value b);
+  mlir::Value scaleFor(mlir::Value reference, double scale);
+  mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale);
   mlir::Value scale(mlir::Value tile, double factor);
   mlir::Value emitScalar(SymExpr e);
   llvm::SmallVector<mlir::StringAttr> getGridOrder();

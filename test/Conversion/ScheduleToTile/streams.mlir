@@ -10,8 +10,7 @@
 // CHECK: %[[U:.*]] = tile.map mul(%[[X]], %{{.*}})
 // CHECK: %[[M:.*]] = tile.reduce max %[[U]] dims [1] skip_nan : tensor<8x128xf32> -> tensor<8xf32>
 // CHECK: %[[GN:.*]] = tile.map maximum(%[[G]], %[[M]])
-// CHECK: %[[EMPTY:.*]] = tile.map eq(%[[GN]], %{{.*}})
-// CHECK: %[[REF:.*]] = tile.map where(%[[EMPTY]], %{{.*}}, %[[GN]])
+// CHECK: %[[REF:.*]] = tile.map maximum(%[[GN]], %{{.*}})
 // CHECK: %[[D:.*]] = tile.map sub(%[[G]], %[[REF]])
 // CHECK: %[[C:.*]] = tile.map exp2(%[[D]])
 // CHECK: %[[LC:.*]] = tile.map mul(%[[L]], %[[C]])
@@ -20,7 +19,7 @@
 // CHECK: %[[S:.*]] = tile.reduce sum %[[W]] dims [1]
 // CHECK: %[[LN:.*]] = tile.map add(%[[LC]], %[[S]])
 // CHECK: scf.yield %[[GN]], %[[LN]]
-// CHECK: %[[FINAL:.*]] = tile.map where(%{{.*}}, %{{.*}}, %[[R]]#0)
+// CHECK: %[[FINAL:.*]] = tile.map maximum(%[[R]]#0, %{{.*}})
 // CHECK: scf.for %{{.*}} = %c0 to %ceildiv_N_128 step %c1 {
 // CHECK: tile.broadcast %[[FINAL]] dims [0]
 // CHECK: tile.map exp2
@@ -108,7 +107,6 @@ func.func @contract(%q: !gir.tensor<B, S, 64, f32> {gir.name = "q"}, %k: !gir.te
 // CHECK: %[[HEAD:.*]] = scf.for
 // CHECK: tile.map lt
 // CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64x64xi1>
-// CHECK: tile.map eq
 // CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64xi1>
 // CHECK: scf.yield
 // CHECK: %[[FULL:.*]] = scf.for %{{.*}} iter_args(%{{.*}} = %[[HEAD]])
@@ -139,6 +137,48 @@ func.func @band(%q: !gir.tensor<S, 64, f32>, %k: !gir.tensor<S, 64, f32>) -> !gi
       sched.yield %g : !sched.val<[i], f32>
     }
     sched.store %s, %o["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
+  }
+  return %r : !gir.tensor<S, f32>
+}
+
+// -----
+
+// Nothing but weights looks at the gauge: exponents are scaled and brought to the scaled reference in one operation. The
+// scale is 1 where the reference could leave the range; products that are compared are rounded as the reference is.
+// CHECK-LABEL: tile.kernel @scaled
+// CHECK: scf.for {{.*}} iter_args(%[[BEFORE:[^ ]*]] = %{{[^,]*}}, %{{.*}} = %{{.*}})
+// CHECK: %[[NEXT:.*]] = tile.map maximum(%[[BEFORE]], %{{.*}})
+// CHECK: %[[LOW:.*]] = tile.constant -3.40282347E+38
+// CHECK: %[[G:.*]] = tile.map maximum(%[[NEXT]], %[[LOW]])
+// CHECK: %[[ABS:.*]] = tile.map abs(%[[G]])
+// CHECK: %[[FAR:.*]] = tile.constant 1.2676506E+30
+// CHECK: %[[ISFAR:.*]] = tile.map gt(%[[ABS]], %[[FAR]])
+// CHECK: %[[SCALE:.*]] = tile.map where(%[[ISFAR]], %{{.*}}, %{{.*}})
+// CHECK: %[[REF:.*]] = tile.map fma(%[[G]], %[[SCALE]], %{{.*}})
+// CHECK: %[[OLD:.*]] = tile.map fma(%[[BEFORE]], %[[SCALE]], %{{.*}})
+// CHECK: %[[D:.*]] = tile.map sub(%[[OLD]], %[[REF]])
+// CHECK: tile.map exp2(%[[D]]) fast
+// CHECK: %[[REFS:.*]] = tile.broadcast %[[REF]] dims [0]
+// CHECK: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] dims [0]
+// CHECK: %[[NEG:.*]] = tile.map neg(%[[REFS]])
+// CHECK: %[[E:.*]] = tile.map fma(%{{.*}}, %[[SCALES]], %[[NEG]])
+// CHECK: tile.map exp2(%[[E]]) fast
+func.func @scaled(%x: !gir.tensor<S, T, f32>, %v: !gir.tensor<S, T, f32>) -> !gir.tensor<S, f32>
+    attributes {gir.symbols = {S = {divisor = 64 : i64}, T = {divisor = 64 : i64}}} {
+  %r = sched.kernel @scaled_k(%X = %x : !gir.tensor<S, T, f32>, %V = %v : !gir.tensor<S, T, f32>) -> (%o : !gir.tensor<S, f32>)
+      dims [parallel i = S tile 64, stream n = T tile 64] order [i] {
+    %s:2 = sched.stream over [n] live ["0", "T"] full ["0", "T"] lag 0.0 -> !sched.val<[i], f32>, !sched.val<[i], f32> {
+      %u = sched.load %X["i", "n"] : !gir.tensor<S, T, f32> -> !sched.val<[i, n], f32>
+      %g = sched.gauge %u scale 1.4426950408889634 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+      %w = sched.weigh %u rel %g scale 1.4426950408889634 : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
+      %l = sched.accumulate sum(%w) rel %g : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+      %1 = sched.load %V["i", "n"] : !gir.tensor<S, T, f32> -> !sched.val<[i, n], f32>
+      %2 = sched.map mul(%w, %1) : (!sched.val<[i, n], f32>, !sched.val<[i, n], f32>) -> !sched.val<[i, n], f32>
+      %a = sched.accumulate sum(%2) rel %g : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+      sched.yield %l, %a : !sched.val<[i], f32>, !sched.val<[i], f32>
+    }
+    %3 = sched.map div(%s#1, %s#0) : (!sched.val<[i], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
+    sched.store %3, %o["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
   }
   return %r : !gir.tensor<S, f32>
 }

@@ -69,6 +69,54 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
   tile.return
 }
 
+// Exponents are scaled first, by what depends on the gauge. At the end each thread's own sum is scaled by what belongs to
+// the common gauge.
+// CHECK-LABEL: tile.kernel @scaled
+// CHECK: %[[A:.*]]:2 = scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
+// CHECK: tile.map fma(%{{.*}}) : (tensor<1024xf32>
+// CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] skip_nan : tensor<64xf32> -> tensor<f32>
+// CHECK: %[[IS:.*]] = tile.map gt(%[[ALL]], %{{.*}})
+// CHECK: %[[SCALE:.*]] = tile.map where(%[[IS]], %{{.*}}) : (tensor<i1>
+// CHECK: %[[REF:.*]] = tile.map fma(%[[ALL]], %[[SCALE]], %{{.*}})
+// CHECK-DAG: %[[REFS:.*]] = tile.broadcast %[[REF]] dims [] : tensor<f32> -> tensor<64xf32>
+// CHECK-DAG: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] dims [] : tensor<f32> -> tensor<64xf32>
+// CHECK: %[[OWN:.*]] = tile.map fma(%[[A]]#0, %[[SCALES]], %{{.*}})
+// CHECK: tile.map sub(%[[OWN]], %[[REFS]])
+tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %one = tile.constant 1.0 : f32 : tensor<f32>
+  %k = tile.constant 2.0 : f32 : tensor<f32>
+  %far = tile.constant 1.0e+30 : f32 : tensor<f32>
+  %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
+    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %isfar = tile.map gt(%n, %far) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %scale = tile.map where(%isfar, %one, %k) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %ref = tile.map fma(%n, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %old = tile.map fma(%m, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%old, %ref) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %f = tile.map exp2(%d) fast : (tensor<f32>) -> tensor<f32>
+    %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %g = tile.broadcast %ref dims [] : tensor<f32> -> tensor<1024xf32>
+    %h = tile.map neg(%g) : (tensor<1024xf32>) -> tensor<1024xf32>
+    %ks = tile.broadcast %scale dims [] : tensor<f32> -> tensor<1024xf32>
+    %v = tile.map fma(%e, %ks, %h) : (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %n, %b : tensor<f32>, tensor<f32>
+  }
+  %h = tile.map add(%m0, %s0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tile.store %h, %y[%row] dims [] : tensor<f32>, !y
+  tile.return
+}
+
 // The weights are of another scale than the factor.
 // CHECK-LABEL: tile.kernel @other
 // CHECK: scf.for {{.*}} -> (tensor<f32>, tensor<f32>)

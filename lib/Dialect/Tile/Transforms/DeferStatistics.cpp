@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MergeStatistics.h"
+#include "Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -49,6 +50,13 @@ struct State {
   }
 };
 
+/// A power of two of an exponent relative to a gauge.
+struct Weight {
+  Value exponent;
+  Value gauge; // what is taken away: the gauge, or a number where that is not finite; scaled if the exponent is, first
+  Value scale;
+};
+
 /// Values of a program, each by what takes its place.
 using Renaming = llvm::DenseMap<Value, Value>;
 
@@ -64,7 +72,7 @@ public:
 private:
   std::optional<State> stateOf(unsigned number);
   bool dependsOnLoop(Value value, Value exceptFor);
-  bool isWeight(Value weight, Value exponent, Value &gauge, TypedAttr &scale);
+  std::optional<Weight> weightOf(Value weight);
   bool isRelative(State sum);
   bool isQuestion(Value condition, Value x, Value extremum);
   bool isChosen(Value tile, TypedAttr unit);
@@ -93,7 +101,7 @@ private:
   int64_t threads, blocks, width = 1, rest = 1; // of a tile: blocks x rest x threads x width
   SmallVector<State> states; // those that are relative behind their gauge
   std::optional<State> gauge;
-  Value common; // what weights take away: the gauge, or zero where that is not finite
+  std::optional<Weight> common; // of sums: how the number so far is brought to the new gauge
 };
 } // namespace
 
@@ -175,39 +183,63 @@ bool Deferral::dependsOnLoop(Value value, Value exceptFor) {
   return false;
 }
 
-/// exp2((exponent - gauge) * scale), where one or both of the last two may be a tile of the same number; no exponent: any
-/// that does not depend on the loop.
-bool Deferral::isWeight(Value weight, Value exponent, Value &gauge, TypedAttr &scale) {
-  auto power = weight.getDefiningOp<MapOp>();
-  if (!power || power.getScalarOp() != ScalarOp::Exp2)
-    return false;
-  auto product = power.getInputs()[0].getDefiningOp<MapOp>();
-  auto factor = product && product.getScalarOp() == ScalarOp::Mul ? product.getInputs()[1].getDefiningOp<ConstantOp>()
-                                                                  : ConstantOp();
-  auto difference = factor ? product.getInputs()[0].getDefiningOp<MapOp>() : MapOp();
-  if (!difference || difference.getScalarOp() != ScalarOp::Sub)
-    return false;
-  Value from = difference.getInputs()[0], taken = difference.getInputs()[1];
-  if (auto broadcast = taken.getDefiningOp<BroadcastOp>())
-    taken = broadcast.getInput();
-  if (exponent ? from != exponent : dependsOnLoop(from, Value()))
-    return false;
-  if ((gauge && gauge != taken) || (scale && scale != factor.getValue()))
-    return false;
-  gauge = taken;
-  scale = factor.getValue();
-  return true;
+/// What a number has been made a tile of.
+static Value withoutBroadcast(Value value) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  return broadcast ? broadcast.getInput() : value;
+}
+
+static bool isZero(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  return constant && isZero(constant.getValue());
+}
+
+static bool areSame(Value a, Value b) {
+  auto x = a.getDefiningOp<ConstantOp>(), y = b.getDefiningOp<ConstantOp>();
+  return a == b || (x && y && x.getValue() == y.getValue());
+}
+
+/// The parts of exp2((exponent - gauge) * scale), or of exp2(exponent * scale - gauge), of which the product may be rounded
+/// first, as a sum with zero; gauge and scale may be tiles of the same number.
+std::optional<Weight> Deferral::weightOf(Value weight) {
+  auto mapOf = [](Value value, ScalarOp op) {
+    auto map = value.getDefiningOp<MapOp>();
+    return map && map.getScalarOp() == op ? map : MapOp();
+  };
+  MapOp power = mapOf(weight, ScalarOp::Exp2);
+  if (!power)
+    return std::nullopt;
+  if (MapOp fma = mapOf(power.getInputs()[0], ScalarOp::Fma)) {
+    MapOp taken = mapOf(fma.getInputs()[2], ScalarOp::Neg);
+    if (!taken)
+      return std::nullopt;
+    return Weight{fma.getInputs()[0], withoutBroadcast(taken.getInputs()[0]), withoutBroadcast(fma.getInputs()[1])};
+  }
+  if (MapOp difference = mapOf(power.getInputs()[0], ScalarOp::Sub))
+    if (MapOp product = mapOf(difference.getInputs()[0], ScalarOp::Fma); product && isZero(product.getInputs()[2]))
+      return Weight{product.getInputs()[0], withoutBroadcast(difference.getInputs()[1]),
+                    withoutBroadcast(product.getInputs()[1])};
+  MapOp product = mapOf(power.getInputs()[0], ScalarOp::Mul);
+  MapOp difference = product ? mapOf(product.getInputs()[0], ScalarOp::Sub) : MapOp();
+  if (!difference)
+    return std::nullopt;
+  return Weight{difference.getInputs()[0], withoutBroadcast(difference.getInputs()[1]), product.getInputs()[1]};
 }
 
 /// Whether a sum is of weights relative to the new gauge, each perhaps times something, and is made smaller as those are.
 bool Deferral::isRelative(State sum) {
-  TypedAttr scale;
-  Value gauged = common;
-  if (!sum.factor || !isWeight(sum.factor, gauge->carried, gauged, scale) ||
-      dependsOnLoop(gauged, gauge->join.getResult()))
+  std::optional<Weight> rebase = sum.factor ? weightOf(sum.factor) : std::nullopt;
+  auto isCommon = [&](const Weight &weight) {
+    return !common || (weight.gauge == common->gauge && areSame(weight.scale, common->scale));
+  };
+  if (!rebase || rebase->exponent != gauge->carried || !isCommon(*rebase) ||
+      dependsOnLoop(rebase->gauge, gauge->join.getResult()) || dependsOnLoop(rebase->scale, gauge->join.getResult()))
     return false;
-  common = gauged;
-  auto isTerm = [&](Value term) { return isWeight(term, Value(), gauged = common, scale); };
+  common = rebase;
+  auto isTerm = [&](Value term) {
+    std::optional<Weight> weight = weightOf(term);
+    return weight && isCommon(*weight) && !dependsOnLoop(weight->exponent, Value());
+  };
   auto product = sum.reduce.getInput().getDefiningOp<MapOp>();
   if (!product || product.getScalarOp() != ScalarOp::Mul)
     return isTerm(sum.reduce.getInput());
@@ -303,7 +335,7 @@ bool Deferral::find() {
   // Of several maxima, the one that all of these are relative to.
   auto isGauge = [&](State &state) {
     gauge = state;
-    common = Value();
+    common.reset();
     return state.reduce.getReduceOp() == tessera::ReduceOp::Max && llvm::all_of(relative, [&](State &each) {
       return each.factor ? isRelative(each) : isIndicated(each);
     });
@@ -421,14 +453,18 @@ void Deferral::rewrite(Renaming &tiles) {
     state.carried = replaced.getRegionIterArg(state.number);
     Renaming known, before;
     if (state.isRelative()) {
-      Value reference = state.factor ? common : gauge->join.getResult();
-      Value taken = rename(rewriter, reference, once), gauged = replaced.getRegionIterArg(gauge->number);
+      Value gauged = replaced.getRegionIterArg(gauge->number);
       const auto *number = llvm::find_if(states, [&](State &each) { return each.number == gauge->number; });
       known[gauged] = replaced.getResult(first + (number - states.begin()));
-      known[reference] = onThreads(rewriter, taken);
-      own = rebased(rewriter, state, own, known);
       before[gauged] = inits[number - states.begin()];
-      before[reference] = taken;
+      SmallVector<Value, 2> references = {gauge->join.getResult()};
+      if (state.factor)
+        references = {common->gauge, common->scale};
+      for (Value reference : references) {
+        before[reference] = rename(rewriter, reference, once);
+        known[reference] = onThreads(rewriter, before[reference]);
+      }
+      own = rebased(rewriter, state, own, known);
     }
     auto all = llvm::to_vector(llvm::seq<int64_t>(ofThreads().size()));
     Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, all, state.reduce.getSkipNan());

@@ -136,7 +136,7 @@ def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
     the gauge: their values compare with it themselves, and when it moves they are dropped. It is nan once an element is.
 
     ```mlir
-    %g = sched.gauge %u scale 1.4426950408889634 : f64 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+    %g = sched.gauge %u scale 1.4426950408889634 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
     %m = sched.gauge %x indicator : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
     ```
   }];
