@@ -83,6 +83,8 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
 }
 
 LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module, Stage last) const {
+  if (failed(makeImages(module)))
+    return failure();
   std::vector<Cubin> cubins;
   for (auto image : module.getBody().getOps<target::ImageOp>()) {
     const GpuBackend *backend = backendOf(image.getFormat());
@@ -93,6 +95,8 @@ LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module
   }
   if (cubins.empty())
     return module.emitOpError("expected an image of format '") << road() << "'";
+  if (auto kernels = module.getBody().getOps<target::KernelOp>(); !kernels.empty())
+    return (*kernels.begin()).emitOpError("is by the thread, which is supported via 'ptx', not via '") << road() << "'";
   if (last < Stage::Cubin)
     return success();
   auto &texts = compilation.result.texts;

@@ -73,6 +73,8 @@ public:
   mlir::LogicalResult place(mlir::ModuleOp module) const override { return mlir::success(); }
   /// Keeps the texts that are wanted of an image, and assembles it if a stage from the cubin on is.
   virtual mlir::LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const = 0;
+  /// Replaces kernels that the road makes from Target IR, those by the thread, by an image.
+  virtual mlir::LogicalResult makeImages(target::ModuleOp module) const { return mlir::success(); }
 
 protected:
   /// The back end of an image's format; null if it is none of this one's.

@@ -130,8 +130,9 @@ void addImage(target::ModuleOp module, ArrayAttr kernels, const GpuImage &image)
                                     builder.getIntegerType(8, /*isSigned=*/false));
   auto code = DenseResourceElementsAttr::get(
       type, "kernels", HeapAsmResourceBlob::allocateAndCopyInferAlign(image.code));
-  target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels, image.configs,
-                          code);
+  SymbolTable symbols(module);
+  auto made = target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels, image.configs, code);
+  symbols.insert(made); // under another name where this one is taken
 }
 
 } // namespace tessera

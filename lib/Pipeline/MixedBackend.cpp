@@ -47,6 +47,7 @@ public:
   LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const override {
     return backendOf(image.getFormat())->assemble(compilation, image, last, cubin);
   }
+  LogicalResult makeImages(target::ModuleOp module) const override { return threads->makeImages(module); }
 
 protected:
   const GpuBackend *backendOf(StringRef format) const override {

@@ -56,11 +56,8 @@ public:
   LogicalResult place(ModuleOp module) const override;
   LogicalResult lower(ModuleOp module) const override;
   LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const override;
-
-protected:
-  LogicalResult emit(Compilation &compilation, target::ModuleOp module, Stage last) const override {
-    return success(succeeded(assembleKernels(module, gpu, int(codeOptions.optimizationLevel))) &&
-                   succeeded(GpuBackend::emit(compilation, module, last)));
+  LogicalResult makeImages(target::ModuleOp module) const override {
+    return assembleKernels(module, gpu, int(codeOptions.optimizationLevel));
   }
 
 private:
