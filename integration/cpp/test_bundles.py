@@ -54,12 +54,11 @@ def run(*command: object, status: int = 0, cwd: Path | None = None, **environmen
     return done.stdout + done.stderr
 
 
-def build(folder: Path, arch: str, arguments: list[str], name: str = "functions") -> Path:
+def build(folder: Path, arch: str, arguments: list[str], source: Path = HERE / "functions.py", via: str = "tileir") -> Path:
     options = [word for argument in arguments for word in ("--arg", argument)]
-    bundle = folder / f"{name}.tsb"
-    header = ["--header", folder / f"{name}.h"]
-    command = [TESSERA, "build", HERE / "functions.py", "--arch", arch, "--via", "tileir"]
-    run(*command, *options, "-o", bundle, *header)
+    bundle = folder / f"{source.stem}.tsb"
+    header = ["--header", folder / f"{source.stem}.h"]
+    run(TESSERA, "build", source, "--arch", arch, "--via", via, *options, "-o", bundle, *header)
     return bundle
 
 
@@ -175,3 +174,22 @@ def test_cuda_and_cpu_in_one_file(tmp_path):
     run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA), TESSERA_PROFILE="1")
     program = compile_program(HERE / "calls.cpp", tmp_path, "-O2", "-DNDEBUG")
     print(run(program, bundle, "overhead", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA)))
+
+
+@pytest.mark.skipif(not HAS_TILEIRAS, reason="tileiras is not installed")
+@pytest.mark.skipif(not FAKE_CUDA, reason="the stand-in for libcuda is not built")
+def test_both_roads_in_one_file(tmp_path, monkeypatch):
+    """Kernels of one function by both roads on one chip, by PTX on one that has no other, and on a CPU: one function in C++."""
+    monkeypatch.setenv("TESSERA_PTXAS", "none")
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    types = ["weights.x=fp32[M,256]", "weights.w=fp32[256,512]"]
+    bundle = build(tmp_path, f"sm_75,sm_90,{MACHINE}", types, TOP / "test/Tools/Inputs/weights.py", "auto")
+    code = bundle.read_bytes()
+    for target in (b"sm_75:ptx", b"sm_90:ptx+tileir", b"sm_90a:ptx", b"sm_90:tileir", f"{MACHINE}:".encode()):
+        assert target in code
+    header = (tmp_path / "weights.h").read_text()
+    assert "weights_0_" in header and "weights_1_" not in header
+    program = compile_program(HERE / "roads.cpp", tmp_path)
+    run(program, bundle)
+    for capability in ("75", "90"):
+        run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA), FAKE_CUDA_CAPABILITY=capability)
