@@ -97,3 +97,16 @@ def test_types_are_classes():
         "first call",
         "argument 'x' has another type",
     ]
+
+
+def test_reports_are_at_the_sizes_at_hand():
+    """Code is for a class of sizes; figures are for those that were given, also where the code comes from the cache."""
+    rows = make()
+    for length in (2100, 2507, 4001):
+        report = rows.compile(ones(3, length)).report()
+        (kernel,) = report["kernels"]
+        assert kernel["bytes"] == 2 * 4 * 3 * length
+        assert length in [one["size"] for one in report["class"].values()]
+    rows(ones(3, 3003))
+    (found,) = rows.specializations()
+    assert found.report()["kernels"][0]["bytes"] == 2 * 4 * 3 * 3003

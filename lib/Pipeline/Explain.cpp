@@ -207,7 +207,7 @@ std::string ScheduleReader::explain(ModuleOp module) const {
        << "\n";
     for (sched::KernelOp kernel : kernels) {
       os << "\n";
-      KernelWriter(kernel, estimateCost(kernel, machine, ceilings), machine.isGpu, os).write();
+      KernelWriter(kernel, estimateCost(kernel, machine, ceilings, sizes), machine.isGpu, os).write();
     }
   }
   return text;
@@ -227,7 +227,7 @@ llvm::json::Array ScheduleReader::report(ModuleOp module) const {
     if (auto list = kernel->getAttrOfType<ArrayAttr>(kNotes))
       for (Attribute note : list)
         notes.push_back(cast<StringAttr>(note).str());
-    KernelCost cost = estimateCost(kernel, machine, ceilings);
+    KernelCost cost = estimateCost(kernel, machine, ceilings, sizes);
     llvm::json::Object report{{"name", kernel.getSymName().str()},
                               {"dims", std::move(dims)},
                               {"notes", std::move(notes)},

@@ -15,13 +15,14 @@ struct ScheduleReader {
   MachineModel machine;
   Ceilings ceilings;
   std::string gpu; ///< its chip and the road to its code, "sm_90 via ptx"; "" for a CPU
+  SizesAtHand sizes;
 
   /// The decisions in a module of Schedule IR, in words.
   std::string explain(mlir::ModuleOp module) const;
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
   /// "flops", "bytes", "programs", "predicted_us", "bound"}, "tuned" where its choice was
-  /// measured, and "road" where kernels go by both; the figures are at typical sizes.
+  /// measured, and "road" where kernels go by both; the figures are at the sizes at hand.
   llvm::json::Array report(mlir::ModuleOp module) const;
 };
 

@@ -21,12 +21,14 @@ namespace {
 
 class Counter {
 public:
-  Counter(sched::KernelOp kernel, const Ceilings &ceilings)
+  Counter(sched::KernelOp kernel, const Ceilings &ceilings, const SizesAtHand &sizes)
       : kernel(kernel), ceilings(ceilings),
         facts(kernel->getParentOp()) {
     if (auto function = kernel->getParentOfType<func::FuncOp>())
       if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
         productType = type.getValue();
+    for (const auto &[name, size] : sizes)
+      facts.assume(name, size);
   }
 
   void run() {
@@ -164,9 +166,9 @@ private:
 
 } // namespace
 
-KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &machine,
-                                 const Ceilings &ceilings) {
-  Counter counter(kernel, ceilings);
+KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &machine, const Ceilings &ceilings,
+                                 const SizesAtHand &sizes) {
+  Counter counter(kernel, ceilings, sizes);
   counter.run();
   KernelCost cost;
   cost.flops = counter.flops;

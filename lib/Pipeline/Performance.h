@@ -1,7 +1,7 @@
 //===- Performance.h - What a schedule should cost -------------*- C++ -*-===//
 //
-// Arithmetic, traffic and time of each kernel of a module of Schedule IR at its typical sizes,
-// against the ceilings of a machine.
+// Arithmetic, traffic and time of each kernel of a module of Schedule IR against the ceilings of a machine, at the sizes at
+// hand, and at typical ones where those are not known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_PERFORMANCE_H
@@ -12,18 +12,24 @@
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 #include "tessera/Support/Ceilings.h"
 
+#include <map>
+#include <string>
+
 namespace tessera {
 
 struct KernelCost {
   double flops = 0;    ///< two for each step of a product, one for any other operation on floats
-  double bytes = 0;    ///< every input once, every output once
+  double bytes = 0;    ///< every input once, every output once: what memory moves at least
   double programs = 0; ///< of the grid
   double microseconds = 0;
   const char *bound = "launch"; ///< "compute", "memory", or "launch" where the kernel is tiny
 };
 
-KernelCost estimateCost(sched::KernelOp kernel, const MachineModel &machine,
-                        const Ceilings &ceilings);
+/// Run-time sizes that are at hand, by name. Code does not depend on them: it is for a class of sizes.
+using SizesAtHand = std::map<std::string, int64_t>;
+
+KernelCost estimateCost(sched::KernelOp kernel, const MachineModel &machine, const Ceilings &ceilings,
+                        const SizesAtHand &sizes = {});
 
 } // namespace tessera
 

@@ -82,6 +82,14 @@ void reportProgram(CompileResult &result) {
   result.report["writes"] = llvm::json::Array(result.info.written);
 }
 
+SizesAtHand sizesAtHand(const FrontendInfo &info) {
+  SizesAtHand sizes;
+  for (const SymbolInfo &symbol : info.symbols)
+    if (symbol.size)
+      sizes[symbol.name] = *symbol.size;
+  return sizes;
+}
+
 /// The road that a GPU's code takes: as the program and its options ask for, or as images say that a module holds already, or
 /// its kernels. Where nothing else does, a wish for a stage of one road decides, and what was measured; without that, each
 /// kernel's own.
@@ -211,7 +219,7 @@ bool walk(Compilation &compilation, bool &tuned) {
       tuned = isTuned(compilation.getModule());
       std::string road = backend->road();
       ScheduleReader reader{backend->machine(), backend->ceilings(),
-                            road.empty() ? "" : backend->chip() + " via " + road};
+                            road.empty() ? "" : backend->chip() + " via " + road, sizesAtHand(result.info)};
       result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
         result.explanation = reader.explain(compilation.getModule());

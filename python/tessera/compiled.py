@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
@@ -87,7 +86,7 @@ class Compiled(_tessera.Function):
         return stage_text(self._unit, stage)
 
     def report(self) -> dict[str, Any]:
-        return json.loads(self._artifact.meta["report"] or "{}")
+        return self._artifact.report(self._unit)
 
     def save(self, path: Any) -> None:
         """Writes the bundle; tessera.load reads it."""

@@ -19,8 +19,9 @@ from .capture import Resolver, Source
 from .errors import TesseraError, compile_error
 from .tools import ptxas_identity
 
-_FORMAT = 1
+_FORMAT = 2
 _STATUS_OK = 0
+_FIGURES = ("flops", "bytes", "programs", "predicted_us", "bound")  # of a kernel, which depend on the sizes at hand
 
 
 def library_path() -> str:
@@ -115,6 +116,10 @@ class Unit:
                 reduced.append([kind, rest[0]] if kind == 4 else [kind])
         return reduced
 
+    def sizes(self) -> list[list[int]]:
+        """The sizes at hand, of each tensor."""
+        return [[dim[0] for dim in one[-1]] for one in self.description if one[0] == 0]
+
     def value(self, argument: int, dim: int) -> Any:
         """A size (or, with dim -1, a number) that the program needs to know."""
         if not 0 <= argument < len(self.description):
@@ -138,6 +143,16 @@ class Artifact:
     def module(self) -> Any:
         """The loaded bundle; DeviceError where it is for another machine."""
         return _tessera.load(self.bundle)
+
+    def report(self, unit: Unit) -> dict[str, Any]:
+        """What the compiler says of the code, at the unit's sizes: the code may have been compiled at others of its class."""
+        told = json.loads(self.meta["report"] or "{}")
+        if self.meta["sizes"] != unit.sizes():
+            at_hand = json.loads(unit.compile(["sched"], no_code=True)["report"])
+            told["class"] = at_hand["class"]
+            for kernel, figures in zip(told.get("kernels", ()), at_hand.get("kernels", ())):
+                kernel.update({name: figures[name] for name in _FIGURES})
+        return told
 
 
 def _text(value: Any) -> str:
@@ -241,7 +256,7 @@ def specialise(unit: Unit, fresh: bool = False) -> Artifact:
             _tessera.log(1, f"cache: an entry could not be used: {error}")
 
     result = unit.compile()
-    meta = {"tuple": result["tuple"], "report": result["report"], "guarded": result["guarded"]}
+    meta = {"tuple": result["tuple"], "report": result["report"], "guarded": result["guarded"], "sizes": unit.sizes()}
     guarded = index["guarded"] + [
         list(one) for one in result["guarded"] if list(one) not in index["guarded"]
     ]

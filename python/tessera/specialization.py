@@ -47,7 +47,7 @@ class Specialization:
         )
 
     def report(self) -> dict[str, Any]:
-        return json.loads(self.artifact.meta["report"] or "{}")
+        return self.artifact.report(self.unit)
 
     def __repr__(self) -> str:
         how = "from the cache" if self.cached else "compiled"

@@ -27,6 +27,9 @@ public:
   SizeFacts() = default;
   explicit SizeFacts(mlir::Operation *function);
 
+  /// Takes a size that is at hand for the typical one.
+  void assume(const std::string &name, int64_t size) { facts[name].hint = size; }
+
   /// A typical value of the expression.
   int64_t hint(SymExpr e) const;
   /// An upper bound; INT64_MAX if none is known.
