@@ -429,6 +429,47 @@ def test_memory_under_way(tmp_path, length):
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
 
 
+ROTATED = """
+import tessera as tsr
+from tessera import Tensor
+
+
+@tsr.function
+def rotated(x: Tensor["B", "S", "D"], w: Tensor["D", "D"], cos: Tensor["S", "F"], sin: Tensor["S", "F"]):
+    low, high = tsr.split((x @ w).reshape(B, S, D // (2 * F), 2 * F).transpose(1, 2), F, dim=-1)
+    return tsr.concat([low * cos - high * sin, high * cos + low * sin], dim=-1)
+"""
+
+
+def rotated(folder: Path, stage: str) -> Path:
+    """The product whose halves of heads are turned, as it is chosen for large sizes."""
+    file, made = folder / "rotated.py", folder / f"{stage}.mlir"
+    file.write_text(ROTATED)
+    types = ["x=bf16[2,4096,4096]", "w=bf16[4096,4096]", "cos=bf16[4096,64]", "sin=bf16[4096,64]"]
+    arguments = [word for one in types for word in ("--arg", one)]
+    command = [TESSERA, "compile", f"{file}::rotated", *arguments, "--target", "sm_90", "--via", "ptx", "--emit", stage, "-o", made]
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    return made
+
+
+def test_sums_stay_where_they_are(tmp_path):
+    """What turns the sums of two products comes to them, rather than they to it."""
+    placed = rotated(tmp_path, "placed")
+    sums = re.search(r"(%\d+):2 = tile.mma_wait 0", placed.read_text())[1]
+    assert f"tile.write {sums}#" not in placed.read_text()
+    types = ["x=bf16[1,264,256]", "w=bf16[256,256]", "cos=bf16[264,64]", "sin=bf16[264,64]"]
+    command = [TESSERA, "simulate", placed, *(word for one in types for word in ("--arg", one)), "--seeds", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")
+def test_sums_that_stay_keep_to_registers(tmp_path):
+    command = [PTXAS, "-arch=sm_90a", "-v", rotated(tmp_path, "ptx"), "-o", tmp_path / "k.cubin"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not re.search(r"[1-9]\d* bytes spill", done.stderr), done.stderr
+
+
 def arguments_of(source: Path, function: str) -> list[str]:
     """The names of a function's arguments."""
     tree = ast.parse(source.read_text())

@@ -115,7 +115,7 @@ private:
     return !plan.warps.empty() || !plan.blocks.empty();
   }
   bool isForGroups(MmaOp mma);
-  bool isOfGroups(Value tile);
+  std::optional<Layout> placeOfSums(tile::CastOp rounded);
   unsigned warpsBelow(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
   Layout square(Value tile);
@@ -560,32 +560,41 @@ void Assignment::chooseLoop(scf::ForOp loop) {
   }
 }
 
-/// Whether a tile follows, element by element, from sums of groups of warps that a loop has made.
-bool Assignment::isOfGroups(Value tile) {
+/// Where a tile is computed that follows, element by element, from sums of groups of warps that a loop has made, before it is
+/// rounded: where the sums are, unless no more is exchanged if they go where loads are, which would have to come to them, and the
+/// rounded tile to memory. None: there are no such sums.
+std::optional<Layout> Assignment::placeOfSums(tile::CastOp rounded) {
   llvm::SetVector<Value> made;
-  made.insert(tile);
+  made.insert(rounded.getInput());
+  MmaOp sums;
+  unsigned ofSums = 0, ofOthers = rounded.getType().getElementTypeBitWidth(); // bits of an element
   for (unsigned i = 0; i < made.size(); ++i) {
     Operation *op = made[i].getDefiningOp();
-    if (grouped.contains(op))
-      return true;
-    if (auto loop = dyn_cast_or_null<scf::ForOp>(op))
+    if (auto mma = dyn_cast_or_null<MmaOp>(op); mma && grouped.contains(mma)) {
+      sums = mma;
+      ofSums += mma.getType().getElementTypeBitWidth();
+    } else if (auto load = dyn_cast_or_null<LoadOp>(op)) {
+      ofOthers += load.getType().getElementTypeBitWidth();
+    } else if (auto loop = dyn_cast_or_null<scf::ForOp>(op)) {
       made.insert(loop.getYieldedValues()[cast<OpResult>(made[i]).getResultNumber()]);
-    else if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
+    } else if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op)) {
       made.insert_range(op->getOperands());
+    }
   }
-  return false;
+  if (!sums)
+    return std::nullopt;
+  llvm::DenseSet<Value> seen;
+  return ofOthers < ofSums ? ofProduct(sums) : inherited(rounded.getInput(), seen);
 }
 
 void Assignment::choose(Operation *op) {
-  // What becomes of such sums is computed where they are, and exchanged when it is rounded to fewer bits.
+  // What becomes of sums of groups is exchanged when it is rounded to fewer bits.
   auto rounded = dyn_cast<tile::CastOp>(op);
   bool isNarrower = rounded && rounded.getType().getElementTypeBitWidth() < rounded.getInput().getType().getElementTypeBitWidth();
   auto around = dyn_cast<scf::ForOp>(op->getParentOp());
-  if (isNarrower && (!around || isOverPrograms(around)) && isOfGroups(rounded.getInput())) {
-    llvm::DenseSet<Value> seen;
-    if (std::optional<Layout> layout = inherited(rounded.getInput(), seen))
+  if (isNarrower && (!around || isOverPrograms(around)))
+    if (std::optional<Layout> layout = placeOfSums(rounded))
       layouts[rounded.getResult()] = *layout;
-  }
   if (auto loop = dyn_cast<scf::ForOp>(op))
     chooseLoop(loop);
   else

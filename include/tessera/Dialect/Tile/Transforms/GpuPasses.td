@@ -506,7 +506,7 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
     is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
     as tensor cores have them. What becomes of sums that groups of four warps have made is computed where these hold them, and is
-    converted when it was rounded to fewer bits. Constants are made where they are wanted. Of products that the blocks of a cluster
+    converted when it was rounded to fewer bits; a sum alone goes where another operand is loaded, if that is as many bytes. Constants are made where they are wanted. Of products that the blocks of a cluster
     share, each has a part of what is summed over, and finishes some of the rows; where groups of four warps make them, some of the
     columns, those that each thread has among its own sums. What becomes an operand of them element by element, in loops, too, is
     divided as that is; of what else an operand follows from, all blocks have everything.
