@@ -4,7 +4,7 @@
 // it, an elementwise operation wants its operands as its result is, a broadcast the part of its
 // result's layout that its operand has. The first to ask decides. A reduction within warps and a
 // product have a layout of their own, which follows from their operands, and a load refuses one that
-// would read pieces of memory's sectors. Nor is long work asked for in a layout in which warps hold the same. Where a value is wanted otherwise than it
+// would read pieces of memory's sectors. Nor is long work asked for in a layout in which warps hold the same, or work on sums where lanes do. Where a value is wanted otherwise than it
 // is, it is converted; what costs nothing to make is made again instead.
 //
 // The blocks of a cluster share the longest rows, each a part of neighbours; all have everything else. Where they share
@@ -325,9 +325,10 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
   return spreadOut(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
 }
 
-/// Whether the lanes of a warp read whole sectors of memory, of 32 bytes, by an instruction each.
+/// Whether the lanes of a warp read whole sectors of memory, of 32 bytes, by an instruction each. What products take, threads
+/// hold several times: read in less than registers, it would be more instructions than by way of shared memory.
 bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
-  constexpr unsigned kSector = 32, kWidest = 16;
+  constexpr unsigned kSector = 32, kWidest = 16, kRegister = 4;
   unsigned bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
   for (auto [dim, along] : llvm::enumerate(load.getDims())) {
     if (!load.getView().getType().hasUnitStride(along))
@@ -337,6 +338,8 @@ bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
     auto element = [&](unsigned step) { return layout.out().pack(Point({{tensorDim(dim), step}})); };
     while (run < size && run * bytes < kWidest && llvm::is_contained(registers, element(run)))
       run *= 2;
+    if (run * bytes < kRegister && llvm::any_of(load->getUsers(), llvm::IsaPred<MmaOp>))
+      return false;
     while (run < size && llvm::is_contained(lanes, element(run)))
       run *= 2;
     return run == size || run * bytes >= kSector;
@@ -524,9 +527,12 @@ static bool isScattered(Operation *op) {
 }
 
 /// Whether warps would each do the same long work on elements of an operand of which all hold the same: done once and told
-/// the others, it is shorter.
+/// the others, it is shorter. So it is where lanes hold the same, and what the work begins with is exchanged in any case: with its
+/// own layout, threads keep fewer elements, and the exchange comes behind the work.
 static bool isWorkRepeated(Value tile, const Layout &layout) {
   constexpr int64_t mostRepeated = 32; // instructions for an element, about as many as an exchange is worth
+  if (llvm::is_contained(layout.columnsOf({Dim::Lane}), 0u) && hasOwnLayout(tile))
+    return true;
   int64_t times = 1;
   for (uint64_t column : layout.columnsOf({Dim::Warp}))
     times *= column ? 1 : 2;

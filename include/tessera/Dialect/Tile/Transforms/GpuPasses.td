@@ -516,7 +516,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
     ```
 
-    Where several warps multiply the same elements, long work on these is done once and its results are converted.
+    Where several warps multiply the same elements, long work on these is done once and its results are converted. So is work on sums
+    for products whose lanes hold the same elements.
   }];
   let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">,
                  Option<"quarters", "quarters", "bool", "false", "whether quarters of a warp multiply f16, as on sm_70">,
