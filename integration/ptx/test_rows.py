@@ -132,6 +132,64 @@ def test_rows_one_after_the_other(element, ahead):
             assert (y == expected).all() and (sums == totals).all(), (size, first, end)
 
 
+def aligned(element: str, size: int, tile: int, warps: int, blocks: int) -> str:
+    """y = x + the sum of row r, by tiles that begin at multiples of 16 bytes. Both walks begin with the row's whole tiles."""
+    x, row = view((ROWS, size), element), f"!tile.view<?x{element}, strides = [1]>"
+    one, scalar = f"tensor<{tile}x{element}>", f"tensor<{element}>"
+    load = f"%t = tile.load %rx[%i] dims [0] pad 0 : {element} : {row} -> {one}"
+    add = f"""{load}
+        %part = tile.reduce sum %t dims [0] : {one} -> {scalar}
+        %both = tile.map add(%before, %part) : ({scalar}, {scalar}) -> {scalar}
+        scf.yield %both : {scalar}"""
+    move = f"""{load}
+        %d = tile.map add(%t, %all) : ({one}, {one}) -> {one}
+        tile.store %d, %ry[%i] dims [0] bounded : {one}, {row}"""
+    return f"""
+    tile.kernel @k(%x: {x}, %y: {x}, %r: index) grid 1 hints {{cluster = {blocks}, warps = {warps}}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c = arith.constant {tile} : index
+      %z = tile.constant 0 : {element} : {scalar}
+      %rx = tile.row %x[%r] dim 1 : {x} -> {row}
+      %ry = tile.row %y[%r] dim 1 : {x} -> {row}
+      %n = tile.dim %rx, 0 : {row}
+      %whole = arith.divui %n, %c : index
+      %end = arith.ceildivsi %n, %c : index
+      %a = scf.for %i = %c0 to %whole step %c1 iter_args(%before = %z) -> ({scalar}) {{
+        {add}
+      }}
+      %b = scf.for %i = %whole to %end step %c1 iter_args(%before = %a) -> ({scalar}) {{
+        {add}
+      }}
+      %all = tile.broadcast %b dims [] : {scalar} -> {one}
+      scf.for %i = %c0 to %whole step %c1 {{
+        {move}
+      }}
+      scf.for %i = %whole to %end step %c1 {{
+        {move}
+      }}
+      tile.return
+    }}"""
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize(("element", "blocks"), [("i16", 1), ("i16", 2), ("i8", 1), ("i32", 1)])
+def test_tiles_that_are_moved(element, blocks, keeps):
+    """In shared memory, and from memory; what is in front of a row and behind it is left alone."""
+    tile, bytes = 1024 * blocks, DTYPES[element]().itemsize
+    for size in (1, 3, tile - 1, tile, tile + 1, 2 * tile + 5):
+        passes = ("-tile-assign-layouts", *(("-tile-keep-rows",) if keeps else ()))
+        text = ptx(aligned(element, size, tile, 2 if blocks == 2 or bytes == 1 else 4, blocks), *passes)
+        assert ("cp.async.bulk.shared" in text) == (keeps and bytes < 4) and ("st.global.v4.b32" in text) == (size > 3)
+        kernel = Kernel(text, "k")
+        x = (np.arange(ROWS * size) * 7 % 23 - 11).reshape(ROWS, size).astype(DTYPES[element])
+        for row in range(ROWS):
+            y, expected = np.full_like(x, 99), np.full_like(x, 99)
+            kernel.run(x, y, row)
+            expected[row] = x[row] + x[row].sum(dtype=x.dtype)
+            assert (y == expected).all(), (size, row)
+
+
 @tsr.function
 def argmax(x):
     return tsr.argmax(x, dim=-1)

@@ -83,6 +83,24 @@ Coordinates::Coordinates(tile::KernelOp kernel)
   for (unsigned dim = 0; dim < kernel.getGridRank(); ++dim)
     grid.push_back(launch ? parsed(launch.getGrid()[dim])
                           : SymExpr::symbol("grid" + std::to_string(dim)));
+  kernel.walk([&](tile::RowOp row) { addRow(row); });
+}
+
+/// What is in front of a row is a number of its own, the same for rows that begin alike.
+void Coordinates::addRow(tile::RowOp row) {
+  auto isAlike = [&](tile::RowOp other) {
+    return other.getDim() == row.getDim() && other.getCoords() == row.getCoords() &&
+           beginAlike(row.getView(), other.getView());
+  };
+  std::string name = "$row" + std::to_string(llvm::find_if(rows, isAlike) - rows.begin());
+  rows.push_back(row);
+  facts.add(name, SizeFact{.max = row.getPieceElements() - 1, .hint = 0});
+  sizes[row].push_back(size(row.getView(), row.getDim()) + SymExpr::symbol(name));
+  strides[row].push_back(SymExpr(1));
+  strideDivisors[row].push_back(1);
+  backward[row].push_back(false);
+  positiveStrides[row].push_back(true);
+  offsetDivisors[row] = 0;
 }
 
 SymExpr Coordinates::size(Value view, unsigned dim) const { return sizes.lookup(view)[dim]; }
@@ -118,7 +136,7 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
     const auto *place = llvm::find(dims, dim);
     if (stride == 1 && place != dims.end()) {
       inner = tensorDim(place - dims.begin());
-      whole = isChecked ? type.getDivisor(dim) : 0;
+      whole = isChecked && !view.getDefiningOp<tile::RowOp>() ? type.getDivisor(dim) : 0;
     } else {
       aligned = std::gcd(aligned, bytes * (ShapedType::isDynamic(stride) ? strideDivisor(view, dim) : stride));
     }
@@ -137,6 +155,18 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
     while (width > 1 && layout.out().unpack(column)[*inner] % width)
       width /= 2;
   return width;
+}
+
+bool Coordinates::beginAlike(Value view, Value other) const {
+  auto type = cast<tile::ViewType>(view.getType()), same = cast<tile::ViewType>(other.getType());
+  auto bytesOf = [](tile::ViewType each) { return (each.getElementType().getIntOrFloatBitWidth() + 7) / 8; };
+  if (type.getRank() != same.getRank() || bytesOf(type) != bytesOf(same) || addressDivisor(view) % tile::RowOp::kPiece ||
+      addressDivisor(other) % tile::RowOp::kPiece)
+    return false;
+  return llvm::all_of(llvm::seq<int64_t>(0, type.getRank()), [&](int64_t dim) {
+    std::optional<SymExpr> a = stride(view, dim), b = stride(other, dim);
+    return a && b && *a == *b;
+  });
 }
 
 bool Coordinates::isBackward(Value view, unsigned dim) const { return backward.lookup(view)[dim]; }

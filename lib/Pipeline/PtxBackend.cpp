@@ -219,6 +219,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
   llvm::for_each(module.getOps<tile::KernelOp>(), limitCode);
   manager.clear();
   manager.addPass(tile::createTileShareProducts());
+  manager.addPass(tile::createTileAlignRows());
   manager.addPass(tile::createTileDeferStatistics());
   manager.addPass(tile::createTileDeferReductions());
   manager.addPass(tile::createTileWalkPrograms());

@@ -21,6 +21,8 @@ static int64_t shiftOf(const Frame &frame, const GlobalAccess &row, const View &
   int64_t place = view.offset;
   for (auto [dim, slot] : llvm::enumerate(row.coords))
     place += frame.slots[slot].scalar.integer * row.tileSizes[dim] * view.strides[dim];
+  if (row.front)
+    place -= frame.slots[row.front->second].scalar.integer;
   return place & (kPiece / row.element.bytes() - 1);
 }
 

@@ -13,6 +13,8 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
   llvm::SmallVector<int64_t> first(given), index(rank);
   for (unsigned dim = 0; dim < given; ++dim)
     first[dim] = frame.slots[how.coords[dim]].scalar.integer * how.tileSizes[dim];
+  if (how.front)
+    first[how.front->first] -= frame.slots[how.front->second].scalar.integer;
   std::vector<int64_t> at(how.places->count());
   for (unsigned i = 0; i < at.size(); ++i) {
     uint64_t element = (*how.places)(frame.warp, i);
@@ -130,7 +132,10 @@ void Machine::checkVectors(Block &block, Warp &warp, const Step &step,
   const Memory &memory = setup.memories[viewOf(how).memory];
   for (unsigned i = 0; how.width > 1 && i < at.size(); ++i) {
     unsigned within = i / kLanes % how.width, first = i - within * kLanes;
-    int64_t begin = at[first];
+    // Of what an end of a row cuts, each for itself.
+    if (how.front && at[i] < 0)
+      continue;
+    int64_t begin = how.front ? at[i] - within : at[first];
     bool isWhole = begin < 0 ? at[i] < 0 : at[i] == begin + within;
     if (isWhole && (begin < 0 || (begin + memory.lowest) % how.width == 0))
       continue;

@@ -102,6 +102,12 @@ private:
 };
 } // namespace
 
+/// The argument that a view is, or that it is a row of.
+static BlockArgument argumentOf(Value view) {
+  auto row = view.getDefiningOp<tile::RowOp>();
+  return dyn_cast<BlockArgument>(row ? Value(row.getView()) : view);
+}
+
 std::unique_ptr<Program> Program::compile(tile::KernelOp kernel, StringRef chip) {
   auto program = std::make_unique<Program>();
   program->kernel = kernel;
@@ -120,7 +126,7 @@ LogicalResult Compiler::run() {
     auto send = dyn_cast<tile::SendOp>(op);
     program.hasRows |= isa<tile::FetchOp, tile::SendOp, tile::MmaAsyncOp>(op);
     if (send || isa<tile::StoreOp, tile::ScatterOp>(op))
-      if (auto view = dyn_cast<BlockArgument>(send ? send.getView() : op->getOperand(1)))
+      if (BlockArgument view = argumentOf(send ? send.getView() : op->getOperand(1)))
         program.isWritten[view.getArgNumber()] = true;
   });
   if (failed(compile(kernel.getBody().front())))
@@ -221,10 +227,24 @@ std::shared_ptr<GlobalAccess> Compiler::globalAccess(Operation *op, Value view, 
   auto access = std::make_shared<GlobalAccess>();
   auto type = cast<tile::ViewType>(view.getType());
   std::optional<Element> element = Element::of(type.getElementType());
-  auto argument = dyn_cast<BlockArgument>(view);
+  BlockArgument argument = argumentOf(view);
   if (!element || !argument) {
     op->emitError("is not supported by the simulator");
     return nullptr;
+  }
+  unsigned width = indices.empty() ? coordinates.accessWidth(view, dims, layout, isChecked) : 1;
+  // A tile of a row is one of the tensor that begins elsewhere.
+  SmallVector<Value> places(coords);
+  SmallVector<int64_t> along(dims);
+  if (auto row = view.getDefiningOp<tile::RowOp>()) {
+    unsigned dim = row.getDim();
+    places.assign(row.getCoords().begin(), row.getCoords().end());
+    places.insert(places.begin() + dim, coords[0]);
+    along = {int64_t(dim)};
+    access->front = {dim, slotOf(row)};
+    coords = places;
+    dims = along;
+    type = row.getView().getType();
   }
   access->view = argument.getArgNumber();
   access->coords = slotsOf(coords);
@@ -243,11 +263,10 @@ std::shared_ptr<GlobalAccess> Compiler::globalAccess(Operation *op, Value view, 
   access->places = tiles.placesOf(layout);
   access->element = *element;
   access->isChecked = isChecked;
+  access->width = width;
   if (!indices.empty())
     access->indexElement =
         *Element::of(cast<RankedTensorType>(indices[0].getType()).getElementType());
-  else
-    access->width = coordinates.accessWidth(view, dims, layout, isChecked);
   return access;
 }
 
@@ -286,10 +305,12 @@ std::shared_ptr<SlotAccess> Compiler::slotAccess(Operation *op, Value buffer, Va
       plan.accesses = access->places->registers();
       plan.wavefronts = plan.accesses * wavefronts(layout.then(offsets), 0, bits);
     }
-    if (read && read.getBelow()) {
+    if (read && read.getFrom())
+      access->from = slotOf(read.getFrom());
+    if (read && read.getBelow())
       access->below = slotOf(read.getBelow());
+    if (read && read.getPad())
       access->pad = numberOf(*read.getPad());
-    }
   }
   access->accesses = plan.accesses;
   access->wavefronts = plan.wavefronts;
@@ -664,6 +685,20 @@ simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &sl
           integer(function(frame.slots[a].scalar.integer, frame.slots[b].scalar.integer));
     };
   };
+  // How many elements an element lies behind one whose number so many divide; coordinates that are none are 0.
+  auto placeWithin = [&](BlockArgument view, ArrayRef<Value> coords, int64_t elements) -> Compute {
+    SmallVector<std::pair<unsigned, unsigned>> from; // dimensions and slots
+    for (auto [dim, coordinate] : llvm::enumerate(coords))
+      if (coordinate)
+        from.push_back({dim, slotOf(coordinate)});
+    return [=, argument = view.getArgNumber()](Frame &frame) {
+      const View &seen = frame.launch->views[argument];
+      int64_t place = seen.offset;
+      for (auto [dim, slot] : from)
+        place += frame.slots[slot].scalar.integer * seen.strides[dim];
+      frame.slots[to].scalar = integer(place & (elements - 1));
+    };
+  };
   return llvm::TypeSwitch<Operation *, Compute>(op)
       .Case([&](arith::ConstantOp constant) -> Compute {
         Number value = numberOf(constant.getValue());
@@ -716,27 +751,29 @@ simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &sl
         return [=](Frame &frame) { frame.slots[to].scalar = integer(frame.program[dim]); };
       })
       .Case([&](tile::DimOp size) -> Compute {
-        auto view = dyn_cast<BlockArgument>(size.getView());
+        auto row = size.getView().getDefiningOp<tile::RowOp>();
+        BlockArgument view = argumentOf(size.getView());
         if (!view)
           return nullptr;
-        unsigned argument = view.getArgNumber(), dim = size.getDim();
+        unsigned argument = view.getArgNumber(), dim = row ? row.getDim() : size.getDim();
+        std::optional<unsigned> front = row ? std::optional(slotOf(row)) : std::nullopt;
         return [=](Frame &frame) {
-          frame.slots[to].scalar = integer(frame.launch->views[argument].sizes[dim]);
+          int64_t more = front ? frame.slots[*front].scalar.integer : 0;
+          frame.slots[to].scalar = integer(frame.launch->views[argument].sizes[dim] + more);
         };
       })
       .Case([&](tile::ShiftOp shift) -> Compute {
         auto view = dyn_cast<BlockArgument>(shift.getView());
         if (!view)
           return nullptr;
-        std::vector<unsigned> coords;
-        for (Value coordinate : shift.getCoords())
-          coords.push_back(slotOf(coordinate));
-        return [=, argument = view.getArgNumber(), mask = int64_t(shift.getBy()) - 1](Frame &frame) {
-          int64_t place = frame.launch->views[argument].offset;
-          for (auto [dim, from] : llvm::enumerate(coords))
-            place += frame.slots[from].scalar.integer * frame.launch->views[argument].strides[dim];
-          frame.slots[to].scalar = integer(place & mask);
-        };
+        SmallVector<Value> coords(shift.getCoords());
+        return placeWithin(view, coords, shift.getBy());
+      })
+      // The number of elements in front of the row stands for it.
+      .Case([&](tile::RowOp row) -> Compute {
+        SmallVector<Value> coords(row.getCoords());
+        coords.insert(coords.begin() + row.getDim(), Value());
+        return placeWithin(cast<BlockArgument>(row.getView()), coords, row.getPieceElements());
       })
       .Case([&](tile::ExtractOp extract) -> Compute {
         unsigned from = slot(0);

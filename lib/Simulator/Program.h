@@ -101,6 +101,9 @@ struct GlobalAccess {
   bool isChecked = false, isWrite = false, isAtomic = false;
   Number pad = integer(0);
   unsigned width = 1; // elements that a thread accesses at once
+  /// Of a row that is seen from an aligned address on: the dimension that it runs along, and the frame's slot that says how many
+  /// elements are in front of it.
+  std::optional<std::pair<unsigned, unsigned>> front;
 };
 
 /// An access of a warp to a slot of a buffer.
@@ -110,8 +113,8 @@ struct SlotAccess {
   llvm::SmallVector<int64_t> shape;
   std::shared_ptr<Places> places;
   uint64_t first = 0; // the element at which the places begin
-  /// Slots of the frame: what the tile begins behind, and below which number it has elements.
-  std::optional<unsigned> behind, below;
+  /// Slots of the frame: what the tile begins behind, and from which number on and below which it has elements.
+  std::optional<unsigned> behind, from, below;
   Number pad = integer(0);
   /// For each warp the offset in the slot of each of its numbers, in bytes.
   std::vector<std::vector<uint32_t>> offsets;

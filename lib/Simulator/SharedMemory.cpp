@@ -206,9 +206,10 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
   std::optional<int64_t> base = slotBase(block, warp, step);
   bool isWrong = base && compareWithEvents(block, warp, step, *base, how.isWrite, data);
   int64_t below = how.below ? warp.frame.slots[*how.below].scalar.integer : INT64_MAX;
+  int64_t from = how.from ? warp.frame.slots[*how.from].scalar.integer : 0;
   for (unsigned i = 0; base && i < offsets.size(); ++i) {
-    int64_t at = *base + offsets[i];
-    if (int64_t((*how.places)(number, i)) >= below) {
+    int64_t at = *base + offsets[i], element = (*how.places)(number, i);
+    if (element < from || element >= below) {
       data->numbers[i] = how.pad;
       continue;
     }

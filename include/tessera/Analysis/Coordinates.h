@@ -25,7 +25,7 @@ public:
   bool isNonNegative(mlir::Value value) const { return isNonNegative(value, 0); }
   /// What is known to divide an index value; 0 for 0.
   int64_t divisor(mlir::Value value) const;
-  /// The size of dimension `dim` of a view argument.
+  /// The size of dimension `dim` of a view argument, or of a row of one (`tile.row`).
   SymExpr size(mlir::Value view, unsigned dim) const;
   /// What is known to divide a stride of a view argument, in elements.
   int64_t strideDivisor(mlir::Value view, unsigned dim) const;
@@ -36,13 +36,15 @@ public:
   int64_t addressDivisor(mlir::Value view) const;
   /// What is known to divide the addresses of a view's rows, in bytes, at most 16.
   int64_t rowAlignment(mlir::Value view) const;
+  /// Whether the rows of two view arguments at the same coordinates lie as far behind multiples of 16 bytes as each other.
+  bool beginAlike(mlir::Value view, mlir::Value other) const;
   /// Whether the program itself walks the dimension backward.
   bool isBackward(mlir::Value view, unsigned dim) const;
   /// Whether the stride is known not to be negative: all but the strides of arguments that come as they are.
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
   /// How many elements a thread can access at once, up to 16 bytes: neighbours in its registers and in memory, aligned,
-  /// and not cut by the tensor's end where that is checked.
+  /// and not cut by the tensor's end where that is checked. What is cut at the ends of a `tile.row` is accessed one by one.
   unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout, bool isChecked) const;
 
   /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
@@ -51,6 +53,7 @@ public:
                mlir::Operation *at = nullptr) const;
 
 private:
+  void addRow(tile::RowOp row);
   int64_t most(mlir::Value value, unsigned depth) const;
   bool isNonNegative(mlir::Value value, unsigned depth) const;
   /// Whether value <= bound.
@@ -68,6 +71,7 @@ private:
   llvm::DenseMap<mlir::Value, SymExpr> arguments;      // index arguments
   llvm::DenseMap<mlir::Value, int64_t> divisors;       // of them
   llvm::SmallVector<SymExpr> grid;
+  llvm::SmallVector<tile::RowOp> rows;
   int64_t alignment; // of the memory that views lie in
 };
 

@@ -29,6 +29,8 @@ public:
 
   /// Takes a size that is at hand for the typical one.
   void assume(const std::string &name, int64_t size) { facts[name].hint = size; }
+  /// What is known of another number.
+  void add(const std::string &name, SizeFact fact) { facts[name] = fact; }
 
   /// A typical value of the expression.
   int64_t hint(SymExpr e) const;

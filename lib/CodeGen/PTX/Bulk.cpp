@@ -34,6 +34,12 @@ template <typename RowOp> KernelEmitter::Row KernelEmitter::rowOf(RowOp op) {
   for (auto [dim, each] : llvm::enumerate(op.getCoords())) {
     bool isAlong = int64_t(dim) == along;
     Ix index = isAlong ? e.add(e.mul(Ix(get(each)), size), first) : Ix(get(each));
+    // What is in front of a row is no part of it.
+    if (view.from && op.getBounded()) {
+      Value begin = e.maxI(e.materialize(index), view.from);
+      count = e.subI(count, e.subI(begin, e.materialize(index)));
+      index = Ix(begin);
+    }
     offset = e.add(offset, e.mul(index, view.strides[dim]));
     if (!op.getBounded())
       continue;
@@ -89,6 +95,8 @@ LogicalResult KernelEmitter::emitGates(tile::GatesOp gates) {
 
 /// Where the last element of a tensor ends (i64). Of a dimension that is walked backward the first element is the last.
 Value KernelEmitter::endOf(Value argument) {
+  if (auto row = argument.getDefiningOp<tile::RowOp>())
+    return endOf(row.getView());
   const View &view = views[argument];
   Ix last = 0;
   for (auto [dim, size] : llvm::enumerate(view.sizes)) {

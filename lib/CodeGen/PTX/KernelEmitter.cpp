@@ -492,6 +492,10 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         scalars[shift] = e.andI(e.addI(start, e.materialize(place)), e.integer(shift.getBy() - 1));
         return success();
       })
+      .Case([&](tile::RowOp row) {
+        emitRow(row);
+        return success();
+      })
       .Case([&](tile::AllocOp alloc) -> LogicalResult {
         if (!alloc.getOffset())
           return alloc.emitError("expected a buffer with an offset");

@@ -37,6 +37,7 @@ private:
   struct View {
     Value pointer;
     llvm::SmallVector<codegen::Ix> sizes, strides;
+    Value from; // of a row: its first element (i64)
   };
   /// A load, gather, store or scatter.
   struct Access;
@@ -147,7 +148,11 @@ private:
   LogicalResult emitTake(tile::TakeOp take);
 
   // Memory (Memory.cpp)
+  void emitRow(tile::RowOp row);
   LogicalResult emitLoad(mlir::Operation *op);
+  /// Elements of a piece of a row that its ends may cut.
+  Registers loadCut(const Access &access, unsigned reg, unsigned width, mlir::TypedAttr pad);
+  void storeCut(const Access &access, unsigned reg, unsigned width, Value owner);
   bool leavesOut(tile::StoreOp store, const Access &load) const;
   bool isPadUnseen(const Access &load) const;
   Registers loadWords(const Access &access, unsigned reg, unsigned width, Value mask, mlir::TypedAttr pad);
@@ -158,7 +163,8 @@ private:
   unsigned vectorWidth(const Access &access) const;
   Value pointerOf(const Access &access, unsigned reg);
   /// Whether the element of register `reg` lies in the tensor; none: it does.
-  Value maskOf(const Access &access, unsigned reg);
+  /// Whether an element lies in its tensor, or of a row so many do; none: it does.
+  Value maskOf(const Access &access, unsigned reg, unsigned width = 1);
   /// Elements of a tile in the words that an instruction moves, and back.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);

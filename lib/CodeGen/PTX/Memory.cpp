@@ -1,8 +1,9 @@
 //===- Memory.cpp - Loads and stores --------------------------------------===//
 //
 // Threads access up to 16 bytes at once where the layout gives them neighbours, the tensor's rows
-// are aligned, and the tensor does not end within them. A predicate keeps what lies outside away
-// from memory. Elements that go to computed places go
+// are aligned, and the tensor does not end within them. Rows that begin anywhere are seen from an aligned
+// address on; of the pieces that their ends cut, elements are accessed one by one. A predicate keeps what
+// lies outside away from memory. Elements that go to computed places go
 // one by one; those of a sum are added there by the memory itself, in order of arrival.
 //
 //===----------------------------------------------------------------------===//
@@ -133,7 +134,26 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   return pointer;
 }
 
-Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
+/// The row's elements are those from a number on.
+void KernelEmitter::emitRow(tile::RowOp row) {
+  const View whole = views[row.getView()];
+  unsigned bytes = codegen::Emitter::byteWidth(row.getType().getElementType());
+  Ix place = 0;
+  SmallVector<Ix> strides = whole.strides;
+  strides.erase(strides.begin() + row.getDim());
+  for (auto [coordinate, stride] : llvm::zip_equal(row.getCoords(), strides))
+    place = e.add(place, e.mul(Ix(get(coordinate)), stride));
+  Value start = LLVM::PtrToIntOp::create(e.b, e.i64, whole.pointer);
+  start = e.addI(start, e.materialize(e.mul(place, bytes)));
+  Value begin = e.andI(start, e.integer(-tile::RowOp::kPiece));
+  Value from = LLVM::LShrOp::create(e.b, e.subI(start, begin), e.integer(llvm::Log2_32(bytes)));
+  views[row] = {LLVM::IntToPtrOp::create(e.b, whole.pointer.getType(), begin),
+                {e.add(whole.sizes[row.getDim()], Ix(from))},
+                {Ix(1)},
+                from};
+}
+
+Value KernelEmitter::maskOf(const Access &access, unsigned reg, unsigned width) {
   Value mask;
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
     int64_t extent = access.tileSize(dim);
@@ -146,6 +166,12 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg) {
       index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
     // As an unsigned number a negative position is beyond every size.
     Value at = e.materialize(index), size = e.materialize(views[access.view].sizes[dim]);
+    if (Value from = views[access.view].from) {
+      at = e.subI(at, from);
+      size = e.subI(size, from);
+      if (width > 1)
+        size = e.maxI(e.subI(size, e.integer(width - 1)), e.integer(0));
+    }
     int64_t step = access.type().getStrides()[dim];
     bool isFar = ShapedType::isDynamic(step) ? !coordinates.hasPositiveStride(access.view, dim) : !step;
     if (!options.wideIndices && !isFar) {
@@ -293,6 +319,22 @@ KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned
   return got;
 }
 
+KernelEmitter::Registers KernelEmitter::loadCut(const Access &access, unsigned reg, unsigned width, TypedAttr pad) {
+  Type element = access.type().getElementType();
+  SmallVector<Type> types(width, e.valueType(element));
+  auto branch = scf::IfOp::create(e.b, types, maskOf(access, reg, width), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(branch.thenBlock());
+  Registers together = unpack(loadWords(access, reg, width, Value(), nullptr), element), apart;
+  together.truncate(width);
+  scf::YieldOp::create(e.b, together);
+  e.b.setInsertionPointToStart(branch.elseBlock());
+  for (unsigned i = 0; i < width; ++i)
+    apart.push_back(unpack(loadWords(access, reg + i, 1, maskOf(access, reg + i), pad), element).front());
+  scf::YieldOp::create(e.b, apart);
+  return Registers(branch.getResults());
+}
+
 LogicalResult KernelEmitter::emitLoad(Operation *op) {
   Access access = Access::of(op);
   Type element = access.type().getElementType();
@@ -301,6 +343,12 @@ LogicalResult KernelEmitter::emitLoad(Operation *op) {
   // In a loop the registers would be kept for what a load may leave in them.
   if (isa<tile::LoadOp>(op) && op->getParentOp() == kernel && isPadUnseen(access))
     pad = nullptr;
+  if (access.isChecked && width > 1 && views[access.view].from) {
+    Registers &parts = tiles[access.tile];
+    for (unsigned reg = 0; reg < registers; reg += width)
+      parts.append(loadCut(access, reg, width, pad));
+    return success();
+  }
   SmallVector<Registers> vectors;
   for (unsigned reg = 0; reg < registers; reg += width)
     vectors.push_back(loadWords(access, reg, width, maskOf(access, reg), pad));
@@ -330,11 +378,28 @@ void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned widt
   assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
 }
 
+void KernelEmitter::storeCut(const Access &access, unsigned reg, unsigned width, Value owner) {
+  auto branch = scf::IfOp::create(e.b, TypeRange(), maskOf(access, reg, width), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(branch.thenBlock());
+  storeWords(access, reg, width, owner);
+  e.b.setInsertionPointToStart(branch.elseBlock());
+  for (unsigned i = 0; i < width; ++i) {
+    Value mask = maskOf(access, reg + i);
+    storeWords(access, reg + i, 1, owner ? e.andI(mask, owner) : mask);
+  }
+}
+
 LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
   Access access = Access::of(store);
   unsigned width = vectorWidth(access);
   Value owner = isOwner(access.layout);
+  bool isCut = access.isChecked && width > 1 && views[access.view].from;
   for (unsigned reg = 0; reg < tiles[access.tile].size(); reg += width) {
+    if (isCut) {
+      storeCut(access, reg, width, owner);
+      continue;
+    }
     Value mask = maskOf(access, reg);
     storeWords(access, reg, width, mask && owner ? e.andI(mask, owner) : mask ? mask : owner);
   }

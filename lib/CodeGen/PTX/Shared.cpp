@@ -86,11 +86,21 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   } else {
     tiles[read.getResult()] = loadAll(part, element);
   }
+  auto placeOf = [&](unsigned reg) -> Value {
+    return LLVM::TruncOp::create(e.b, e.i32, e.materialize(coordinate(layoutOf(read), reg, Dim::D0)));
+  };
+  auto limit = [&](Value number) -> Value {
+    Value size = e.integer(read.getType().getNumElements());
+    return LLVM::TruncOp::create(e.b, e.i32, e.minI(get(number), size));
+  };
+  Registers &parts = tiles[read.getResult()];
+  if (read.getFrom()) {
+    Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0), begin = limit(read.getFrom());
+    for (auto [reg, part] : llvm::enumerate(parts))
+      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, placeOf(reg), begin), pad, part);
+  }
   if (read.getBelow()) {
-    Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0);
-    Value end = e.minI(get(read.getBelow()), e.integer(read.getType().getNumElements()));
-    end = LLVM::TruncOp::create(e.b, e.i32, end);
-    Registers &parts = tiles[read.getResult()];
+    Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0), end = limit(read.getBelow());
     // Of a row's first tile the size of the row is below. In a loop from row to row instructions count.
     auto left = read.getBelow().getDefiningOp<arith::SubIOp>();
     Registers chosen;
@@ -100,10 +110,8 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
       parts = chosen;
       return success();
     }
-    for (auto [reg, part] : llvm::enumerate(parts)) {
-      Value place = LLVM::TruncOp::create(e.b, e.i32, e.materialize(coordinate(layoutOf(read), reg, Dim::D0)));
-      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, place, end), part, pad);
-    }
+    for (auto [reg, part] : llvm::enumerate(parts))
+      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, placeOf(reg), end), part, pad);
   }
   return success();
 }

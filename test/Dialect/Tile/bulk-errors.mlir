@@ -40,10 +40,81 @@ tile.kernel @pads(%i: index) grid 1 {
 #rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
 #memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
-tile.kernel @below_alone(%i: index) grid 1 {
+tile.kernel @below_without_pad(%i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected `below` of a tile that begins behind some elements}}
-  %0 = tile.read %b[%i] below %i pad 0.0 : bf16 : !b -> tensor<128xbf16, #rows>
+  // expected-error @+1 {{expected a pad with `from` or `below`, and none without}}
+  %0 = tile.read %b[%i] behind %i below %i : !b -> tensor<128xbf16, #rows>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>>
+tile.kernel @pad_alone(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected a pad with `from` or `below`, and none without}}
+  %0 = tile.read %b[%i] pad 0.0 : bf16 : !b -> tensor<128xbf16, #rows>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.layout<"register[d1:1] lane[d1:2, d1:4, d0:1, d0:2, d0:4] -> d0:8 d1:8">
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d0:1, d0:2, d0:4] -> d0:8 d1:8">
+!b = !tile.buffer<1, tensor<8x8xbf16, #memory>>
+tile.kernel @from_of_a_box(%i: index) grid 1 {
+  %b = tile.alloc : !b
+  // expected-error @+1 {{expected a whole tile of rank 1 whose elements are there in part, got 'tensor<8x8xbf16}}
+  %0 = tile.read %b[%i] from %i pad 0.0 : bf16 : !b -> tensor<8x8xbf16, #rows>
+  tile.return
+}
+
+// -----
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+!r = !tile.view<?xbf16, strides = [1]>
+tile.kernel @row_of_a_row(%x: !v, %i: index) grid 1 {
+  %r = tile.row %x[%i] dim 1 : !v -> !r
+  // expected-error @+1 {{expected a row of an argument of the kernel}}
+  %s = tile.row %r[] dim 0 : !r -> !r
+  tile.return
+}
+
+// -----
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @row_dim(%x: !v, %i: index) grid 1 {
+  // expected-error @+1 {{expected a dimension below 2, got 2}}
+  %r = tile.row %x[%i] dim 2 : !v -> !tile.view<?xbf16, strides = [1]>
+  tile.return
+}
+
+// -----
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @row_coords(%x: !v, %i: index) grid 1 {
+  // expected-error @+1 {{expected 1 coordinates, one for each other dimension of the view, got 2}}
+  %r = tile.row %x[%i, %i] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
+  tile.return
+}
+
+// -----
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @row_across(%x: !v, %i: index) grid 1 {
+  // expected-error @+1 {{expected neighbours in memory along dimension 0, got '!tile.view<?x?xbf16, strides = [?, 1]>'}}
+  %r = tile.row %x[%i] dim 0 : !v -> !tile.view<?xbf16, strides = [1]>
+  tile.return
+}
+
+// -----
+
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @row_type(%x: !v, %i: index) grid 1 {
+  // expected-error @+1 {{expected a result of type '!tile.view<?xbf16, strides = [1]>', got '!tile.view<?xf16, strides = [1]>'}}
+  %r = tile.row %x[%i] dim 1 : !v -> !tile.view<?xf16, strides = [1]>
   tile.return
 }
 

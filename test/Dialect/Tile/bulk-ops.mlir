@@ -35,6 +35,14 @@ tile.kernel @rows(%x: !v, %y: !v, %row: index, %n: index) grid 1 hints {warps = 
   tile.send %b[%c0] to %y[%row, %c0] dims [1] bounded : !b, !v
   // CHECK-NEXT: tile.sent %{{.*}}, 0 : <2,
   tile.sent %b, 0 : !b
+  // CHECK-NEXT: %[[ROW:.*]] = tile.row %x[%{{.*}}] dim 1 : <?x?xbf16, strides = [?, 1]> -> <?xbf16, strides = [1]>
+  %r = tile.row %x[%row] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
+  // CHECK-NEXT: tile.fetch %[[ROW]][%{{.*}}] dims [0] bounded into %{{.*}}[%{{.*}}] opens %{{.*}}[%{{.*}}] : <?xbf16, strides = [1]>, <2,
+  tile.fetch %r[%c0] dims [0] bounded into %whole[%c0] opens %h[%c0] : !tile.view<?xbf16, strides = [1]>, !whole, <1>
+  // CHECK-NEXT: tile.read %{{.*}}[%{{.*}}] from %{{.*}} pad 0.000000e+00 : bf16 : <2,
+  %2 = tile.read %whole[%c0] from %s pad 0.0 : bf16 : !whole -> tensor<512xbf16, #rows>
+  // CHECK-NEXT: tile.read %{{.*}}[%{{.*}}] from %{{.*}} below %{{.*}} pad 0.000000e+00 : bf16 : <2,
+  %3 = tile.read %whole[%c0] from %s below %n pad 0.0 : bf16 : !whole -> tensor<512xbf16, #rows>
   tile.return
 }
 

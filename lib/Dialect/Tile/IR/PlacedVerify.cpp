@@ -120,8 +120,11 @@ LogicalResult ReadOp::verify() {
     return failure();
   if (getBehind() && getAt())
     return emitOpError("expected a whole tile behind some elements, got a part");
-  if (getBelow() && !getBehind())
-    return emitOpError("expected `below` of a tile that begins behind some elements");
+  bool isPart = getFrom() || getBelow();
+  if (isPart != getPad().has_value())
+    return emitOpError("expected a pad with `from` or `below`, and none without");
+  if (isPart && (getAt() || getType().getRank() != 1))
+    return emitOpError() << "expected a whole tile of rank 1 whose elements are there in part, got " << getType();
   if (getPad() && cast<TypedAttr>(*getPad()).getType() != getType().getElementType())
     return emitOpError() << "expected a pad of type " << getType().getElementType() << ", got "
                          << cast<TypedAttr>(*getPad()).getType();

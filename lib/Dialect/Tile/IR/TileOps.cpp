@@ -140,6 +140,15 @@ void ConstantOp::build(OpBuilder &builder, OperationState &state, RankedTensorTy
   build(builder, state, type, numberAttr(builder, type.getElementType(), value));
 }
 
+void RowOp::build(OpBuilder &builder, OperationState &state, Value view, ValueRange coords, int64_t dim) {
+  Type element = cast<ViewType>(view.getType()).getElementType();
+  build(builder, state, ViewType::get({ShapedType::kDynamic}, element, {1}), view, coords, dim);
+}
+
+int64_t RowOp::getPieceElements() {
+  return kPiece / std::max(1u, getView().getType().getElementType().getIntOrFloatBitWidth() / 8);
+}
+
 void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs,
                   bool fast) {
   SmallVector<Type> elements;

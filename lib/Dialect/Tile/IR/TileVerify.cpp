@@ -159,6 +159,23 @@ LogicalResult ShiftOp::verify() {
   return success();
 }
 
+LogicalResult RowOp::verify() {
+  ViewType view = getView().getType(), row = getType();
+  if (!isa<BlockArgument>(getView()) || !isa<KernelOp>(cast<BlockArgument>(getView()).getOwner()->getParentOp()))
+    return emitOpError("expected a row of an argument of the kernel");
+  if (getDim() >= view.getRank())
+    return emitOpError() << "expected a dimension below " << view.getRank() << ", got " << int64_t(getDim());
+  if (getCoords().size() + 1 != view.getRank())
+    return emitOpError() << "expected " << view.getRank() - 1 << " coordinates, one for each other dimension of the view, got "
+                         << getCoords().size();
+  if (!view.hasUnitStride(getDim()))
+    return emitOpError() << "expected neighbours in memory along dimension " << int64_t(getDim()) << ", got " << view;
+  ViewType expected = ViewType::get({ShapedType::kDynamic}, view.getElementType(), {1});
+  if (row != expected)
+    return emitOpError() << "expected a result of type " << expected << ", got " << row;
+  return success();
+}
+
 LogicalResult tile::LoadOp::verify() {
   if (failed(verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
                           tileType(getResult()))))

@@ -4,8 +4,8 @@
 // loads lies in shared memory afterwards, a slot for each tile of the row, and later walks read it
 // there. The slots are filled by copies that are all under way before the first walk begins; it
 // waits for them in their order. Rows that begin anywhere are brought by copies of the machine, with a gate
-// for each tile. Rows that no copies can take are written behind their loads. Of rows that are too long the
-// first tiles are kept.
+// for each tile. What such copies bring in front of a row's first element is written over before the first walk. Rows that
+// no copies can take are written behind their loads. Of rows that are too long the first tiles are kept.
 //
 //===----------------------------------------------------------------------===//
 #include "FirstUse.h"
@@ -78,7 +78,9 @@ private:
   void rewrite(MutableArrayRef<Row> rows);
   void copy(ArrayRef<Row> rows);
   void copyTile(ArrayRef<Row> rows, unsigned walk, Value tile);
+  bool endsInside(LoadOp load);
   void fetch(Row &row);
+  void clearFront(const Row &row, Value gates);
   void serve(LoadOp load, Value room);
   Value index(int64_t value) { return arith::ConstantIndexOp::create(*builder, loc, value); }
 
@@ -157,7 +159,7 @@ static constexpr unsigned kChunk = 16; // bytes that threads copy at once
 /// Whether threads can copy a load's tiles past the registers.
 bool Keeper::isByPieces(LoadOp load) {
   unsigned bits = load.getType().getElementTypeBitWidth();
-  return copies.ofPieces && bits >= 8 && isZeroOrNone(load.getPad()) &&
+  return copies.ofPieces && bits >= 8 && isZeroOrNone(load.getPad()) && !load.getView().getDefiningOp<RowOp>() &&
          coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load), load.getPad().has_value()) * bits ==
              8 * kChunk;
 }
@@ -209,15 +211,17 @@ bool Keeper::settle(Row &row) {
   };
   if (slots < 1 || slots > kMostSlots)
     return false;
-  // What lies outside is no part of the row: each load has a pad of its own.
+  // What lies outside is no part of the row: each load has a pad of its own. What lies in front is written with one for all.
   auto isFetch = [&](LoadOp load) {
-    return wantedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
-           isBetterFetched(load) && isLooseRow(coordinates, load.getView(), load.getDims(), load);
+    bool isAligned = isAlignedRow(load.getView(), load);
+    return wantedOf(load) == load && loopOf(load)->getParentOp() == kernel && isBetterFetched(load) &&
+           (isAligned ? load.getPadAttr() == first.getPadAttr() && load.getType() == first.getType() && load.getPad()
+                      : isLooseRow(coordinates, load.getView(), load.getDims(), load));
   };
   row.isFetched = copies.ofRows && !row.later.empty() && llvm::all_of(row.first, isBefore) &&
                   llvm::all_of(llvm::concat<LoadOp>(row.first, row.later), isFetch);
   if (row.isFetched) {
-    row.buffer = rowBuffer(first, slots);
+    row.buffer = rowBuffer(first, slots, /*slack=*/!first.getView().getDefiningOp<RowOp>());
     return true;
   }
   llvm::erase_if(row.later, [&](LoadOp load) {
@@ -301,11 +305,39 @@ void Keeper::copy(ArrayRef<Row> rows) {
   WaitOp::create(*builder, loc, 0);
 }
 
+/// Whether a load's loop goes over tiles that end by the end of their row.
+bool Keeper::endsInside(LoadOp load) {
+  Value end = loopOf(load).getUpperBound();
+  if (auto cut = end.getDefiningOp<arith::MinSIOp>())
+    end = cut.getLhs();
+  std::optional<SymExpr> tiles = coordinates.expression(end);
+  return tiles && *tiles == coordinates.size(load.getView(), load.getDims()[0]).floorDiv(SymExpr(load.getType().getNumElements()));
+}
+
+/// Threads write the pad over what they will read in front of the row's first element.
+void Keeper::clearFront(const Row &row, Value gates) {
+  LoadOp load = row.first.front();
+  auto origin = load.getView().getDefiningOp<RowOp>();
+  SmallVector<Value> coords(origin.getCoords());
+  coords.insert(coords.begin() + origin.getDim(), Value());
+  Value shift = shiftOf(*builder, loc, origin.getView(), coords, {int64_t(origin.getDim())}), zero = index(0);
+  Value isAny = arith::CmpIOp::create(*builder, loc, arith::CmpIPredicate::slt, zero, shift);
+  auto branch = scf::IfOp::create(*builder, loc, isAny);
+  OpBuilder::InsertionGuard guard(*builder);
+  builder->setInsertionPointToStart(&branch.getThenRegion().front());
+  AwaitOp::create(*builder, loc, gates, zero, zero);
+  Value size = DimOp::create(*builder, loc, builder->getIndexType(), load.getView(), 0);
+  Value tile = ReadOp::create(*builder, loc, load.getType(), row.room, zero, /*behind=*/Value(), shift, size, /*at=*/nullptr,
+                              load.getPadAttr());
+  WriteOp::create(*builder, loc, tile, row.room, zero);
+}
+
 /// All tiles are under way before the first walk, which waits at the gate of each.
 void Keeper::fetch(Row &row) {
   Value gates = GatesOp::create(*builder, loc, GatesType::get(kernel.getContext(), row.buffer.getSlots()));
   LoadOp any = row.first.front();
-  Value shift = shiftOf(*builder, loc, any.getView(), any.getCoords(), any.getDims());
+  bool isAligned = any.getView().getDefiningOp<RowOp>();
+  Value shift = isAligned ? Value() : shiftOf(*builder, loc, any.getView(), any.getCoords(), any.getDims());
   for (LoadOp load : row.first) {
     scf::ForOp loop = loopOf(load);
     auto fill = scf::ForOp::create(*builder, loc, loop.getLowerBound(), loop.getUpperBound(), index(1));
@@ -315,12 +347,16 @@ void Keeper::fetch(Row &row) {
     FetchOp::create(*builder, load.getLoc(), load.getView(), coordsIn(load, loop, tile), load.getDims(), row.room, tile,
                     gates, tile, load.getPad().has_value());
   }
+  if (isAligned)
+    clearFront(row, gates);
   for (LoadOp load : row.first) {
     builder->setInsertionPointToStart(loopOf(load).getBody());
     AwaitOp::create(*builder, loc, gates, loopOf(load).getInductionVar(), index(0));
   }
   for (LoadOp load : llvm::concat<LoadOp>(row.first, row.later)) {
     builder->setInsertionPoint(firstUse(load));
+    if (isAligned && endsInside(load))
+      load.removePadAttr();
     load.replaceAllUsesWith(readRow(*builder, load, row.room, loopOf(load).getInductionVar(), shift));
     load.erase();
   }

@@ -50,7 +50,7 @@ private:
 
 std::optional<Stream> Pipeline::streamOf(LoadOp load) {
   constexpr unsigned kChunk = 16;
-  if (load->use_empty() || !isKnownAhead(loop, load) || !isZeroOrNone(load.getPad()))
+  if (load->use_empty() || !isKnownAhead(loop, load) || !isZeroOrNone(load.getPad()) || load.getView().getDefiningOp<RowOp>())
     return std::nullopt;
   Operation *wanted = wantedOf(load);
   if (wanted->getBlock() != load->getBlock())

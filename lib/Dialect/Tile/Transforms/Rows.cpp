@@ -13,14 +13,21 @@ static constexpr int64_t kPiece = 16, kWorth = 1024; // bytes: of a piece of mem
 
 static int64_t bytesOfElement(Type type) { return std::max(1u, type.getIntOrFloatBitWidth() / 8); }
 
+static bool isWorthCopy(Value tile) {
+  BufferType room = rowBuffer(tile, 1);
+  return room.getElements() * room.getElementBytes() >= kWorth && room.isInOrder();
+}
+
 bool tile::isLooseRow(const Coordinates &coordinates, Value view, ArrayRef<int64_t> dims, Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getRank() != 1 || !cast<ViewType>(view.getType()).hasUnitStride(dims[0]) ||
       coordinates.rowAlignment(view) >= kPiece)
     return false;
-  BufferType room = rowBuffer(tile, 1);
-  return room.getElements() * room.getElementBytes() >= kWorth && room.isInOrder() &&
-         llvm::equal(layoutOf(tile)->columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
+  return isWorthCopy(tile) && llvm::equal(layoutOf(tile)->columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
+}
+
+bool tile::isAlignedRow(Value view, Value tile) {
+  return view.getDefiningOp<RowOp>() && cast<RankedTensorType>(tile.getType()).getRank() == 1 && isWorthCopy(tile);
 }
 
 bool tile::isBetterFetched(Value tile) {
@@ -28,13 +35,13 @@ bool tile::isBetterFetched(Value tile) {
   return bytesOfElement(cast<RankedTensorType>(tile.getType()).getElementType()) < word;
 }
 
-BufferType tile::rowBuffer(Value tile, int64_t slots) {
+BufferType tile::rowBuffer(Value tile, int64_t slots, bool slack) {
   auto type = cast<RankedTensorType>(tile.getType());
   Layout layout = *layoutOf(tile);
   unsigned bits = layout.out().bits() - gf2::rank(layout.columnsOf({Dim::Block}));
   Layout memory(Space({{Dim::Offset, 1u << bits}}), layout.out(), gf2::units(bits));
   return BufferType::get(tile.getContext(), slots, withLayout(type, inAllBlocks(memory, layout)),
-                         kPiece / bytesOfElement(type.getElementType()));
+                         slack ? kPiece / bytesOfElement(type.getElementType()) : 0);
 }
 
 Value tile::shiftOf(OpBuilder &builder, Location loc, Value view, ValueRange coords, ArrayRef<int64_t> dims) {
@@ -53,7 +60,7 @@ Value tile::readRow(OpBuilder &builder, LoadOp load, Value buffer, Value slot, V
     Value before = arith::MulIOp::create(builder, loc, load.getCoords()[along], size);
     below = arith::SubIOp::create(builder, loc, DimOp::create(builder, loc, builder.getIndexType(), load.getView(), along), before);
   }
-  return ReadOp::create(builder, loc, load.getType(), buffer, slot, shift, below, /*at=*/nullptr, load.getPadAttr());
+  return ReadOp::create(builder, loc, load.getType(), buffer, slot, shift, /*from=*/Value(), below, /*at=*/nullptr, load.getPadAttr());
 }
 
 SmallVector<Value> tile::coordsIn(LoadOp load, scf::ForOp loop, Value step) {

@@ -15,12 +15,15 @@ namespace tessera::tile {
 /// worth a copy of its own, and lies in neighbouring lanes, so that these meet no bank twice wherever it begins.
 bool isLooseRow(const Coordinates &coordinates, mlir::Value view, llvm::ArrayRef<int64_t> dims, mlir::Value tile);
 
+/// Whether a tile is a run of a row that begins at a multiple of 16 bytes since `tile.row` says so, worth a copy as well.
+bool isAlignedRow(mlir::Value view, mlir::Value tile);
+
 /// Whether it is better to bring such a row into shared memory as a whole: lanes that load elements of 4 bytes or more
 /// take whole lines of memory at once.
 bool isBetterFetched(mlir::Value tile);
 
-/// Room for such rows, or for a block's part of them.
-BufferType rowBuffer(mlir::Value tile, int64_t slots);
+/// Room for such rows, or for a block's part of them; `slack`: they begin anywhere.
+BufferType rowBuffer(mlir::Value tile, int64_t slots, bool slack = true);
 
 /// By how many elements the tiles of a row lie behind multiples of 16 bytes.
 mlir::Value shiftOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value view, mlir::ValueRange coords,

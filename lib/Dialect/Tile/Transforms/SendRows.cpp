@@ -57,20 +57,13 @@ private:
 
 /// Whether a store's rows lie as far behind multiples of 16 bytes as those of another view.
 bool Sender::beginAlike(StoreOp store, ShiftOp shift) {
-  constexpr int64_t piece = 16;
-  Value view = store.getView(), other = shift.getView();
-  int64_t along = store.getDims()[0], rank = store.getView().getType().getRank();
-  if (shift.getView().getType().getRank() != rank || coordinates.addressDivisor(view) % piece ||
-      coordinates.addressDivisor(other) % piece)
+  int64_t along = store.getDims()[0];
+  if (!coordinates.beginAlike(store.getView(), shift.getView()))
     return false;
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    std::optional<SymExpr> a = coordinates.stride(view, dim), b = coordinates.stride(other, dim);
-    bool isSame = dim == along ? getConstantIntValue(shift.getCoords()[dim]) == 0
-                               : shift.getCoords()[dim] == store.getCoords()[dim];
-    if (!isSame || !a || !b || *a != *b)
-      return false;
-  }
-  return true;
+  return llvm::all_of(llvm::enumerate(shift.getCoords()), [&](auto each) {
+    return int64_t(each.index()) == along ? getConstantIntValue(each.value()) == 0
+                                          : each.value() == store.getCoords()[each.index()];
+  });
 }
 
 /// The loop whose steps are the slots that an access goes over.

@@ -136,6 +136,29 @@ def Tile_ShiftOp : Tile_PureOp<"shift"> {
   let assemblyFormat = "$view `[` $coords `]` `by` custom<PlainInt>($by) attr-dict `:` type($view)";
 }
 
+def Tile_RowOp : Tile_PureOp<"row"> {
+  let summary = "a row of a view, from the multiple of 16 bytes on behind which it begins";
+  let description = [{
+    The row runs along dimension `dim` of one of the kernel's arguments, in which elements are neighbours in memory; `coords` are element
+    indices in the other dimensions. The result begins at a multiple of 16 bytes, with as many elements in front of the row's first one as
+    `tile.shift` says. These lie outside of it, as those behind the row's end do, and its size counts them. So its tiles begin at such
+    multiples wherever the row does.
+
+    ```mlir
+    %r = tile.row %x[%i] dim 1 : !tile.view<?x?xbf16, strides = [?, 1]> -> !tile.view<?xbf16, strides = [1]>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, I64Attr:$dim);
+  let results = (outs Tile_ViewType:$result);
+  let assemblyFormat = "$view `[` $coords `]` `dim` custom<PlainInt>($dim) attr-dict `:` type($view) `->` type($result)";
+  let builders = [ OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$coords, "int64_t":$dim)> ];
+  let extraClassDeclaration = [{
+    static constexpr int64_t kPiece = 16; // bytes
+    /// Elements of 16 bytes.
+    int64_t getPieceElements();
+  }];
+}
+
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>, Tile_NamedResult]> {
   let summary = "reads a tile of a view";
   let description = [{
@@ -571,25 +594,26 @@ def Tile_ReadOp : Tile_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemR
     Each thread reads what its registers are to hold; by which instructions follows from the two layouts (planLoad of
     lib/Layout). A result that is smaller than the slot's tile is the part of it that begins `at` these elements, of
     which each is a multiple of the result's size there. A tile that begins `behind` some elements is read as it is written
-    so; of one whose elements are there `below` a number alone, the others are the `pad`.
+    so; of one whose elements are there `from` a number on, or `below` one alone, the others are the `pad`.
 
     ```mlir
     %a = tile.read %b[%slot] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x64xbf16, #fragments>
     %a2 = tile.read %b[%slot] at [0, 32] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x16xbf16, #fragments>
     %r = tile.read %c[%slot] behind %s below %n pad 0.0 : bf16
        : <1, tensor<4096xbf16, #memory>, slack 8> -> tensor<4096xbf16, #rows>
+    %f = tile.read %d[%slot] from %s below %n pad 0.0 : bf16 : <1, tensor<4096xbf16, #memory>> -> tensor<4096xbf16, #rows>
     ```
   }];
-  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, Optional<Index>:$behind, Optional<Index>:$below,
+  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, Optional<Index>:$behind, Optional<Index>:$from, Optional<Index>:$below,
                        OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<TypedAttrInterface>:$pad);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $buffer `[` $slot `]` (`at` $at^)? (`behind` $behind^)? (`below` $below^ `pad` $pad)? attr-dict
+    $buffer `[` $slot `]` (`at` $at^)? (`behind` $behind^)? (`from` $from^)? (`below` $below^)? (`pad` $pad^)? attr-dict
     `:` type($buffer) `->` type($result)
   }];
   let builders = [ OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer, "::mlir::Value":$slot,
                                   CArg<"::mlir::DenseI64ArrayAttr", "nullptr">:$at), [{
-    build($_builder, $_state, type, buffer, slot, /*behind=*/::mlir::Value(), /*below=*/::mlir::Value(), at,
+    build($_builder, $_state, type, buffer, slot, /*behind=*/::mlir::Value(), /*from=*/::mlir::Value(), /*below=*/::mlir::Value(), at,
           /*pad=*/nullptr);
   }]> ];
   let extraClassDeclaration = [{

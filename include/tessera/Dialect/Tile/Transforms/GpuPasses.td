@@ -115,6 +115,34 @@ def TileDeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileAlignRows : Pass<"tile-align-rows", "::mlir::ModuleOp"> {
+  let summary = "move the tiles of rows that begin anywhere to multiples of 16 bytes";
+  let description = [{
+    Where rows of elements of less than 4 bytes begin at no multiple of 16 bytes, threads would have to take their elements one by
+    one. Loops that walk along such a row, over its whole tiles and over what is left behind them, walk along a `tile.row` instead,
+    whose tiles begin at such multiples: what is in front of the row's first element is left out or padded as what is behind its last one.
+    What is done to the padded rest of a row is done to all of its tiles.
+
+    That needs a kernel whose loops all walk along the same row, which more than one of them reads, over rows of other views that begin
+    as far behind such a multiple; that carry numbers alone; and that do nothing in which an element's place counts. Which of a
+    row's elements are summed up together then depends on where it begins, so that rows stay as they are under the policy
+    `batch_invariant`.
+
+    ```mlir
+    %r = tile.row %x[%pid0] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
+    %n = tile.dim %r, 0 : !tile.view<?xbf16, strides = [1]>
+    %whole = arith.divui %n, %c4096 : index
+    %all = arith.ceildivsi %n, %c4096 : index
+    scf.for %i = %c0 to %whole step %c1 {
+      %t = tile.load %r[%i] dims [0] pad 0.0 : bf16 : !tile.view<?xbf16, strides = [1]> -> tensor<4096xbf16>
+      …
+    }
+    scf.for %i = %whole to %all step %c1 { … }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TileDeferStatistics : Pass<"tile-defer-statistics", "::mlir::ModuleOp"> {
   let summary = "give each thread statistics of its own while a row is walked";
   let description = [{
@@ -155,8 +183,8 @@ def TileKeepRows : Pass<"tile-keep-rows", "::mlir::ModuleOp"> {
   let description = [{
     Where several loops load the same tiles of a view, one tile after the other, the first of them leaves the tiles in shared
     memory, a slot for each, and the others read them there. Copies of all tiles are begun before the first loop, `ahead`
-    at most, in groups that it waits for one by one; rows that begin anywhere are fetched as they are, on chips that do (sm_90 and later),
-    with a gate for each tile; others that cannot be copied by 16 bytes are written behind their loads. How many tiles
+    at most, in groups that it waits for one by one; rows that begin anywhere, and those of `tile.row`, are fetched as they are, on chips that do
+    (sm_90 and later), with a gate for each tile; others that cannot be copied by 16 bytes are written behind their loads. How many tiles
     there are at most must be known, and they must fit beside what the kernel exchanges through shared memory. The hint `residents` says how
     many blocks share a multiprocessor's; kernels that have it keep the first tiles of longer rows, by loops that are split.
 
