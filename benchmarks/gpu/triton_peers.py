@@ -11,6 +11,7 @@ from typing import Callable
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 KEPT = 16384  # elements of the longest row that a program keeps
 
@@ -211,11 +212,6 @@ def _column_sum(x, y, m, n, part, scale, BLOCK: tl.constexpr, ROWS: tl.constexpr
 
 
 @triton.jit
-def _tanh(x):
-    return 2 * tl.sigmoid(2 * x) - 1
-
-
-@triton.jit
 def _gelu(x):
     return 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
 
@@ -228,7 +224,7 @@ def _elementwise(x, y, out, count, n, seed, KIND: tl.constexpr, BLOCK: tl.conste
     if KIND == "chain":
         v = v.to(tl.float32)
         w = tl.load(y + i, mask=i < count, other=0.0).to(tl.float32)
-        v = tl.maximum(tl.sqrt(tl.abs(_tanh(v * 0.5 + w) * v - w) + 1.0), v) * 0.25
+        v = tl.maximum(tl.sqrt_rn(tl.abs(libdevice.tanh(v * 0.5 + w) * v - w) + 1.0), v) * 0.25
     if KIND == "gelu_chain":
         v = v.to(tl.float32)
         w = tl.load(y + i, mask=i < count, other=0.0).to(tl.float32)

@@ -220,7 +220,10 @@ class _Run:
 
     def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
         name, *parts = operation.split(".")
-        if name in ("bar", "barrier", "fence", "prefetch", "nanosleep") or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait")) or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
+        if "L2::cache_hint" in parts:
+            parts.remove("L2::cache_hint")
+            operands = operands[:-1]
+        if name in ("bar", "barrier", "fence", "prefetch", "nanosleep", "createpolicy") or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait")) or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
             return
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,

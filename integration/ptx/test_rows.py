@@ -67,6 +67,20 @@ def test_rows_as_a_whole(element, result, blocks):
             assert total[0] == x[row].astype(DTYPES[result]).sum(dtype=DTYPES[result])
 
 
+@pytest.mark.parametrize("passes", [(), ("-tile-fetch-rows",)])
+def test_what_is_read_stays(passes):
+    """The L2 is told so by each load and copy, and nothing else is other than without that."""
+    size, made = 2051, program("i16", "i16", 2051, 1024, warps=4)
+    text = ptx(made.replace("hints {", "hints {retain = 1, "), "-tile-assign-layouts", *passes)
+    assert text.count("createpolicy.fractional.L2::evict_last") == 1
+    reads = [line for line in text.splitlines() if "ld.global" in line or "cp.async.bulk.shared" in line]
+    assert any("L2::cache_hint" in line for line in reads) and "evict_last" not in ptx(made, "-tile-assign-layouts", *passes)
+    x = (np.arange(ROWS * size) * 7 % 23 - 11).reshape(ROWS, size).astype(np.int16)
+    y, total = np.zeros_like(x), np.zeros(1, x.dtype)
+    Kernel(text, "k").run(x, y, total, 1)
+    assert (y[1] == x[1] + np.arange(size).astype(x.dtype)).all() and total[0] == x[1].sum(dtype=x.dtype)
+
+
 @pytest.mark.parametrize("element", ["i16", "i8"])
 def test_ends(element):
     """A tensor ends anywhere in a piece of memory, of which nothing else is read; its last row may lie in that piece alone."""

@@ -432,6 +432,13 @@ private:
     return blocks;
   }
 
+  /// How many blocks share a row that registers hold, where there are few: fewer than four are not worth the exchange.
+  int64_t sharersOf(const Dim &row) {
+    constexpr int64_t fewest = 4, most = 8, fewestElements = 1024;
+    int64_t blocks = std::min({most, machine.cluster, machine.cores / std::max<int64_t>(1, programs()), row.tile / fewestElements});
+    return shape.scanBytes || shape.batchInvariant || blocks < fewest ? 1 : llvm::bit_floor(uint64_t(blocks));
+  }
+
   /// Rows that are gone over again stay in shared memory, of long ones the first part, beside what reductions exchange. The
   /// threads of a multiprocessor share the rows that it keeps. Gives how many elements of a tile each has; 0: none stays.
   int64_t keepRows(Dim &row, bool isAligned) {
@@ -500,6 +507,9 @@ private:
     Dim &last = shape.dims.back();
     bool isRow = last.role != Dim::Parallel;
     bool isAligned = facts.divisor(last.size) * shape.storageBytes % 16 == 0;
+    // A result that the L2 cannot hold leaves it the sooner, and in longer runs, if what is read stays.
+    if (machine.cachePolicies && 2 * shape.resultBytes >= machine.l2Bytes)
+      hint("retain", 1);
     if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
       llvm::SmallSetVector<Dim *, 4> sides;
       sides.insert(&last);
@@ -548,6 +558,10 @@ private:
       } else if (shape.walks > 1) {
         fewest = 1;
         wanted = 32 * each;
+      }
+      if (int64_t sharers = sharersOf(last); sharers > 1) {
+        hint("cluster", sharers);
+        each = 8 * sharers;
       }
       // Rows that take long to work on come ahead of that, by copies past the registers, where operands of all rows stay.
       bool isLongest = last.tile >= machine.wholeRow, takesLong = shape.rowOperands && (shape.waits >= 5 || isLongest);

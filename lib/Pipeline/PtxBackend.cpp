@@ -47,6 +47,7 @@ public:
     machine.tilesInRegisters = true;
     machine.warpgroups = findGpuFeature("wgmma")->isIn(gpu);
     machine.copiesRows = gpu.hasBulkCopies;
+    machine.cachePolicies = findGpuFeature("cache policies")->isIn(gpu);
     machine.sharedBytes = gpu.multiprocessor.sharedBytes;
     machine.sharedOfBlock = gpu.multiprocessor.sharedOfBlock;
     machine.cluster = gpu.maxCluster();
@@ -109,7 +110,7 @@ static void settleHints(tile::KernelOp kernel, const GpuDescription &gpu) {
   Type number = IntegerType::get(kernel.getContext(), 64);
   NamedAttrList hints;
   hints.append("warps", IntegerAttr::get(number, getHint(kernel.getHintsAttr(), "warps").value_or(spread)));
-  for (StringRef name : {"ahead", "bulk", "group", "persistent", "residents", "walk", "warpgroups"})
+  for (StringRef name : {"ahead", "bulk", "group", "persistent", "residents", "retain", "walk", "warpgroups"})
     if (std::optional<int64_t> kept = getHint(kernel.getHintsAttr(), name))
       hints.append(name, IntegerAttr::get(number, *kept));
   if (cluster > 1) {

@@ -12,6 +12,7 @@ std::span<const GpuFeature> gpuFeatures() {
       {"ldmatrix", "fragments of matrices read from shared memory by a warp", 75, kLater},
       {"tanh", "an instruction for an approximation of it", 75, kLater},
       {"async copies", "`cp.async` from global to shared memory", 80, kLater},
+      {"cache policies", "how long the L2 keeps what is read", 80, kLater},
       {"mbarrier", "barriers in shared memory that count arrivals", 80, kLater},
       {"bf16 arithmetic", "instructions that compute in bf16; elsewhere it is computed in fp32", 80, kLater},
       {"fp8 conversion", "instructions that convert to and from fp8; elsewhere by integer code", 89, kLater},

@@ -42,6 +42,8 @@ struct MachineModel {
   bool warpgroups = false;
   /// Of a GPU: copies of the machine bring rows that begin anywhere into shared memory, and from there.
   bool copiesRows = false;
+  /// Of a GPU: kernels can say what its L2 keeps.
+  bool cachePolicies = false;
   /// Of a GPU: its programs can add to one number of 32 or 64 bits in memory at the same time.
   bool addsInMemory = false;
   /// Of a GPU: shared memory of a multiprocessor, and what a block may have of it, for rows that are walked again.

@@ -195,7 +195,10 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
   std::string others;
   for (Value place : ArrayRef(places).drop_front())
     others += ", " + operand(place, "r");
-  std::string how, mask, text = "{ .reg .pred p;";
+  std::string ofPolicy, how, mask, text = "{ .reg .pred p;";
+  Policy policy = addPolicy(operands, ofPolicy);
+  if (!ofPolicy.empty())
+    constraints += ofPolicy.substr(1) + ",";
   if (box.shared) {
     how = ".multicast::cluster";
     mask = ", m";
@@ -209,7 +212,7 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
     Value place = i ? Value(e.addI(first, e.integer(i * box.sizes[0], e.i32))) : places[0];
     std::string target = operand(to, "r"), along = operand(place, "r");
     text += " @p cp.async.bulk.tensor." + std::to_string(places.size()) + "d.shared::cluster.global.mbarrier::complete_tx::bytes" + how +
-            " [" + target + "], [" + map + ", {" + along + others + "}], [" + gate + "]" + mask + ";";
+            policy.suffix + " [" + target + "], [" + map + ", {" + along + others + "}], [" + gate + "]" + mask + policy.operand + ";";
   }
   assembly(text + " }", constraints + "~{memory}", Type(), operands, /*hasEffects=*/true);
   return success();
@@ -240,11 +243,14 @@ LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
     Value size = branch.getResult(0);
     if (fetch.getBounded())
       size = e.select(isSome, size, e.integer(0));
-    StringRef text = "{ .reg .pred p; setp.ne.b32 p, $3, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $3; "
-                     "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$1], [$2], $3, [$0]; }";
-    assembly(text, "r,r,l,r,~{memory}", Type(),
-             {gateAddress(fetch.getGates(), fetch.getGate()), slot, begin, LLVM::TruncOp::create(e.b, e.i32, size)},
-             /*hasEffects=*/true);
+    SmallVector<Value> operands = {gateAddress(fetch.getGates(), fetch.getGate()), slot, begin,
+                                   LLVM::TruncOp::create(e.b, e.i32, size)};
+    std::string constraints = "r,r,l,r";
+    Policy policy = addPolicy(operands, constraints);
+    std::string text = "{ .reg .pred p; setp.ne.b32 p, $3, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $3; "
+                       "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" +
+                       policy.suffix + " [$1], [$2], $3, [$0]" + policy.operand + "; }";
+    assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
   }, fetch.getBy().value_or(0));
   return success();
 }

@@ -185,11 +185,18 @@ private:
 
   Value assembly(llvm::StringRef text, llvm::StringRef constraints, Type result, mlir::ValueRange operands,
                  bool hasEffects = false);
+  /// What tells the L2 to keep what is read: behind the instruction's name, and an operand, which stand behind `results`.
+  /// Nothing where it is not told.
+  struct Policy {
+    std::string suffix, operand;
+  };
+  Policy addPolicy(llvm::SmallVectorImpl<Value> &operands, std::string &constraints, unsigned results = 0);
   Value get(Value scalar) { return scalars.lookup(scalar); }
 
   tile::KernelOp kernel;
   mlir::LLVM::LLVMFuncOp function;
   const PtxOptions &options;
+  Value retained; ///< the policy for what is read; made where it is first asked for
   Coordinates coordinates;
   unsigned warps, blocks; // of a block, of a cluster
   codegen::Emitter e;

@@ -9,6 +9,9 @@
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Support/GpuFeatures.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -283,6 +286,20 @@ bool KernelEmitter::isPadUnseen(const Access &load) const {
   return true;
 }
 
+KernelEmitter::Policy KernelEmitter::addPolicy(SmallVectorImpl<Value> &operands, std::string &constraints,
+                                              unsigned results) {
+  if (getHint(kernel.getHintsAttr(), "retain") != 1 || !findGpuFeature("cache policies")->isIn(*GpuDescription::from(options.chip)))
+    return {};
+  if (!retained) {
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPoint(entry->getTerminator());
+    retained = assembly("createpolicy.fractional.L2::evict_last.b64 $0, 1.0;", "=l", e.i64, {});
+  }
+  operands.push_back(retained);
+  constraints += ",l";
+  return {".L2::cache_hint", ", $" + std::to_string(results + operands.size() - 1)};
+}
+
 /// The words of `width` elements from register `reg` on; where the mask says no, those of the pad, or any without one.
 KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg, unsigned width, Value mask,
                                                   TypedAttr pad) {
@@ -297,7 +314,7 @@ KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned
     constraints += std::string(i ? ",=" : "=") + kind;
   SmallVector<Value> operands = {pointerOf(access, reg)};
   constraints += ",l";
-  std::string address = "[$" + std::to_string(count) + "];";
+  std::string address = "[$" + std::to_string(count) + "]";
   if (mask) {
     operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
     constraints += ",r";
@@ -311,7 +328,8 @@ KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned
     }
     text += "@p ";
   }
-  text += "ld.global" + type + " " + registerList(0, count) + ", " + address + (mask ? " }" : "");
+  Policy policy = addPolicy(operands, constraints, count);
+  text += "ld.global" + policy.suffix + type + " " + registerList(0, count) + ", " + address + policy.operand + (mask ? "; }" : ";");
   Value loaded = assembly(text, constraints, result, operands, /*hasEffects=*/true);
   Registers got;
   for (unsigned i = 0; i < count; ++i)
@@ -453,15 +471,17 @@ LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
     Ix offset = e.mul(coordinate(offsets, reg, Dim::Offset), bytes);
     Value to = LLVM::GEPOp::create(e.b, slot.getType(), e.i8, slot, ValueRange(e.materialize(offset)));
     SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to), pointerOf(access, reg)};
-    std::string text = "cp.async.cg.shared.global [$0], [$1], 16", constraints = "r,l";
+    std::string sizes = "16", constraints = "r,l";
     Value mask = maskOf(access, reg);
     if (copy.getCondition())
       mask = mask ? e.andI(mask, get(copy.getCondition())) : get(copy.getCondition());
     if (mask) {
       operands.push_back(e.select(mask, e.integer(kChunk, e.i32), e.integer(0, e.i32)));
-      text += ", $2";
+      sizes += ", $2";
       constraints += ",r";
     }
+    Policy policy = addPolicy(operands, constraints);
+    std::string text = "cp.async.cg.shared.global" + policy.suffix + " [$0], [$1], " + sizes + policy.operand;
     assembly(text + ";", constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
   }
   return success();

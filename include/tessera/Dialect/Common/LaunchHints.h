@@ -20,7 +20,7 @@ struct LaunchHint {
   llvm::StringRef meaning;
 };
 
-inline constexpr std::array<LaunchHint, 13> kLaunchHints = {{
+inline constexpr std::array<LaunchHint, 14> kLaunchHints = {{
     {"warps", 1, 32, "warps that share a program"},
     {"residents", 1, 32, "programs that share a multiprocessor"},
     {"cluster", 1, 16, "multiprocessors that share a program"},
@@ -32,6 +32,7 @@ inline constexpr std::array<LaunchHint, 13> kLaunchHints = {{
     {"warpgroups", 0, 1, "whether groups of four warps make products from shared memory where that is possible"},
     {"unit", 0, 1, "whether a CPU's matrix unit is used where that is possible"},
     {"cached", 0, 1, "whether a CPU's caches keep what a kernel reads and writes"},
+    {"retain", 0, 1, "whether a GPU's L2 keeps what a kernel reads longer than what it writes"},
     {"walk", 1, 1 << 20, "neighbouring programs that a block takes one after the other"},
     {"axes", 1, 3, "dimensions that a launch has, the last one for all that are left of the grid"},
 }};
