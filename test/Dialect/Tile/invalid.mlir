@@ -398,7 +398,7 @@ func.func @operandStrides(%x: !gir.tensor<S, f32>) {
 
 // -----
 
-// expected-error @+1 {{expected as hints numbers of warps, residents, cluster, spread, group, persistent, ahead, bulk, warpgroups, unit, cached, walk, axes; got 'speed'}}
+// expected-error @+1 {{expected as hints numbers of warps, residents, cluster, spread, group, persistent, ahead, bulk, warpgroups, unit, cached, retain, walk, axes; got 'speed'}}
 tile.kernel @unknown_hint() grid 1 hints {speed = 3} {
   tile.return
 }
