@@ -34,7 +34,9 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
       isOutside |= index[dim] < 0 || index[dim] >= view.sizes[dim];
       address += index[dim] * view.strides[dim];
     }
-    bool isLeftOut = isSkipped || (isOutside && how.isChecked);
+    // What is fetched in front of a row is nobody's.
+    bool isInFront = step.kind == Step::Kind::Fetch && how.front && index[how.front->first] < 0;
+    bool isLeftOut = isSkipped || isInFront || (isOutside && how.isChecked);
     int64_t number = address - memory.lowest;
     bool isInMemory = number >= 0 && number < memory.count();
     at[i] = isLeftOut ? -1 : number;

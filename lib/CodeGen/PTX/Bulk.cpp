@@ -62,12 +62,16 @@ static Value roundUp(codegen::Emitter &e, Value address) {
 }
 
 void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody, int64_t ofWarp) {
+  if (isInOneThread)
+    return emitBody();
   Value other = ofWarp ? e.xorI(warp, e.integer(ofWarp, e.i32)) : warp;
   Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, other), e.integer(0, e.i32));
   auto branch = scf::IfOp::create(e.b, TypeRange(), isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  isInOneThread = true;
   emitBody();
+  isInOneThread = false;
 }
 
 Value KernelEmitter::gateAddress(Value gates, Value gate) {
@@ -225,24 +229,28 @@ LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
     Row row = rowOf(fetch);
     Value begin = roundDown(e, row.address), end = roundUp(e, e.addI(row.address, row.bytes));
     Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
-    Value isSome = e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)), limit = endOf(fetch.getView());
-    // Few rows reach into the piece where the tensor ends.
-    Value isLast = e.cmp(ICmpPredicate::sgt, end, limit);
-    if (fetch.getBounded())
-      isLast = e.andI(isLast, isSome);
-    auto branch = scf::IfOp::create(e.b, e.i64, isLast, /*withElseRegion=*/true);
-    {
-      OpBuilder::InsertionGuard guard(e.b);
-      e.b.setInsertionPointToStart(branch.thenBlock());
-      Value whole = roundDown(e, limit);
-      copyRest(row, e.maxI(row.address, whole), slot, fetch.getBuffer().getType().getElementBytes());
-      scf::YieldOp::create(e.b, e.subI(whole, begin));
-      e.b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(e.b, e.subI(end, begin));
+    Value size = row.bytes;
+    // Tiles of a `tile.row` that end by its end are whole pieces.
+    if (fetch.getBounded() || !views[fetch.getView()].from) {
+      Value isSome = e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)), limit = endOf(fetch.getView());
+      // Few rows reach into the piece where the tensor ends.
+      Value isLast = e.cmp(ICmpPredicate::sgt, end, limit);
+      if (fetch.getBounded())
+        isLast = e.andI(isLast, isSome);
+      auto branch = scf::IfOp::create(e.b, e.i64, isLast, /*withElseRegion=*/true);
+      {
+        OpBuilder::InsertionGuard guard(e.b);
+        e.b.setInsertionPointToStart(branch.thenBlock());
+        Value whole = roundDown(e, limit);
+        copyRest(row, e.maxI(row.address, whole), slot, fetch.getBuffer().getType().getElementBytes());
+        scf::YieldOp::create(e.b, e.subI(whole, begin));
+        e.b.setInsertionPointToStart(branch.elseBlock());
+        scf::YieldOp::create(e.b, e.subI(end, begin));
+      }
+      size = branch.getResult(0);
+      if (fetch.getBounded())
+        size = e.select(isSome, size, e.integer(0));
     }
-    Value size = branch.getResult(0);
-    if (fetch.getBounded())
-      size = e.select(isSome, size, e.integer(0));
     SmallVector<Value> operands = {gateAddress(fetch.getGates(), fetch.getGate()), slot, begin,
                                    LLVM::TruncOp::create(e.b, e.i32, size)};
     std::string constraints = "r,r,l,r";

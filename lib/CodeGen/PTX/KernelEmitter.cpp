@@ -402,6 +402,14 @@ LogicalResult KernelEmitter::emitIndex(Operation *op) {
   return success();
 }
 
+/// Whether a loop does nothing but begin copies of rows: other threads than the one that does need not go through it.
+static bool beginsRowsAlone(scf::ForOp loop) {
+  return !loop.getNumResults() && llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
+    auto fetch = dyn_cast<tile::FetchOp>(op);
+    return fetch ? !fetch.isBox() && !fetch.getBy() : isa<arith::ConstantOp>(op);
+  });
+}
+
 LogicalResult KernelEmitter::emit(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::LoadOp load) { return emitLoad(load); })
@@ -540,7 +548,13 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
         return success();
       })
-      .Case([&](scf::ForOp loop) { return emitFor(loop); })
+      .Case([&](scf::ForOp loop) {
+        if (!beginsRowsAlone(loop))
+          return emitFor(loop);
+        LogicalResult result = success();
+        inOneThread([&] { result = emitFor(loop); });
+        return result;
+      })
       .Case([&](scf::IfOp branch) { return emitIf(branch); })
       .Default([&](Operation *) { return emitIndex(op); });
 }

@@ -201,6 +201,7 @@ private:
   unsigned warps, blocks; // of a block, of a cluster
   codegen::Emitter e;
   llvm::DenseMap<Value, View> views;
+  bool isInOneThread = false; // of the block
   llvm::SmallVector<TensorMap> maps; // whose parameters are the last ones
   llvm::DenseMap<Value, Value> scalars;
   llvm::DenseMap<Value, Registers> tiles;

@@ -155,7 +155,7 @@ tile.kernel @loose(%x: !v, %y: !v) grid 1 {
 // CHECK: %[[ROW:.*]] = tile.row %x
 // CHECK: %[[ROOM:.*]] = tile.alloc : <5, tensor<1024xbf16, #{{[a-z0-9]*}}>>
 // CHECK: %[[G:.*]] = tile.gates : <5>
-// CHECK: tile.fetch %[[ROW]][%{{.*}}] dims [0] bounded into %[[ROOM]]
+// CHECK: tile.fetch %[[ROW]][%{{.*}}] dims [0] into %[[ROOM]]
 // CHECK: tile.fetch %[[ROW]][%{{.*}}] dims [0] bounded into %[[ROOM]]
 // CHECK: %[[S:.*]] = tile.shift %x[%pid0, %{{.*}}] by 8
 // CHECK: scf.if

@@ -345,7 +345,7 @@ void Keeper::fetch(Row &row) {
     builder->setInsertionPointToStart(fill.getBody());
     Value tile = fill.getInductionVar();
     FetchOp::create(*builder, load.getLoc(), load.getView(), coordsIn(load, loop, tile), load.getDims(), row.room, tile,
-                    gates, tile, load.getPad().has_value());
+                    gates, tile, load.getPad().has_value() && !(isAligned && endsInside(load)));
   }
   if (isAligned)
     clearFront(row, gates);

@@ -36,7 +36,7 @@ def Tile_FetchOp : Tile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>, AttrSiz
     begins the copy, and the machine makes it: the 16-byte pieces of memory that hold the row's elements come as they are, so
     that the row begins in the slot as far behind a multiple of 16 bytes as in memory (`tile.shift`). A buffer without `slack`
     is for rows that begin at such a multiple. Each block of a cluster fetches the part of the row that it has room for. With `bounded`, elements outside the view do not come; without it the tile must lie
-    inside. Memory behind the view's last element is not read: of the piece where the view ends, the elements come one by one. The
+    inside, or, of a `tile.row`, end inside, and what is in front of the row comes along. Memory behind the view's last element is not read: of the piece where the view ends, the elements come one by one. The
     gate opens behind the copy, which may be read by whoever has waited there.
 
     A box is a tile of two dimensions or more, of a view of at most five. Along one of the tile's dimensions elements are neighbours in
