@@ -60,6 +60,11 @@ def product(a, b):
     return a @ b
 
 
+@tsr.function(via="ptx")
+def attention(q, k, v):
+    return tsr.softmax(q @ k.mT * 0.125, dim=-1) @ v
+
+
 CASES = {
     "softmax": (softmax, [Tensor[4096, 1000, fp32]]),
     "softmax of half": (softmax, [Tensor[4096, 8192, fp16]]),
@@ -147,6 +152,15 @@ def test_assembles_for_volta(case, monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", str(OLDER))
     function, types = CASES[case]
     check(function.compile(*types, target="sm_70"), "sm_70")
+
+
+@pytest.mark.skipif(not OLDER, reason="unsupported: no ptxas of CUDA 12 is installed")
+@pytest.mark.parametrize("depth", [64, 128, 256])
+@pytest.mark.parametrize("dtype", [fp16, bf16], ids=lambda dtype: dtype.name)
+def test_attention_for_volta(dtype, depth, monkeypatch):
+    """Operands that lanes hold twice leave registers for two products and what is between them."""
+    monkeypatch.setenv("TESSERA_PTXAS", str(OLDER))
+    check(attention.compile(*[Tensor[4, 2048, depth, dtype]] * 3, target="sm_70"), "sm_70")
 
 
 def test_says_what_volta_needs(monkeypatch):

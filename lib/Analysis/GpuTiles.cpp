@@ -349,6 +349,8 @@ private:
     });
   }
 
+  static constexpr int64_t ofQuarters = 64 * 64; // elements of an operand whose fragments a warp has in registers
+
   void chain() override {
     if (const KernelShape::Contraction *c = reducedProduct()) {
       Dim *rows = find(c->rows.back()), *columns = find(c->columns.back()), *over = find(c->over.back());
@@ -385,6 +387,10 @@ private:
     // leave room for four blocks on a multiprocessor.
     bool isShort = pairs && depth <= 64 && shape.masked && !machine.tilesInRegisters && shortStream();
     int64_t along = shape.dataMasked || isShort ? std::min<int64_t>(room, 64) : room;
+    // Operands that lanes hold twice leave registers for short steps, which the warps of two blocks share.
+    bool areTwice = narrow && machine.quarters;
+    if (areTwice)
+      along = std::clamp<int64_t>(ofQuarters / depth, 16, along);
     Dim *row = nullptr;
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
@@ -392,11 +398,11 @@ private:
         if (dim && dim->role == Dim::Stream)
           dim->tile = bounded(*dim, along);
         else if (dim && dim->role == Dim::Parallel && dim->tile == 1)
-          (row = dim)->tile = std::max<int64_t>(16, rowsOf(*dim, pairs ? 64 : room));
+          (row = dim)->tile = std::max<int64_t>(16, rowsOf(*dim, pairs || areTwice ? 64 : room));
       }
     spread(row, 64);
     bool large = row && row->tile >= 128;
-    int64_t warps = large ? 8 : 4;
+    int64_t warps = large || areTwice ? 8 : 4;
     if (shape.onTensorCores && !narrow && machine.operandsInRegisters && splitRegisters(warps) > 180) {
       // Short steps leave registers for deep operands; those of the deepest ones are shared by more warps.
       std::vector<Dim> whole = shape.dims;
@@ -408,7 +414,7 @@ private:
       }
     }
     hint("warps", warps);
-    if (pairs && !large)
+    if (pairs && !large && !areTwice)
       hint("residents", isShort ? 4 : 2);
   }
 

@@ -43,6 +43,7 @@ public:
   MachineModel machine() const override {
     MachineModel machine = machineOf(gpu);
     machine.operandsInRegisters = true; // mma.sync
+    machine.quarters = !findGpuFeature("mma fp16 m16n8k8")->isIn(gpu);
     machine.multipliesBytes = findGpuFeature("mma int8")->isIn(gpu);
     machine.tilesInRegisters = true;
     machine.warpgroups = findGpuFeature("wgmma")->isIn(gpu);
@@ -209,7 +210,7 @@ LogicalResult PtxBackend::place(ModuleOp module) const {
     widen.keep.insert(widen.keep.end(), {"i8", "ui8"});
   if (codeOptions.tensorCores && !has("mma fp8"))
     multiplyHalves(module);
-  bool quarters = !has("mma fp16 m16n8k8");
+  bool quarters = machine().quarters;
   if (quarters)
     widen.columns = 16;
   addGpuPasses(manager, codeOptions.tensorCores && gpu.hasLargeMma, needsWideIndices(module), native, quick, widen);

@@ -34,6 +34,8 @@ struct MachineModel {
   int64_t rowAlignment = 0;
   /// Of a GPU: tensor cores take their operands from registers, where those of split products need twice the room.
   bool operandsInRegisters = false;
+  /// Of a GPU: quarters of a warp multiply, whose lanes hold operands in registers twice.
+  bool quarters = false;
   /// Tensor cores multiply bytes; otherwise they are made wider in registers.
   bool multipliesBytes = true;
   /// Of a GPU: all tiles are in registers, and a program has as many threads as that takes.
