@@ -90,18 +90,20 @@ def test_softmax_special_rows():
     assert not np.asarray(check(safe, x)[0][0]).any()
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 2.5])
-def test_softmax_of_rows_far_from_zero(scale):
-    """What is summed in parts is relative to the same number in all of them."""
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.125, 0.3, 1.0, 2.5])
+def test_softmax_of_rows_far_from_zero(scale, dtype):
+    """What is summed in parts is relative to the same number in all of them, and to one that is near enough."""
     f = define(f"def f(x):\n    return tsr.softmax(x * {scale}, dim=-1)\n")
     for columns in (37, 5003, 60001):
-        for offset in (0, 1e4, -1e6):
-            x = (random((2, columns), low=-9, high=9) + np.float32(offset)).astype(np.float32)
-            exact = x.astype(np.float64) * np.float64(np.float32(scale))
+        for offset in (0, 1e4, -1e6, 1e8, -1e9, 1e10, -1e20, 1e30):
+            x = np.array([random((columns,), low=-9, high=9) + dtype(offset), np.full(columns, offset)], dtype)
+            x[1, columns // 2] = np.nextafter(dtype(offset), dtype(np.inf))  # behind a block of others
+            exact = x.astype(np.longdouble) * np.longdouble(dtype(scale))
             exact = np.exp(exact - exact.max(-1, keepdims=True))
             exact /= exact.sum(-1, keepdims=True)
-            # The exponent is right to 2^-24 of itself, powers and sums to some 2^-21.
-            assert np.all(np.abs(np.asarray(f(x)) - exact) <= 2.0**-19 * exact.max())
+            # The exponent is right to the last digit of itself, powers and sums to some 2^-21.
+            assert np.all(np.abs(np.asarray(f(x)) - exact) <= 2.0**-19 * exact.max()), (columns, offset)
 
 
 def test_softmax_at_the_end_of_the_range():

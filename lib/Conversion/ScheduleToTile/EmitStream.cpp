@@ -74,11 +74,9 @@ Value Emitter::scale(Value tile, double factor) {
   return factor == 1 ? tile : map(ScalarOp::Mul, {tile, create<tile::ConstantOp>(type, factor)});
 }
 
-/// Scales up to the first keep what is at most the second in the range of an f32.
-static constexpr double kLargestScale = 0x1p20, kFar = 0x1p100;
-
 /// Whether exponents are scaled before the reference is taken off, in one operation with it. What the reference loses
 /// when it is scaled is then a factor common to all weights, which cancels where nothing else looks at the gauge.
+/// Factors above 1 could leave the range.
 static bool scalesFirst(Value gauge) {
   auto op = gauge.getDefiningOp<sched::GaugeOp>();
   if (auto stream = gauge.getDefiningOp<sched::StreamOp>()) {
@@ -88,8 +86,7 @@ static bool scalesFirst(Value gauge) {
   if (!op || op.getIndicator())
     return false;
   double scale = op.getScale().convertToDouble();
-  Type element = llvm::cast<sched::ValType>(op.getType()).getElementType();
-  if (scale <= 0 || scale == 1 || scale > kLargestScale || (scale > 1 && !element.isF32() && !element.isF64()))
+  if (scale <= 0 || scale >= 1)
     return false;
   auto isReference = [](OpOperand &use) {
     if (auto weigh = dyn_cast<sched::WeighOp>(use.getOwner()))
@@ -104,15 +101,17 @@ static bool scalesFirst(Value gauge) {
   });
 }
 
-/// What exponents are scaled by relative to a reference. Scales above 1 would take references as far away as kFar out
-/// of the range; so far away two numbers that differ are further apart than powers reach, by whatever they are scaled.
+/// What exponents are scaled by relative to a reference. The scaled reference is up to half of its last digit off, by which all
+/// weights are powers of two too large: few, unless it is far from zero. There a power of two takes the place of the scale, which
+/// loses nothing, and numbers that differ are so many digits apart that their weights vanish by either.
 Value Emitter::scaleFor(Value reference, double scale) {
+  constexpr int kDigits = 5; // of weights, at most: 2^16 is still a number of 16 bits
   auto type = llvm::cast<RankedTensorType>(reference.getType());
-  Value all = create<tile::ConstantOp>(type, scale);
-  if (scale < 1)
-    return all;
-  Value isFar = map(ScalarOp::Gt, {map(ScalarOp::Abs, reference), create<tile::ConstantOp>(type, kFar)});
-  return map(ScalarOp::Where, {isFar, create<tile::ConstantOp>(type, 1.0), all});
+  int precision = llvm::APFloat::semanticsPrecision(llvm::cast<FloatType>(type.getElementType()).getFloatSemantics());
+  Value far = create<tile::ConstantOp>(type, std::ldexp(1.0, precision + kDigits) / scale);
+  Value power = create<tile::ConstantOp>(type, std::exp2(std::ceil(std::log2(scale))));
+  Value isFar = map(ScalarOp::Gt, {map(ScalarOp::Abs, reference), far});
+  return map(ScalarOp::Where, {isFar, power, create<tile::ConstantOp>(type, scale)});
 }
 
 /// A product as the difference that it goes into sees it: by itself, not in one operation with that. All that is relative

@@ -143,15 +143,15 @@ func.func @band(%q: !gir.tensor<S, 64, f32>, %k: !gir.tensor<S, 64, f32>) -> !gi
 
 // -----
 
-// Nothing but weights looks at the gauge: exponents are scaled and brought to the scaled reference in one operation. The
-// scale is 1 where the reference could leave the range; products that are compared are rounded as the reference is.
+// Nothing but weights looks at the gauge: exponents are scaled and brought to the scaled reference in one operation. The scale is
+// a power of two where the reference is far from zero; products that are compared are rounded as the reference is.
 // CHECK-LABEL: tile.kernel @scaled
 // CHECK: scf.for {{.*}} iter_args(%[[BEFORE:[^ ]*]] = %{{[^,]*}}, %{{.*}} = %{{.*}})
 // CHECK: %[[NEXT:.*]] = tile.map maximum(%[[BEFORE]], %{{.*}})
 // CHECK: %[[LOW:.*]] = tile.constant -3.40282347E+38
 // CHECK: %[[G:.*]] = tile.map maximum(%[[NEXT]], %[[LOW]])
+// CHECK: %[[FAR:.*]] = tile.constant 1.789569{{.*}}E+9
 // CHECK: %[[ABS:.*]] = tile.map abs(%[[G]])
-// CHECK: %[[FAR:.*]] = tile.constant 1.2676506E+30
 // CHECK: %[[ISFAR:.*]] = tile.map gt(%[[ABS]], %[[FAR]])
 // CHECK: %[[SCALE:.*]] = tile.map where(%[[ISFAR]], %{{.*}}, %{{.*}})
 // CHECK: %[[REF:.*]] = tile.map fma(%[[G]], %[[SCALE]], %{{.*}})
@@ -169,8 +169,8 @@ func.func @scaled(%x: !gir.tensor<S, T, f32>, %v: !gir.tensor<S, T, f32>) -> !gi
       dims [parallel i = S tile 64, stream n = T tile 64] order [i] {
     %s:2 = sched.stream over [n] live ["0", "T"] full ["0", "T"] lag 0.0 -> !sched.val<[i], f32>, !sched.val<[i], f32> {
       %u = sched.load %X["i", "n"] : !gir.tensor<S, T, f32> -> !sched.val<[i, n], f32>
-      %g = sched.gauge %u scale 1.4426950408889634 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
-      %w = sched.weigh %u rel %g scale 1.4426950408889634 : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
+      %g = sched.gauge %u scale 0.3 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
+      %w = sched.weigh %u rel %g scale 0.3 : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i, n], f32>
       %l = sched.accumulate sum(%w) rel %g : (!sched.val<[i, n], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
       %1 = sched.load %V["i", "n"] : !gir.tensor<S, T, f32> -> !sched.val<[i, n], f32>
       %2 = sched.map mul(%w, %1) : (!sched.val<[i, n], f32>, !sched.val<[i, n], f32>) -> !sched.val<[i, n], f32>

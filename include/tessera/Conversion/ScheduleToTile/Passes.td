@@ -36,11 +36,13 @@ def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
     *Gauges.* With g the gauge before a block, m the block's largest exponent u and τ the stream's
     lag,
     ```
-    g' = m - g <= τ ? g : max(g, m)      r = g' == -inf ? 0 : g'
-    weight = 2^(u - r)                   state' = state * 2^(g - r) ⊕ contribution
+    g' = m - g <= τ ? g : max(g, m)      r = max(g', lowest number)
+    weight = 2^((u - r) * s)             state' = state * 2^((g - r) * s) ⊕ contribution
     ```
-    The choice of r keeps rows without any live element free of nan; it is left out where no
-    exponent can be -inf.
+    with s the gauge's scale. The choice of r keeps rows without any live element free of nan; it is
+    left out where no exponent can be -inf. Where s < 1 and nothing but weights looks at the gauge,
+    they are 2^fma(u, s, -t) and 2^(rs(g) - t) with t = rs(r), the rounded product; far from zero s is
+    a power of two.
 
     Before:
     ```mlir
