@@ -162,7 +162,6 @@ private:
   LogicalResult emitCopy(tile::CopyOp copy);
   unsigned vectorWidth(const Access &access) const;
   Value pointerOf(const Access &access, unsigned reg);
-  /// Whether the element of register `reg` lies in the tensor; none: it does.
   /// Whether an element lies in its tensor, or of a row so many do; none: it does.
   Value maskOf(const Access &access, unsigned reg, unsigned width = 1);
   /// Elements of a tile in the words that an instruction moves, and back.

@@ -26,6 +26,18 @@ func.func @host(%x: !gir.tensor<M, N, bf16>, %w: !gir.tensor<N, bf16>) -> !gir.t
     [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
      #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
     : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  tile.launch @written grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  tile.launch @unlike grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  tile.launch @beyond grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
   return %0 : !gir.tensor<M, N, bf16>
 }
 
@@ -239,6 +251,113 @@ tile.kernel @invariant(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   %c1 = arith.constant 1 : index
   %c1024 = arith.constant 1024 : index
   %row = tile.program_id 0
+  %lowest = tile.constant 0xFF80 : bf16 : tensor<bf16>
+  %a = scf.for %i = %c0 to %whole step %c1 iter_args(%s = %lowest) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %b = scf.for %i = %whole to %all step %c1 iter_args(%s = %a) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %m = tile.broadcast %b dims [] : tensor<bf16> -> tensor<1024xbf16>
+  scf.for %i = %c0 to %whole step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %whole to %all step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}
+
+// What is read is written between two walks.
+// CHECK-LABEL: tile.kernel @written
+// CHECK-NOT: tile.row
+tile.kernel @written(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF80 : bf16 : tensor<bf16>
+  %a = scf.for %i = %c0 to %whole step %c1 iter_args(%s = %lowest) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %b = scf.for %i = %whole to %all step %c1 iter_args(%s = %a) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  tile.store %b, %x[%row, %c1024] dims [] : tensor<bf16>, !v
+  %m = tile.broadcast %b dims [] : tensor<bf16> -> tensor<1024xbf16>
+  scf.for %i = %c0 to %whole step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %whole to %all step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}
+
+// Whole tiles are not treated as the rest is.
+// CHECK-LABEL: tile.kernel @unlike
+// CHECK-NOT: tile.row
+tile.kernel @unlike(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF80 : bf16 : tensor<bf16>
+  %a = scf.for %i = %c0 to %whole step %c1 iter_args(%s = %lowest) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %b = scf.for %i = %whole to %all step %c1 iter_args(%s = %a) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %r = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n = tile.map maximum(%s, %r) : (tensor<bf16>, tensor<bf16>) -> tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %m = tile.broadcast %b dims [] : tensor<bf16> -> tensor<1024xbf16>
+  scf.for %i = %c0 to %whole step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %d = tile.map add(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %whole to %all step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %d = tile.map sub(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+    tile.store %d, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}
+
+// The last program's row lies behind the tensor, where nothing is read or written.
+// CHECK-LABEL: tile.kernel @beyond
+// CHECK-NOT: tile.row
+tile.kernel @beyond(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %pid = tile.program_id 0
+  %row = arith.addi %pid, %c1 : index
   %lowest = tile.constant 0xFF80 : bf16 : tensor<bf16>
   %a = scf.for %i = %c0 to %whole step %c1 iter_args(%s = %lowest) -> (tensor<bf16>) {
     %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>

@@ -9,6 +9,8 @@
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -44,12 +46,43 @@ struct Walk {
   scf::ForOp whole, rest;
 };
 
+} // namespace
+
+/// Whether both loops do the same, but for what lies outside of the row.
+static bool areAlike(Walk walk) {
+  Block *whole = walk.whole.getBody(), *rest = walk.rest.getBody();
+  IRMapping twins;
+  twins.map(whole->getArguments(), rest->getArguments());
+  auto areSame = [&](Value a, Value b) {
+    Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+    return twins.lookupOrDefault(a) == b || (x && y && x->hasTrait<OpTrait::ConstantLike>() && x->getName() == y->getName() &&
+                                             x->getAttrDictionary() == y->getAttrDictionary() && a.getType() == b.getType());
+  };
+  auto attributesOf = [](Operation &op) {
+    NamedAttrList attributes(op.getAttrDictionary());
+    for (StringRef ofEdges : {"pad", "bounded"})
+      attributes.erase(ofEdges);
+    return attributes.getDictionary(op.getContext());
+  };
+  auto isTwin = [&](Operation &a, Operation &b) {
+    if (a.getName() != b.getName() || attributesOf(a) != attributesOf(b) || a.getNumOperands() != b.getNumOperands() ||
+        a.getResultTypes() != b.getResultTypes() || a.getNumRegions() || b.getNumRegions())
+      return false;
+    twins.map(a.getResults(), b.getResults());
+    return llvm::all_of_zip(a.getOperands(), b.getOperands(), areSame);
+  };
+  return llvm::range_size(*whole) == llvm::range_size(*rest) && llvm::all_of_zip(*whole, *rest, isTwin);
+}
+
+namespace {
 class Aligner {
 public:
   explicit Aligner(KernelOp kernel) : kernel(kernel), coordinates(kernel) {}
 
   void run() {
-    auto fitsBoth = [&](Walk &walk) { return fits(walk.whole, /*isRest=*/false) && fits(walk.rest, /*isRest=*/true); };
+    auto fitsBoth = [&](Walk &walk) {
+      return fits(walk.whole, /*isRest=*/false) && fits(walk.rest, /*isRest=*/true) && areAlike(walk);
+    };
     if (findWalks() && findRow() && llvm::all_of(walks, fitsBoth) && isWalkedAgain())
       rewrite();
   }
@@ -84,7 +117,7 @@ bool Aligner::findWalks() {
     scf::ForOp whole = loops[i], rest = loops[i + 1];
     std::optional<SymExpr> end = coordinates.expression(whole.getUpperBound()),
                            begin = coordinates.expression(rest.getLowerBound());
-    if (!runsOnce(coordinates, rest) || !end || *end != *begin || getConstantIntValue(whole.getLowerBound()) != 0 ||
+    if (!runsOnce(coordinates, rest) || !end || end != begin || getConstantIntValue(whole.getLowerBound()) != 0 ||
         getConstantIntValue(whole.getStep()) != 1 || getConstantIntValue(rest.getStep()) != 1 ||
         whole.getResults() != rest.getInitArgs() || !llvm::all_of(whole.getResults(), [](Value each) { return each.hasOneUse(); }))
       return false;
@@ -109,7 +142,7 @@ bool Aligner::findRow() {
   SymExpr size = coordinates.size(model.getView(), model.getDims()[0]);
   return isBetterFetched(model) && tile.getNumElements() * tile.getElementTypeBitWidth() / 8 >= worth &&
          coordinates.rowAlignment(model.getView()) < piece && coordinates.addressDivisor(model.getView()) % piece == 0 &&
-         *coordinates.expression(walks.front().rest.getUpperBound()) == size.ceilDiv(SymExpr(tile.getNumElements()));
+         coordinates.expression(walks.front().rest.getUpperBound()) == std::optional(size.ceilDiv(SymExpr(tile.getNumElements())));
 }
 
 /// Whether an access in a loop takes the same tile of a row that begins and ends as the model's does.
@@ -119,8 +152,10 @@ bool Aligner::isOfRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<i
   return isa<BlockArgument>(view) && dims == model.getDims() && tile.getShape() == model.getType().getShape() &&
          cast<ViewType>(view.getType()).hasUnitStride(along) && coordinates.beginAlike(view, model.getView()) &&
          coordinates.size(view, along) == coordinates.size(model.getView(), along) && coords[along] == loop.getInductionVar() &&
-         besides(coords) == besides(model.getCoords()) &&
-         llvm::all_of(besides(coords), [&](Value each) { return loop.isDefinedOutsideOfLoop(each); });
+         besides(coords) == besides(model.getCoords()) && llvm::all_of(llvm::enumerate(coords), [&](auto each) {
+           auto [dim, coord] = each;
+           return int64_t(dim) == along || (loop.isDefinedOutsideOfLoop(coord) && coordinates.touches(coord, view, dim, 1, loop));
+         });
 }
 
 /// Whether a loop walks along the row, and places of elements count in nothing that it does. The rest of a row is padded.
@@ -158,14 +193,15 @@ bool Aligner::fits(scf::ForOp loop, bool isRest) {
   return true;
 }
 
-/// Whether a row is read by more than one walk, and none is both read and written.
+/// Whether a row is read by more than one walk, and none that is read is written anywhere.
 bool Aligner::isWalkedAgain() {
   auto walksOver = [&](Value view) {
     return llvm::count_if(walks, [&](Walk &walk) {
       return llvm::any_of(walk.rest.getBody()->getOps<LoadOp>(), [&](LoadOp load) { return load.getView() == view; });
     });
   };
-  return llvm::none_of(stored, [&](Value view) { return loaded.contains(view); }) &&
+  auto isWritten = [](Value view) { return llvm::any_of(view.getUsers(), llvm::IsaPred<StoreOp, ScatterOp, SendOp>); };
+  return llvm::none_of(loaded, isWritten) &&
          llvm::any_of(loaded, [&](Value view) { return walksOver(view) > 1; });
 }
 

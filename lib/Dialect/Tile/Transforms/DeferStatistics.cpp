@@ -55,6 +55,7 @@ struct Weight {
   Value exponent;
   Value gauge; // what is taken away: the gauge, or a number where that is not finite; scaled if the exponent is, first
   Value scale;
+  bool isScaledFirst;
 };
 
 /// Values of a program, each by what takes its place.
@@ -213,24 +214,27 @@ std::optional<Weight> Deferral::weightOf(Value weight) {
     MapOp taken = mapOf(fma.getInputs()[2], ScalarOp::Neg);
     if (!taken)
       return std::nullopt;
-    return Weight{fma.getInputs()[0], withoutBroadcast(taken.getInputs()[0]), withoutBroadcast(fma.getInputs()[1])};
+    return Weight{fma.getInputs()[0], withoutBroadcast(taken.getInputs()[0]), withoutBroadcast(fma.getInputs()[1]),
+                  /*isScaledFirst=*/true};
   }
   if (MapOp difference = mapOf(power.getInputs()[0], ScalarOp::Sub))
     if (MapOp product = mapOf(difference.getInputs()[0], ScalarOp::Fma); product && isZero(product.getInputs()[2]))
       return Weight{product.getInputs()[0], withoutBroadcast(difference.getInputs()[1]),
-                    withoutBroadcast(product.getInputs()[1])};
+                    withoutBroadcast(product.getInputs()[1]), /*isScaledFirst=*/true};
   MapOp product = mapOf(power.getInputs()[0], ScalarOp::Mul);
   MapOp difference = product ? mapOf(product.getInputs()[0], ScalarOp::Sub) : MapOp();
   if (!difference)
     return std::nullopt;
-  return Weight{difference.getInputs()[0], withoutBroadcast(difference.getInputs()[1]), product.getInputs()[1]};
+  return Weight{difference.getInputs()[0], withoutBroadcast(difference.getInputs()[1]), product.getInputs()[1],
+                /*isScaledFirst=*/false};
 }
 
 /// Whether a sum is of weights relative to the new gauge, each perhaps times something, and is made smaller as those are.
 bool Deferral::isRelative(State sum) {
   std::optional<Weight> rebase = sum.factor ? weightOf(sum.factor) : std::nullopt;
   auto isCommon = [&](const Weight &weight) {
-    return !common || (weight.gauge == common->gauge && areSame(weight.scale, common->scale));
+    return !common || (weight.gauge == common->gauge && areSame(weight.scale, common->scale) &&
+                       weight.isScaledFirst == common->isScaledFirst);
   };
   if (!rebase || rebase->exponent != gauge->carried || !isCommon(*rebase) ||
       dependsOnLoop(rebase->gauge, gauge->join.getResult()) || dependsOnLoop(rebase->scale, gauge->join.getResult()))
