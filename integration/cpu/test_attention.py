@@ -157,3 +157,18 @@ def test_values_are_large():
     q, k, v = inputs(1, 1, 31, 63, 16)
     check(f, 30 * q, 30 * k, v)
     assert np.isfinite(f(100 * q, 100 * k, v)).all() and math.isfinite(float(v.sum()))
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("scale", ["0.125", "1.0"])
+def test_rows_that_finite_numbers_mask(dtype, scale):
+    """All of a row's scores are the same large number: its weights are, too."""
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+    q, k, v = (random((5, 130, 16), dtype, seed=i) for i in range(3))
+    mask = np.ones((5, 130, 130), bool)
+    mask[:, 3] = False
+    mask[:, 7, 5:] = False
+    for number in ("-1e4", "-1e9", "-1e10", "-1e30"):
+        f = define(f"def f(q, k, v, m):\n    return tsr.softmax(tsr.where(m, q @ k.mT, {number}) * {scale}, dim=-1) @ v\n")
+        check(f, q, k, v, mask)

@@ -75,8 +75,8 @@ Value Emitter::scale(Value tile, double factor) {
 }
 
 /// Whether exponents are scaled before the reference is taken off, in one operation with it. What the reference loses
-/// when it is scaled is then a factor common to all weights, which cancels where nothing else looks at the gauge.
-/// Factors above 1 could leave the range.
+/// when it is scaled is then a factor common to all weights, which cancels where nothing else looks at the gauge. With scales
+/// above 1 it is too large for weights that a contraction makes narrower.
 static bool scalesFirst(Value gauge) {
   auto op = gauge.getDefiningOp<sched::GaugeOp>();
   if (auto stream = gauge.getDefiningOp<sched::StreamOp>()) {
@@ -86,13 +86,15 @@ static bool scalesFirst(Value gauge) {
   if (!op || op.getIndicator())
     return false;
   double scale = op.getScale().convertToDouble();
-  if (scale <= 0 || scale >= 1)
+  Type element = llvm::cast<sched::ValType>(op.getType()).getElementType();
+  if (scale <= 0 || scale == 1 || scale >= 2 || (scale > 1 && !element.isF32() && !element.isF64()))
     return false;
-  auto isReference = [](OpOperand &use) {
+  auto isReference = [scale](OpOperand &use) {
     if (auto weigh = dyn_cast<sched::WeighOp>(use.getOwner()))
       return weigh.getGauge() == use.get() && weigh.getExponent() != use.get();
     auto accumulate = dyn_cast<sched::AccumulateOp>(use.getOwner());
-    return accumulate && !llvm::is_contained(accumulate.getValues(), use.get());
+    return accumulate && !llvm::is_contained(accumulate.getValues(), use.get()) &&
+           (scale < 1 || accumulate.getValues().size() == 1);
   };
   return llvm::all_of(op.getResult().getUses(), [&](OpOperand &use) {
     auto yield = dyn_cast<sched::YieldOp>(use.getOwner());
@@ -103,13 +105,14 @@ static bool scalesFirst(Value gauge) {
 
 /// What exponents are scaled by relative to a reference. The scaled reference is up to half of its last digit off, by which all
 /// weights are powers of two too large: few, unless it is far from zero. There a power of two takes the place of the scale, which
-/// loses nothing, and numbers that differ are so many digits apart that their weights vanish by either.
+/// loses nothing, and numbers that differ are so far apart that their weights vanish by either.
 Value Emitter::scaleFor(Value reference, double scale) {
-  constexpr int kDigits = 5; // of weights, at most: 2^16 is still a number of 16 bits
+  // Weights are off by 2^16, which is still a number of 16 bits, or by 2^64 where they stay wide and the power is below the scale.
+  int digits = scale < 1 ? 5 : 7;
   auto type = llvm::cast<RankedTensorType>(reference.getType());
   int precision = llvm::APFloat::semanticsPrecision(llvm::cast<FloatType>(type.getElementType()).getFloatSemantics());
-  Value far = create<tile::ConstantOp>(type, std::ldexp(1.0, precision + kDigits) / scale);
-  Value power = create<tile::ConstantOp>(type, std::exp2(std::ceil(std::log2(scale))));
+  Value far = create<tile::ConstantOp>(type, std::ldexp(1.0, precision + digits) / scale);
+  Value power = create<tile::ConstantOp>(type, scale < 1 ? std::exp2(std::ceil(std::log2(scale))) : 1.0);
   Value isFar = map(ScalarOp::Gt, {map(ScalarOp::Abs, reference), far});
   return map(ScalarOp::Where, {isFar, power, create<tile::ConstantOp>(type, scale)});
 }
@@ -174,10 +177,12 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
         step.rebase = map(ScalarOp::Or, {step.rebase, map(ScalarOp::IsNan, before)});
       return Value();
     }
-    step.reference = mayBeMinusInf(op.getExponent(), body->full) ? guard(step.next) : step.next;
+    // Sums of products are taken to be near enough, too.
+    bool isFree = mayBeMinusInf(op.getExponent(), body->full);
+    step.reference = isFree ? guard(step.next) : step.next;
     double factor = op.getScale().convertToDouble();
     if (scalesFirst(op.getResult())) {
-      step.scale = scaleFor(step.reference, factor);
+      step.scale = isFree ? scaleFor(step.reference, factor) : constant(order, element, factor);
       step.reference = rounded(step.reference, step.scale);
       before = before ? rounded(before, step.scale) : before;
       factor = 1;
@@ -204,7 +209,9 @@ Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
       Value guarded = guard(emitTile(op.getGauge(), own));
       if (!scalesFirst(op.getGauge()))
         return guarded;
-      factor = scaleFor(guarded, op.getScale().convertToDouble());
+      double scale = op.getScale().convertToDouble();
+      bool isFree = mayBeMinusInf(op.getExponent(), /*full=*/false);
+      factor = isFree ? scaleFor(guarded, scale) : constant(own, valType(op.getGauge()).getElementType(), scale);
       return rounded(guarded, factor);
     });
   }

@@ -40,9 +40,9 @@ def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
     weight = 2^((u - r) * s)             state' = state * 2^((g - r) * s) ⊕ contribution
     ```
     with s the gauge's scale. The choice of r keeps rows without any live element free of nan; it is
-    left out where no exponent can be -inf. Where s < 1 and nothing but weights looks at the gauge,
-    they are 2^fma(u, s, -t) and 2^(rs(g) - t) with t = rs(r), the rounded product; far from zero s is
-    a power of two.
+    left out where no exponent can be -inf. Where nothing but weights looks at the gauge, and s < 1, or
+    s < 2 and they are summed alone, they are 2^fma(u, s, -t) and 2^(rs(g) - t) with t = rs(r), the rounded
+    product; far from zero s is a power of two.
 
     Before:
     ```mlir
