@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "functions.h"
 #include "expect.h"
+#include "metrics.h"
 
 #include <chrono>
 #include <cmath>
@@ -133,13 +134,6 @@ static void testLoadTime(const char *bundle) {
   }
   std::printf("loaded in %.2f ms\n", best);
   EXPECT(best < 5);
-}
-
-static uint64_t launches() {
-  tessera_rt_metrics metrics = {};
-  metrics.struct_bytes = sizeof(metrics);
-  tessera_rt_get_metrics(&metrics);
-  return metrics.device_launches;
 }
 
 static void testCuda(const char *bundle) {

@@ -6,17 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "weights.h"
 #include "expect.h"
+#include "metrics.h"
 
 using tessera::Device;
 using tessera::Tensor;
 using tessera::View;
-
-static uint64_t launches() {
-  tessera_rt_metrics metrics = {};
-  metrics.struct_bytes = sizeof(metrics);
-  tessera_rt_get_metrics(&metrics);
-  return metrics.device_launches;
-}
 
 static void testCuda(const char *bundle) {
   weights::Module module(bundle, Device::cuda());
