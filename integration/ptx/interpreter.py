@@ -451,8 +451,8 @@ class _Run:
         self.put(operands[0], answers[parts[0]] if known else answers[parts[0].removesuffix("u")] | unordered, mask)
 
     def convert(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        if parts[1] == "bf16x2":
-            high, low = (self.round(self.typed(one, "f32")) for one in operands[1:])
+        if parts[1] in ("bf16x2", "f16x2"):
+            high, low = (self.round(self.typed(one, "f32"), parts[1]) for one in operands[1:])
             self.put(operands[0], high << np.uint64(16) | low, mask)
         else:
             kind, value = parts[-2], self.typed(operands[1], parts[-1])
@@ -460,8 +460,10 @@ class _Run:
             self.put(operands[0], value.astype(np.int64) if kind[0] == "s" else value, mask)
 
     @staticmethod
-    def round(value: np.ndarray) -> np.ndarray:
-        """To the nearest bf16."""
+    def round(value: np.ndarray, kind: str) -> np.ndarray:
+        """To the nearest fp16 or bf16."""
+        if kind == "f16x2":
+            return value.astype(np.float16).view(np.uint16).astype(np.uint64)
         bits = value.view(np.uint32).astype(np.uint64)
         return bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1)) >> np.uint64(16)
 

@@ -274,9 +274,10 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
   auto widen = [&](Value value, Value part) -> Value {
     return isNarrow(value) ? LLVM::SExtOp::create(e.b, e.i64, part) : part;
   };
-  // Two bf16 stay in one register.
+  // Two halves stay in one register.
   auto isPaired = [&](Value value) {
-    return isa<RankedTensorType>(value.getType()) && elementOf(value).isBF16() && countRegisters(value) % 2 == 0;
+    return isa<RankedTensorType>(value.getType()) && (elementOf(value).isBF16() || elementOf(value).isF16()) &&
+           countRegisters(value) % 2 == 0;
   };
   auto partsOf = [&](Value value) {
     if (isPaired(value))
@@ -297,7 +298,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
       from = from.drop_front(count);
       if (isPaired(value))
         for (Value both : parts)
-          append(tiles[value], halvesOf(both));
+          append(tiles[value], halvesOf(both, elementOf(value)));
       else if (isa<RankedTensorType>(value.getType()))
         tiles[value] = parts;
       else

@@ -167,8 +167,8 @@ private:
   /// Elements of a tile in the words that an instruction moves, and back.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);
-  /// The two bf16 of a register.
-  Registers halvesOf(Value both);
+  /// The two elements of this type, of 16 bits, that a register has.
+  Registers halvesOf(Value both, Type element);
 
   // Places
   static Layout layoutOf(Value tile);

@@ -30,6 +30,27 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
   tile.return
 }
 
+// Two numbers are rounded by one instruction, and go through a loop in one register.
+// CHECK-LABEL: .entry halves(
+// CHECK-NOT: cvt.rn.f16.f32
+// CHECK: cvt.rn.f16x2.f32
+// CHECK-NOT: cvt.rn.f16.f32
+!halves = !tile.view<64x64xf16, strides = [64, 1]>
+!singles = !tile.view<64x64xf32, strides = [64, 1]>
+tile.kernel @halves(%x: !singles, %y: !halves, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f16 : tensor<64x64xf16>
+  %last = scf.for %k = %c0 to %n step %c1 iter_args(%before = %zero) -> (tensor<64x64xf16>) {
+    %a = tile.load %x[%k, %c0] dims [0, 1] : !singles -> tensor<64x64xf32>
+    %half = tile.cast %a : tensor<64x64xf32> -> tensor<64x64xf16>
+    %sum = tile.map add(%before, %half) : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+    scf.yield %sum : tensor<64x64xf16>
+  }
+  tile.store %last, %y[%c0, %c0] dims [0, 1] : tensor<64x64xf16>, !halves
+  tile.return
+}
+
 // CHECK-LABEL: .entry bytes(
 // CHECK: mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32
 !d = !tile.view<16x32xi8, strides = [32, 1]>
