@@ -249,7 +249,7 @@ def copy_scripts(out: Path) -> None:
     source = TOP / "build/python/tessera"
     for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
         shutil.copy2(file, package / file.name)
-    scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "replay", "ranges")]
+    scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "bulk", "replay", "ranges")]
     scripts += [BENCH / f"{name}.py" for name in BENCH_FILES]
     programs = ("run", "worker", "reports")  # all but what runs and tests them
     scripts += [

@@ -30,6 +30,11 @@ def _call(library: ctypes.CDLL, name: str, *arguments) -> None:
         raise RuntimeError(f"{name}: the driver's error {status}")
 
 
+def call(name: str, *arguments) -> None:
+    """A function of the driver; an error is raised."""
+    _call(_driver(), name, *arguments)
+
+
 def missing() -> str | None:
     """Why there is no GPU to use."""
     try:
@@ -42,12 +47,12 @@ def missing() -> str | None:
 def name() -> str:
     """The first device's."""
     text = ctypes.create_string_buffer(256)
-    _call(_driver(), "cuDeviceGetName", text, 256, 0)
+    call("cuDeviceGetName", text, 256, 0)
     return text.value.decode()
 
 
 def synchronize() -> None:
-    _call(_driver(), "cuCtxSynchronize")
+    call("cuCtxSynchronize")
 
 
 class Memory:
@@ -56,17 +61,17 @@ class Memory:
     def __init__(self, data: np.ndarray):
         self.size = data.size
         address = ctypes.c_uint64()
-        _call(_driver(), "cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(self.size))
+        call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(self.size))
         self.address = address.value
         source = np.ascontiguousarray(data)
         pointer = source.ctypes.data_as(ctypes.c_void_p)
-        _call(_driver(), "cuMemcpyHtoD_v2", address, pointer, ctypes.c_size_t(self.size))
+        call("cuMemcpyHtoD_v2", address, pointer, ctypes.c_size_t(self.size))
 
     def read(self) -> np.ndarray:
         data = np.empty(self.size, np.uint8)
         pointer = data.ctypes.data_as(ctypes.c_void_p)
         source = ctypes.c_uint64(self.address)
-        _call(_driver(), "cuMemcpyDtoH_v2", pointer, source, ctypes.c_size_t(self.size))
+        call("cuMemcpyDtoH_v2", pointer, source, ctypes.c_size_t(self.size))
         return data
 
     def __del__(self):

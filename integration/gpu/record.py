@@ -39,6 +39,17 @@ def layout(array: np.ndarray) -> dict:
     return {"dtype": name, "shape": list(array.shape), "strides": strides}
 
 
+def relays_in_bulk(compiled) -> bool:
+    """Whether bulk copies write what a later kernel may read."""
+    import tessera as tsr
+
+    try:
+        text = compiled.inspect_ir("placed")
+    except tsr.TesseraError:  # no kernel is by our own road
+        return False
+    return text.count("tile.launch ") > 1 and "tile.send " in text
+
+
 class Archive:
     """Cases and their data; what the compiler refuses is a case too, with its reason."""
 
@@ -69,6 +80,7 @@ class Archive:
             case["refused"] = str(error)
         else:
             case["bundle"] = self.store(compiled._artifact.bundle)
+            case["bulk"] = relays_in_bulk(compiled)
             case["arguments"] = [self._argument(*one) for one in zip(arguments, sources)]
             case["results"] = [self._result(one) for one in expected]
         self.cases.append(case)
