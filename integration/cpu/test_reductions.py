@@ -119,6 +119,18 @@ def test_softmax_at_the_end_of_the_range():
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+def test_few_long_columns(dtype):
+    """A GPU reduces them in parts, and goes over them again by all its programs."""
+    skip_without_bf16(dtype)
+    f = define("""def f(x):
+    y = x - x.mean(dim=0)
+    return tsr.softmax(x, dim=0), y * tsr.rsqrt((y * y).mean(dim=0) + 1e-5), tsr.var(x, dim=0), tsr.argmax(x, dim=0)
+""")
+    for shape in ((9001, 40), (20011, 3), (300, 257), (900001, 1)):
+        check(f, random(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_norms(dtype):
     skip_without_bf16(dtype)
     plain = define("def f(x):\n    return tsr.layer_norm(x, (x.shape[-1],)), tsr.rms_norm(x, (x.shape[-1],), eps=1e-6)\n")

@@ -506,6 +506,17 @@ private:
     return true;
   }
 
+  /// Columns are whole blocks side by side where they are short or nothing may cut them. Long ones are so, too, where rows of
+  /// 256 bytes are enough for all multiprocessors at once; otherwise they are cut into parts, which a second kernel merges.
+  void spreadColumns(Dim &columns) {
+    if (shortStream() || !shape.canSplit)
+      return spread(&columns, 32);
+    int64_t wide = columns.tile;
+    spread(&columns, 256 / shape.storageBytes);
+    if (!grouped::areEnough(programs(), machine.cores) || programs() > machine.cores)
+      columns.tile = wide;
+  }
+
   /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread as make wide accesses.
   void memoryInRegisters() {
     constexpr int64_t manyThreads = 512;
@@ -595,11 +606,9 @@ private:
         hint("residents", 4);
       fewest = isFew ? 2 : 1;
     } else if (streams) {
-      last.tile = bounded(last, 1024);
+      last.tile = bounded(last, 256);
       wanted = 16 << 10;
-      // Short columns are whole blocks side by side; long ones are cut into parts.
-      if (shortStream())
-        spread(&last, 32);
+      spreadColumns(last);
     } else {
       // One wide access for each operand, behind which all can be computed; two where memory says first which; more where
       // that takes so long that what a thread does once is to be shared by more elements; 8 bytes of many operands.
@@ -666,6 +675,8 @@ private:
       last.tile = bounded(last, facts.max(last.size) <= machine.wholeRow ? machine.wholeRow : elements);
     else
       last.tile = bounded(last, streams ? 1024 : elements);
+    if (streams && !isRow && !shape.canSplit)
+      spread(&last, 32);
     // Operands of all rows are worth two rows at a time, and so is what is narrow; rows that begin anywhere are read
     // piece by piece, one by one.
     bool isDouble = (isRow && shape.rowOperands) || ((isRow || !streams) && last.tile < 1024);

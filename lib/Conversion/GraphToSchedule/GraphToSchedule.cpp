@@ -75,7 +75,7 @@ public:
     for (;;) {
       std::optional<Cut> cut = plan();
       if (!cut)
-        cut = sharedReduction();
+        cut = cutBetween(mergedGroups());
       if (!cut && storeOperand())
         continue;
       if (!cut)
@@ -377,21 +377,25 @@ private:
 
   static std::set<void *> reductions(const Kernel &kernel) {
     std::set<void *> result;
-    std::vector<Expr> roots;
-    for (const KernelOutput &output : kernel.plan.outputs)
-      roots.push_back(output.expr);
-    visitExprs(roots, [&](Expr e) {
+    visitExprs(exprsOf(kernel), [&](Expr e) {
       if ((e->kind == ExprNode::Reduce || e->kind == ExprNode::Scan) && e->origin)
         result.insert(e->origin.getAsOpaquePointer());
     });
     return result;
   }
 
+  using Kernels = std::vector<std::unique_ptr<Kernel>>;
+
+  /// What kernels that are planned one by one have to store for one another.
+  std::optional<Cut> cutBetween(const Kernels &trial) {
+    std::optional<Cut> cut = sharedReduction(trial);
+    return cut ? cut : lonelyStream(trial);
+  }
+
   /// A reduction that several kernels would compute, and that merging them does not share, is
   /// stored.
-  std::optional<Cut> sharedReduction() {
+  std::optional<Cut> sharedReduction(const Kernels &trial) {
     std::map<void *, unsigned> count;
-    auto trial = mergedGroups();
     for (auto &kernel : trial)
       for (void *origin : reductions(*kernel))
         if (++count[origin] > 1) {
@@ -402,12 +406,66 @@ private:
     return std::nullopt;
   }
 
+  /// What few programs would reduce long rows or columns to, to go over them again, is stored: kernels that reduce alone cut
+  /// their streams into parts, and all programs share the rest.
+  std::optional<Cut> lonelyStream(const Kernels &trial) {
+    for (auto &kernel : trial) {
+      if (!isLonely(*kernel))
+        continue;
+      Cut cut{{}, "few programs would go over it more than once", true};
+      visitExprs(exprsOf(*kernel), [&](Expr e) {
+        if (isLevel(kernel->plan, e) && e->origin && !stored.contains(e->origin))
+          cut.value = e->origin;
+      });
+      if (cut.value)
+        return cut;
+    }
+    return std::nullopt;
+  }
+
+  static std::vector<Expr> exprsOf(const Kernel &kernel) {
+    std::vector<Expr> result;
+    for (const KernelOutput &output : kernel.plan.outputs)
+      result.push_back(output.expr);
+    return result;
+  }
+
+  /// Whether a kernel goes over what it reduces more than once, by so few programs that this takes longer than to read it
+  /// once more in kernels of many.
+  bool isLonely(Kernel &kernel) {
+    constexpr double ofLaunches = 32 << 20; // what memory moves while kernels begin, in bytes
+    KernelPlan &plan = kernel.plan;
+    bool isAgain = plan.passes > 1 || llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.pass >= 0; });
+    if (!machine.isGpu || batchInvariant || plan.stream.empty() || !isAgain)
+      return false;
+    DimSet stream = plan.streamSet();
+    bool reduces = true;
+    double bytes = 0;
+    visitExprs(exprsOf(kernel), [&](Expr e) {
+      reduces &= e->kind != ExprNode::Scan && (e->kind != ExprNode::Reduce || isLevel(plan, e));
+      if (e->kind != ExprNode::Load || !e->dependsOn(stream))
+        return;
+      double mine = llvm::divideCeil(e->type.getIntOrFloatBitWidth(), 8);
+      for (const std::string &dim : e->dims)
+        mine *= double(facts.hint(kernel.pool->dimSize(dim)));
+      bytes += mine;
+    });
+    if (!reduces || bytes * double(machine.cores) < ofLaunches)
+      return false;
+    shapeKernel(*kernel.pool, facts, machine, plan);
+    double programs = 1;
+    for (const KernelDim &dim : plan.dims)
+      if (dim.role == sched::kParallel)
+        programs *= double(llvm::divideCeil(facts.hint(dim.size), dim.tile));
+    for (const auto &[name, value] : plan.hints)
+      programs *= name == "cluster" ? double(value) : 1;
+    double busy = std::min(1.0, programs / double(machine.cores));
+    return bytes * (2 / busy - 3) > ofLaunches;
+  }
+
   std::set<void *> loadsOf(const Kernel &kernel) {
     std::set<void *> result;
-    std::vector<Expr> roots;
-    for (const KernelOutput &output : kernel.plan.outputs)
-      roots.push_back(output.expr);
-    visitExprs(roots, [&](Expr e) {
+    visitExprs(exprsOf(kernel), [&](Expr e) {
       if (e->kind == ExprNode::Load)
         result.insert(e->tensor.getAsOpaquePointer());
     });
@@ -416,8 +474,8 @@ private:
 
   /// Joins kernels that read the same tensors along the same dimensions and do not wait for each
   /// other.
-  std::vector<std::unique_ptr<Kernel>> mergedGroups() {
-    std::vector<std::unique_ptr<Kernel>> groups;
+  Kernels mergedGroups() {
+    Kernels groups;
     for (auto &kernel : kernels) {
       bool merged = false;
       // Moving this kernel up to an earlier one must not overtake what it reads.
@@ -461,7 +519,7 @@ private:
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
     joined->roots.insert(joined->roots.end(), b.roots.begin(), b.roots.end());
-    if (planKernel(*joined))
+    if (planKernel(*joined) || isLonely(*joined))
       return nullptr;
     // Worth it only if elements are shared and no work is repeated: the later outputs bring no
     // dimension of their own.
@@ -549,7 +607,7 @@ private:
   llvm::SetVector<mlir::Value> copies; ///< of arguments, with aligned rows
   llvm::SetVector<mlir::Value> operands; ///< of products, made before them
   std::vector<std::string> reasons;
-  std::vector<std::unique_ptr<Kernel>> kernels;
+  Kernels kernels;
 };
 
 /// Notes the one narrow type of all products' operands; kernels may carry wider values to them.

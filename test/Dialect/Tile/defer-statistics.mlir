@@ -320,3 +320,69 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2}
   tile.store %s0, %z[%row] dims [] : tensor<f32>, !y
   tile.return
 }
+
+// Each thread has a maximum and a sum for each column of its piece of a row. 32 threads of a block of 64 have pieces of 8 of 256
+// columns: two rows have numbers of their own, which join eight each in a step.
+// CHECK-LABEL: tile.kernel @columns
+// CHECK-DAG: %[[LOWEST:.*]] = tile.constant 0xFF800000 : f32 : tensor<2x256xf32>
+// CHECK-DAG: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f32 : tensor<2x256xf32>
+// CHECK: %[[A:.*]]:2 = scf.for {{.*}} iter_args(%[[M:.*]] = %[[LOWEST]], %[[S:.*]] = %[[ZERO]]) -> (tensor<2x256xf32>, tensor<2x256xf32>)
+// CHECK: %[[R:.*]] = tile.reshape %{{.*}} -> tensor<8x2x256xf32>
+// CHECK: %[[P:.*]] = tile.reduce max %[[R]] dims [0] : tensor<8x2x256xf32> -> tensor<2x256xf32>
+// CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[P]])
+// CHECK: tile.broadcast %[[N]] dims [1, 2] : tensor<2x256xf32> -> tensor<8x2x256xf32>
+// CHECK: tile.reduce sum %{{.*}} dims [0] : tensor<8x2x256xf32> -> tensor<2x256xf32>
+// CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] : tensor<2x256xf32> -> tensor<256xf32>
+// CHECK: %[[C:.*]] = tile.broadcast %[[ALL]] dims [1] : tensor<256xf32> -> tensor<2x256xf32>
+// CHECK: tile.map sub(%[[A]]#0, %[[C]])
+// CHECK: %[[W:.*]] = tile.map exp2
+// CHECK: %[[T:.*]] = tile.map mul(%[[A]]#1, %[[W]])
+// CHECK: tile.reduce sum %[[T]] dims [0] : tensor<2x256xf32> -> tensor<256xf32>
+tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %column = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<256xf32>
+  %zero = tile.constant 0.0 : f32 : tensor<256xf32>
+  %k = tile.constant 2.0 : f32 : tensor<256xf32>
+  %ks = tile.constant 2.0 : f32 : tensor<16x256xf32>
+  %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<256xf32>, tensor<256xf32>) {
+    %t = tile.load %x[%i, %column] dims [0, 1] pad 0xFF80 : bf16 : !v -> tensor<16x256xbf16>
+    %e = tile.cast %t : tensor<16x256xbf16> -> tensor<16x256xf32>
+    %r = tile.reduce max %e dims [0] : tensor<16x256xf32> -> tensor<256xf32>
+    %n = tile.map maximum(%m, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %d = tile.map sub(%m, %n) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %p = tile.map mul(%d, %k) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %f = tile.map exp2(%p) fast : (tensor<256xf32>) -> tensor<256xf32>
+    %q = tile.map mul(%s, %f) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %g = tile.broadcast %n dims [1] : tensor<256xf32> -> tensor<16x256xf32>
+    %u = tile.map sub(%e, %g) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
+    %v = tile.map mul(%u, %ks) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
+    %w = tile.map exp2(%v) fast : (tensor<16x256xf32>) -> tensor<16x256xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<16x256xf32> -> tensor<256xf32>
+    %b = tile.map add(%q, %z) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    scf.yield %n, %b : tensor<256xf32>, tensor<256xf32>
+  }
+  %log = tile.map add(%m0, %s0) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  tile.store %log, %y[%column] dims [0] : tensor<256xf32>, !y
+  tile.return
+}
+
+// Rows that each warp has but once in a step leave nothing to join before all meet.
+// CHECK-LABEL: tile.kernel @few
+// CHECK: iter_args(%{{.*}} = %{{.*}}) -> (tensor<256xf32>)
+tile.kernel @few(%x: !v, %y: !y, %all: index) grid 1 hints {warps = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %column = tile.program_id 0
+  %zero = tile.constant 0.0 : f32 : tensor<256xf32>
+  %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%s = %zero) -> (tensor<256xf32>) {
+    %t = tile.load %x[%i, %column] dims [0, 1] pad 0.0 : bf16 : !v -> tensor<4x256xbf16>
+    %e = tile.cast %t : tensor<4x256xbf16> -> tensor<4x256xf32>
+    %r = tile.reduce sum %e dims [0] : tensor<4x256xf32> -> tensor<256xf32>
+    %n = tile.map add(%s, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    scf.yield %n : tensor<256xf32>
+  }
+  tile.store %s0, %y[%column] dims [0] : tensor<256xf32>, !y
+  tile.return
+}

@@ -22,6 +22,16 @@ def shares(x):
 
 
 @tsr.function
+def column_sums(x):
+    return x.sum(dim=0)
+
+
+@tsr.function
+def column_shares(x):
+    return tsr.softmax(x, dim=0)
+
+
+@tsr.function
 def level(x):
     return tsr.logsumexp(x, dim=-1)
 

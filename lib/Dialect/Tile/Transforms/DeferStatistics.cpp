@@ -10,7 +10,8 @@
 // x is the maximum so far, and dropped whenever that grows, is each thread's own in the same way.
 //
 // The threads of a block hold neighbours, as wide pieces as they are loaded in, and further ones behind those of all
-// threads; the blocks of a cluster have a part of the tile each.
+// threads; the blocks of a cluster have a part of the tile each. Of columns, for which a loop carries a row of numbers, a
+// thread has those of its piece of a row, and the threads whose pieces lie below it have numbers of their own.
 //
 //===----------------------------------------------------------------------===//
 #include "MergeStatistics.h"
@@ -85,12 +86,22 @@ private:
     return RankedTensorType::get(ofThreads(), cast<RankedTensorType>(number.getType()).getElementType());
   }
   using Numbers = SmallVector<int64_t>;
-  /// The shape of a tile with an element for each thread, and of one with all that threads have.
-  Numbers ofThreads() const { return blocks > 1 ? Numbers{blocks, threads} : Numbers{threads}; }
-  Numbers ofPieces() const { return blocks > 1 ? Numbers{blocks, rest, threads, width} : Numbers{rest, threads, width}; }
+  /// The shape of a tile with an element for each thread, or for each column of its piece, and of one with all that threads have.
+  Numbers ofThreads() const {
+    if (columns)
+      return {groups, columns};
+    return blocks > 1 ? Numbers{blocks, threads} : Numbers{threads};
+  }
+  Numbers ofPieces() const {
+    if (columns)
+      return {rest, groups, columns};
+    return blocks > 1 ? Numbers{blocks, rest, threads, width} : Numbers{rest, threads, width};
+  }
   /// The dimensions of the second that the first has, and those that it has not.
-  Numbers kept() const { return blocks > 1 ? Numbers{0, 2} : Numbers{1}; }
-  Numbers joined() const { return blocks > 1 ? Numbers{1, 3} : Numbers{0, 2}; }
+  Numbers kept() const { return columns ? Numbers{1, 2} : blocks > 1 ? Numbers{0, 2} : Numbers{1}; }
+  Numbers joined() const { return columns ? Numbers{0} : blocks > 1 ? Numbers{1, 3} : Numbers{0, 2}; }
+  /// The dimensions of the first that a number of the loop, or a row of them, has not.
+  Numbers ofLoop() const { return columns || blocks == 1 ? Numbers{0} : Numbers{0, 1}; }
   Value onThreads(OpBuilder &builder, Value number);
   Value rebased(OpBuilder &builder, State state, Value number, Renaming &known);
   Value rename(OpBuilder &builder, Value value, Renaming &known);
@@ -100,6 +111,7 @@ private:
   scf::ForOp loop;
   const Coordinates &coordinates;
   int64_t threads, blocks, width = 1, rest = 1; // of a tile: blocks x rest x threads x width
+  int64_t columns = 0, groups = 1; // of one whose columns are reduced: rest x groups x columns; 0: there are none
   SmallVector<State> states; // those that are relative behind their gauge
   std::optional<State> gauge;
   std::optional<Weight> common; // of sums: how the number so far is brought to the new gauge
@@ -133,13 +145,13 @@ std::optional<State> Deferral::stateOf(unsigned number) {
   Value carried = loop.getRegionIterArg(number);
   auto type = dyn_cast<RankedTensorType>(carried.getType());
   auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
-  if (!type || type.getRank() != 0 || !join || join->getBlock() != loop.getBody() || join.getInputs().size() != 2)
+  if (!type || type.getRank() > 1 || !join || join->getBlock() != loop.getBody() || join.getInputs().size() != 2)
     return std::nullopt;
   for (unsigned i = 0; i < 2; ++i) {
     Value part = join.getInputs()[i];
     tile::ReduceOp reduce = reductionOf(part);
-    if (!reduce || reduce->getBlock() != loop.getBody() || reduce.getInput().getType().getRank() != 1 ||
-        join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
+    if (!reduce || reduce->getBlock() != loop.getBody() || reduce.getInput().getType().getRank() != type.getRank() + 1 ||
+        reduce.getDims() != ArrayRef<int64_t>{0} || join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
       continue;
     Value other = join.getInputs()[1 - i];
     State state{number, carried, reduce, join, part, Value(), Value()};
@@ -292,9 +304,10 @@ bool Deferral::isIndicated(State state) {
 /// How threads hold the tiles: as wide pieces as they are loaded in. For a gauge of its own each should have several.
 bool Deferral::findSteps() {
   constexpr int64_t fewest = 4;
-  int64_t size = states.front().reduce.getInput().getType().getNumElements();
+  RankedTensorType type = states.front().reduce.getInput().getType();
+  int64_t size = type.getNumElements();
   for (auto load : loop.getBody()->getOps<LoadOp>()) {
-    if (load.getType().getNumElements() != size || load.getType().getRank() != 1)
+    if (load.getType().getShape() != type.getShape())
       continue;
     int64_t bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
     int64_t aligned = coordinates.rowAlignment(load.getView());
@@ -302,8 +315,17 @@ bool Deferral::findSteps() {
     break;
   }
   rest = size / (threads * blocks * width);
-  auto fits = [&](State &state) { return state.reduce.getInput().getType().getNumElements() == size; };
-  return rest * width >= (gauge ? fewest : 1) && llvm::all_of(states, fits);
+  auto fits = [&](State &state) { return state.reduce.getInput().getType().getShape() == type.getShape(); };
+  if (!llvm::all_of(states, fits))
+    return false;
+  if (type.getRank() == 1)
+    return rest * width >= (gauge ? fewest : 1);
+  // Each warp has rows, or further pieces of its own row where that is long.
+  constexpr int64_t lanes = 32;
+  columns = type.getDimSize(1);
+  groups = std::min(threads / lanes * std::max<int64_t>(1, lanes * width / columns), type.getDimSize(0));
+  rest = type.getDimSize(0) / groups;
+  return blocks == 1 && rest >= fewest;
 }
 
 /// Whether nothing but the states' own joins knows them on their way.
@@ -358,7 +380,8 @@ bool Deferral::find() {
 Value Deferral::onThreads(OpBuilder &builder, Value number) {
   if (auto constant = number.getDefiningOp<ConstantOp>())
     return ConstantOp::create(builder, loop.getLoc(), typeOf(number), constant.getValue());
-  return BroadcastOp::create(builder, loop.getLoc(), number, ofThreads(), ArrayRef<int64_t>());
+  bool isRow = cast<RankedTensorType>(number.getType()).getRank() == 1;
+  return BroadcastOp::create(builder, loop.getLoc(), number, ofThreads(), isRow ? Numbers{1} : Numbers{});
 }
 
 /// The operations that make a number, with others in place of what is known, for each thread or for all.
@@ -370,7 +393,9 @@ Value Deferral::rename(OpBuilder &builder, Value value, Renaming &known) {
                                                getElementTypeOrSelf(value));
   auto map = value.getDefiningOp<MapOp>();
   if (!map || !loop->isAncestor(map)) {
-    bool isOfThreads = llvm::any_of(known, [&](auto &pair) { return cast<RankedTensorType>(pair.second.getType()).getRank(); });
+    bool isOfThreads = llvm::any_of(known, [&](auto &pair) {
+      return cast<RankedTensorType>(pair.second.getType()).getShape() == ArrayRef<int64_t>(ofThreads());
+    });
     return isOfThreads ? known[value] = onThreads(builder, value) : value;
   }
   SmallVector<Value> operands;
@@ -470,8 +495,8 @@ void Deferral::rewrite(Renaming &tiles) {
       }
       own = rebased(rewriter, state, own, known);
     }
-    auto all = llvm::to_vector(llvm::seq<int64_t>(ofThreads().size()));
-    Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, all, state.reduce.getSkipNan());
+    Value whole =
+        tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, ofLoop(), state.reduce.getSkipNan());
     auto unit = init.getDefiningOp<ConstantOp>();
     hasInit.push_back(!goesOn && !(unit && unit.getValue() == state.unit()));
     if (hasInit.back()) {
