@@ -96,3 +96,14 @@ def product_of_deviations(x, y, w):
 @tsr.function
 def linear(x, w, b, r):
     return tsr.silu(x @ w + b) + r
+
+
+@tsr.function
+def column_shares(x):
+    return tsr.softmax(x, dim=0)
+
+
+@tsr.function
+def column_norm(x):
+    y = x - x.mean(dim=0)
+    return y * tsr.rsqrt((y * y).mean(dim=0) + 1e-5), tsr.argmax(x, dim=0)

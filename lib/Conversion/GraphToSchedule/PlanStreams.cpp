@@ -313,14 +313,29 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
   }
   return std::nullopt;
 }
+/// Whether the stream goes down columns that lie side by side in memory.
+bool goesDown(const KernelPlan &plan) {
+  bool result = false;
+  DimSet stream = plan.streamSet();
+  visitExprs(outputExprs(plan), [&](Expr e) {
+    if (e->kind != ExprNode::Load || !e->dependsOn(stream))
+      return;
+    std::set<std::string> along;
+    e->indices.back().collectSymbols(along);
+    result |= !along.empty() && llvm::none_of(along, [&](const std::string &name) { return stream.count(name); });
+  });
+  return result;
+}
+
 /// Whether a program has its rows at hand for as many passes as it likes: they are short, and every
-/// reduction is a statistic of a row. Products want the room for their tiles.
+/// reduction is a statistic of a row. Products want the room for their tiles. Of columns a program has many at once.
 bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const KernelPlan &plan) {
+  constexpr int64_t columns = 256;
   SymExpr row = 1;
   for (const std::string &dim : plan.stream)
     row = row * pool.dimSize(dim);
   std::vector<Expr> reductions = allReductions(plan);
-  return facts.max(row) <= wholeRow && llvm::all_of(reductions, [&](Expr r) {
+  return facts.max(row) <= wholeRow / (goesDown(plan) ? columns : 1) && llvm::all_of(reductions, [&](Expr r) {
            return isLevel(plan, r) && r->dims == reductions.front()->dims;
          });
 }

@@ -1,0 +1,54 @@
+"""Columns that are longer than a tile: each thread has statistics of its piece of the rows, and few columns are cut into parts.
+
+What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from programs import column_norm, column_shares
+
+
+def draw(*shape, dtype="float32"):
+    return np.random.default_rng(shape[0]).standard_normal(shape).astype(np.float32).astype(dtype)
+
+
+# Whole tiles and a part of one behind them, as many columns as a tile has and other numbers, one column alone.
+SHAPES = [(9001, 40), (4096, 256), (700, 257), (20011, 3), (300, 1000), (900001, 1)]
+
+
+@pytest.mark.parametrize("function", [column_shares, column_norm], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nothing_is_found(function, shape, dtype):
+    simulation = function.simulate(draw(*shape, dtype=dtype), seeds=2)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("target", ["sm_70", "sm_80", "sm_120"])
+def test_chips(target):
+    simulation = column_shares.simulate(draw(9001, 40), target=target, seeds=1)
+    assert simulation.ok, simulation.text
+
+
+def test_mutants_are_killed():
+    spoilt = column_shares.simulate(draw(2500, 64), seeds=1, mutants=True).report["mutants"]
+    assert any(mutant["killed"] for mutant in spoilt)
+    for mutant in spoilt:
+        assert mutant["killed"] or mutant["equivalent"] or not mutant["reached"], mutant
+
+
+def test_extreme_numbers():
+    """A thread that has seen nothing, a column of nothing, and numbers that are none."""
+    x = draw(6001, 5)
+    x[:6000, 0] = -np.inf
+    x[:, 1] = -np.inf
+    x[77, 2] = np.nan
+    x[5999, 3] = np.inf
+    x[5, 4] = 3e38
+    with np.errstate(all="ignore"):
+        simulation = column_shares.simulate(x, seeds=1)
+    assert simulation.ok, simulation.text
+    assert not any(one["wrong"] for one in simulation.report["results"])
