@@ -107,3 +107,13 @@ def column_shares(x):
 def column_norm(x):
     y = x - x.mean(dim=0)
     return y * tsr.rsqrt((y * y).mean(dim=0) + 1e-5), tsr.argmax(x, dim=0)
+
+
+@tsr.function
+def moments(x):
+    return x.mean(dim=(0, 2, 3)), tsr.var(x, dim=(0, 2, 3)), tsr.amax(x, dim=(2, 3))
+
+
+@tsr.function
+def distance(x, y):
+    return ((x - y) * (x - y)).mean(), tsr.logsumexp(x, dim=(0, 1))

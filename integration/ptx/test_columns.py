@@ -1,4 +1,5 @@
 """Columns that are longer than a tile: each thread has statistics of its piece of the rows, and few columns are cut into parts.
+What is reduced over several dimensions is one stream, or one of pieces that lie apart.
 
 What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import column_norm, column_shares
+from programs import column_norm, column_shares, distance, moments
 
 
 def draw(*shape, dtype="float32"):
@@ -52,3 +53,19 @@ def test_extreme_numbers():
         simulation = column_shares.simulate(x, seeds=1)
     assert simulation.ok, simulation.text
     assert not any(one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("shape", [(40, 12, 7, 7), (64, 3, 30, 29), (9, 5, 60, 61), (300, 70, 1, 3), (2, 3, 130, 130)])
+def test_pieces_that_lie_apart(shape):
+    simulation = moments.simulate(draw(*shape), seeds=2)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("view", ["dense", "strided", "transposed"])
+def test_all_dimensions(view):
+    views = {"dense": lambda x: x, "strided": lambda x: x[:, 5:], "transposed": lambda x: x.T}
+    x, y = views[view](draw(700, 611)), views[view](draw(700, 611) + np.float32(0.5))
+    simulation = distance.simulate(x, y, seeds=2)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])

@@ -317,7 +317,9 @@ private:
         return puller.cut;
       kernel.plan.outputs.push_back(output);
     }
-    if (!machine.isGpu && !batchInvariant)
+    if (machine.isGpu && !batchInvariant)
+      mergeReduced(*kernel.pool, kernel.plan.outputs);
+    else if (!batchInvariant)
       mergeRows(*kernel.pool, facts, kernel.plan.outputs);
     return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
   }

@@ -1,8 +1,11 @@
-//===- MergeRows.cpp - Batches of rows as one dimension -------------------===//
+//===- MergeRows.cpp - Dimensions that are walked as one ------------------===//
 //
 // In (b, s, d) times (d, n) every program packs the matrix for itself, and a tile has rows of one
 // batch. With few rows in a batch that is most of the work. Where b and s always travel together,
 // as b·S + s in the elements' numbers, they are one dimension of B·S rows.
+//
+// A sum over m and n is a stream of two dimensions, of which a GPU could cut the rows alone. Where they travel together it is
+// one of M·N elements.
 //
 //===----------------------------------------------------------------------===//
 #include "MergeRows.h"
@@ -141,4 +144,67 @@ void tessera::mergeRows(ExprPool &pool, const SizeFacts &facts,
   for (; leading.size() > 1; leading.pop_back())
     if (mergeRun(pool, facts, Run(pool, leading), outputs))
       return;
+}
+
+/// The body of a reduction with one dimension in place of a run; null where something tells its dimensions apart.
+static Expr bodyOverRun(ExprPool &pool, Expr body, const Run &run, SymExpr row) {
+  bool travelsTogether = true;
+  Expr result = pool.rewrite(body, [&](Expr e) -> Expr {
+    if (!run.occursIn(e) || e->kind == ExprNode::Map || e->kind == ExprNode::Cast)
+      return nullptr;
+    bool isPlain = e->kind == ExprNode::Load && e->args.empty() && isContiguous(e->tensor);
+    auto moved = isPlain ? run.number(llvm::cast<gir::TensorType>(e->tensor.getType()), e->indices, row) : std::nullopt;
+    travelsTogether &= moved.has_value();
+    return moved ? pool.load(e->tensor, {*moved}, e->type, e->loc) : e;
+  });
+  return travelsTogether ? result : nullptr;
+}
+
+/// Runs of dimensions, each by the one that stands for it.
+using Joined = std::map<std::vector<std::string>, std::string>;
+
+/// A reduction with the longest run of its dimensions as one; null where there is none.
+static Expr overRun(ExprPool &pool, Expr reduce, Expr body, const std::set<SymExpr> &walked, Joined &joined) {
+  const std::vector<std::string> &over = reduce->over;
+  for (size_t length = over.size(); length > 1; --length)
+    for (size_t first = 0; first + length <= over.size(); ++first) {
+      std::vector<std::string> names(over.begin() + first, over.begin() + first + length);
+      if (llvm::any_of(names, [&](const std::string &name) { return walked.count(pool.dimSize(name)); }))
+        continue;
+      Run run(pool, names);
+      std::string &row = joined[names];
+      if (row.empty())
+        row = pool.freshDim("i", run.size());
+      Expr moved = bodyOverRun(pool, body, run, SymExpr::symbol(row));
+      if (!moved)
+        continue;
+      std::vector<std::string> rest(over.begin(), over.begin() + first);
+      rest.push_back(row);
+      rest.insert(rest.end(), over.begin() + first + length, over.end());
+      return pool.reduce(reduce->monoid, rest, moved, reduce->loc, reduce->origin);
+    }
+  return nullptr;
+}
+
+void tessera::mergeReduced(ExprPool &pool, std::vector<KernelOutput> &outputs) {
+  std::set<SymExpr> walked;
+  for (const KernelOutput &output : outputs)
+    for (const std::string &name : output.expr->dims)
+      walked.insert(pool.dimSize(name));
+  // Reductions of the same elements are walked together only if all have the same dimensions.
+  Joined joined;
+  bool all = true;
+  std::function<Expr(Expr)> merge = [&](Expr e) -> Expr {
+    if (e->kind != ExprNode::Reduce || e->over.size() < 2)
+      return nullptr;
+    Expr merged = overRun(pool, e, pool.rewrite(e->args[0], merge), walked, joined);
+    all &= merged != nullptr;
+    return merged ? merged : e;
+  };
+  std::vector<Expr> exprs;
+  for (const KernelOutput &output : outputs)
+    exprs.push_back(pool.rewrite(output.expr, merge));
+  if (all)
+    for (auto [output, expr] : llvm::zip_equal(outputs, exprs))
+      output.expr = expr;
 }

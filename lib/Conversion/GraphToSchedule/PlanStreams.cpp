@@ -327,10 +327,18 @@ bool goesDown(const KernelPlan &plan) {
   return result;
 }
 
+/// Whether the stream is of pieces that lie apart in memory, and that no output walks.
+bool isOfPieces(const KernelPlan &plan) {
+  DimSet stream = plan.streamSet();
+  return stream.size() > 1 && llvm::none_of(outputExprs(plan), [&](Expr e) { return e->dependsOn(stream); });
+}
+
 /// Whether a program has its rows at hand for as many passes as it likes: they are short, and every
 /// reduction is a statistic of a row. Products want the room for their tiles. Of columns a program has many at once.
 bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const KernelPlan &plan) {
   constexpr int64_t columns = 256;
+  if (isOfPieces(plan))
+    return false;
   SymExpr row = 1;
   for (const std::string &dim : plan.stream)
     row = row * pool.dimSize(dim);

@@ -53,12 +53,14 @@ std::vector<std::string> positions(const ExprPool &pool, const Access &access) {
 } // namespace
 
 /// Into how many parts a stream is cut so that every core has work: the grid is too small, and the
-/// stream is long.
+/// stream is long. It is cut along its last dimension; on a GPU that is the one with most blocks.
 static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
-                           const KernelShape &shape, const KernelPlan &plan) {
+                           const KernelShape &shape, KernelPlan &plan) {
+  constexpr int64_t fewest = 8;
   if (!shape.canSplit)
     return 1;
-  int64_t programs = 1, blocks = 1, elements = 1, tile = 1;
+  int64_t programs = 1, blocks = 1, elements = 1, tile = 1, most = 0;
+  std::string longest = plan.stream.back();
   for (const KernelShape::Dim &dim : shape.dims) {
     int64_t count = std::max<int64_t>(1, (facts.hint(dim.size) + dim.tile - 1) / dim.tile);
     if (dim.role == KernelShape::Dim::Parallel)
@@ -69,19 +71,30 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     }
     if (dim.name == plan.stream.back())
       blocks = count;
+    if (dim.role == KernelShape::Dim::Stream && count > most) {
+      most = count;
+      longest = dim.name;
+    }
   }
   for (const auto &[name, value] : shape.hints)
     if (name == "cluster")
       programs *= value;
+  // A program with a large tile has enough under way for its multiprocessor, small ones need company. Rows that lie apart
+  // are walked by steps of the same small tile.
+  int64_t programsEach = tile > 4096 ? 1 : 8;
+  bool areApart = plan.stream.size() > 1;
   // A GPU that is filled but for some multiprocessors is better off than with a second kernel.
-  int64_t enough = machine.isGpu ? 3 * machine.cores / 4 : machine.cores;
-  if (programs >= enough || blocks < 8 || elements < 1 << 16)
+  int64_t enough = machine.isGpu ? 3 * machine.cores * (areApart ? programsEach : 1) / 4 : machine.cores;
+  bool isOther = machine.isGpu && blocks < fewest && most >= fewest;
+  if (programs >= enough || (blocks < fewest && !isOther) || elements < 1 << 16)
     return 1;
+  if (isOther) {
+    std::stable_partition(plan.stream.begin(), plan.stream.end(), [&](const std::string &name) { return name != longest; });
+    blocks = most;
+  }
   if (!machine.isGpu)
     return std::min(blocks / 4, 4 * machine.cores);
-  // A program with a large tile has enough under way for its multiprocessor, small ones need company. All parts are one
-  // tile of the kernel that merges them, and tiles of GPUs are powers of two.
-  int64_t programsEach = tile > 4096 ? 1 : 8;
+  // All parts are one tile of the kernel that merges them, and tiles of GPUs are powers of two.
   return std::bit_floor(uint64_t(std::min(blocks / 4, programsEach * machine.cores / programs)));
 }
 

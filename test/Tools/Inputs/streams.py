@@ -32,6 +32,16 @@ def column_shares(x):
 
 
 @tsr.function
+def distance(x, y):
+    return ((x - y) * (x - y)).mean()
+
+
+@tsr.function
+def channel_means(x):
+    return x.mean(dim=(0, 2, 3))
+
+
+@tsr.function
 def level(x):
     return tsr.logsumexp(x, dim=-1)
 
