@@ -607,7 +607,10 @@ private:
       fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 256);
-      wanted = 16 << 10;
+      // What is carried for each column takes registers as well.
+      if (shape.waits > 5)
+        each /= 2;
+      wanted = manyThreads * each;
       spreadColumns(last);
     } else {
       // One wide access for each operand, behind which all can be computed; two where memory says first which; more where

@@ -37,6 +37,13 @@ static bool isSelection(Value tile) {
   return (condition && condition.getScalarOp() == ScalarOp::Eq) || isSelection(map.getInputs()[1]);
 }
 
+/// Whether a reduction joins what each thread has of the columns that it has numbers for (DeferStatistics.cpp).
+static bool isOfThreads(tile::ReduceOp reduce) {
+  auto pieces = reduce.getInput().getDefiningOp<ReshapeOp>();
+  return pieces && pieces.getInput().getType().getRank() == 2 && pieces.getType().getRank() == 3 &&
+         reduce.getDims() == ArrayRef<int64_t>{0};
+}
+
 static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   Value argument = loop.getRegionIterArg(number);
   auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
@@ -46,7 +53,7 @@ static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   Value other = join.getInputs()[join.getInputs()[0] == argument];
   auto reduce = other.getDefiningOp<tile::ReduceOp>();
   if (!reduce || reduce->getBlock() != loop.getBody() || !reduce->hasOneUse() || reduce.getSkipNan() ||
-      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()) || isSelection(reduce.getInput()))
+      join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()) || isSelection(reduce.getInput()) || isOfThreads(reduce))
     return std::nullopt;
   return Candidate{number, reduce, join};
 }

@@ -325,7 +325,7 @@ bool Deferral::findSteps() {
   columns = type.getDimSize(1);
   groups = std::min(threads / lanes * std::max<int64_t>(1, lanes * width / columns), type.getDimSize(0));
   rest = type.getDimSize(0) / groups;
-  return blocks == 1 && rest >= fewest;
+  return blocks == 1 && rest > 1;
 }
 
 /// Whether nothing but the states' own joins knows them on their way.
