@@ -110,7 +110,7 @@ class Sanitizer(Step):
 
     def selection(self, without_bulk: bool) -> list[str]:
         """Calls spread evenly over the suite."""
-        able = [name for name, case in self.cases().items() if not (without_bulk and case["bulk"])]
+        able = [name for name, case in self.cases().items() if not (without_bulk and case.get("bulk"))]
         return able[:: max(1, len(able) // self.count)][: self.count]
 
     def sees_bulk(self) -> bool:
@@ -129,7 +129,7 @@ class Sanitizer(Step):
         import isolate
 
         results: dict[str, dict] = {}
-        relayed = any(case["bulk"] for case in self.cases().values())
+        relayed = any(case.get("bulk") for case in self.cases().values())
         blind = name == "initcheck" and relayed and not self.sees_bulk()
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             command = [self.program(), "--tool", name]

@@ -117,3 +117,18 @@ def moments(x):
 @tsr.function
 def distance(x, y):
     return ((x - y) * (x - y)).mean(), tsr.logsumexp(x, dim=(0, 1))
+
+
+@tsr.function
+def level_of_bounded(x):
+    return tsr.logsumexp(tsr.tanh(x) * 300.0, dim=0)
+
+
+@tsr.function
+def level_of_products(x, w):
+    return tsr.logsumexp(x @ w, dim=0)
+
+
+@tsr.function
+def shares_both_ways(x):
+    return tsr.softmax(x, dim=0), tsr.softmax(x, dim=1)

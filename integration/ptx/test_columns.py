@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import column_norm, column_shares, distance, moments
+from programs import column_norm, column_shares, distance, level_of_bounded, level_of_products, moments, shares_both_ways
 
 
 def draw(*shape, dtype="float32"):
@@ -32,6 +32,28 @@ def test_nothing_is_found(function, shape, dtype):
 def test_chips(target):
     simulation = column_shares.simulate(draw(9001, 40), target=target, seeds=1)
     assert simulation.ok, simulation.text
+
+
+@pytest.mark.parametrize("shape", [(2305, 40), (8197, 128), (917505, 1)])
+def test_threads_that_see_nothing(shape):
+    """Numbers that are never the lowest have a reference that is one only where something was seen."""
+    simulation = level_of_bounded.simulate(draw(*shape), seeds=1)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("rows", [4999, 8193])
+def test_parts_without_a_block(rows):
+    simulation = level_of_products.simulate(draw(rows, 32), draw(32, 8), seeds=1)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+def test_rows_and_columns():
+    """Each way has large tiles, in kernels of its own."""
+    simulation = shares_both_ways.simulate(draw(2500, 40), seeds=1)
+    assert simulation.ok and len(simulation.report["launches"]) > 1, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
 
 
 def test_mutants_are_killed():

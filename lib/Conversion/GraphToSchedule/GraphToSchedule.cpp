@@ -46,6 +46,8 @@ struct Kernel {
   KernelPlan plan;
 };
 
+using Kernels = std::vector<std::unique_ptr<Kernel>>;
+
 class Partition {
 public:
   Partition(mlir::func::FuncOp function, const MachineModel &machine)
@@ -74,8 +76,12 @@ public:
     function.walk([&](gir::ScatterOp op) { stored.insert(op.getResult()); });
     for (;;) {
       std::optional<Cut> cut = plan();
-      if (!cut)
-        cut = cutBetween(mergedGroups());
+      if (!cut) {
+        Kernels trial = mergedGroups();
+        cut = sharedReduction(trial);
+        if (!cut && storeLonely(trial))
+          continue;
+      }
       if (!cut && storeOperand())
         continue;
       if (!cut)
@@ -386,14 +392,6 @@ private:
     return result;
   }
 
-  using Kernels = std::vector<std::unique_ptr<Kernel>>;
-
-  /// What kernels that are planned one by one have to store for one another.
-  std::optional<Cut> cutBetween(const Kernels &trial) {
-    std::optional<Cut> cut = sharedReduction(trial);
-    return cut ? cut : lonelyStream(trial);
-  }
-
   /// A reduction that several kernels would compute, and that merging them does not share, is
   /// stored.
   std::optional<Cut> sharedReduction(const Kernels &trial) {
@@ -408,21 +406,17 @@ private:
     return std::nullopt;
   }
 
-  /// What few programs would reduce long rows or columns to, to go over them again, is stored: kernels that reduce alone cut
-  /// their streams into parts, and all programs share the rest.
-  std::optional<Cut> lonelyStream(const Kernels &trial) {
-    for (auto &kernel : trial) {
-      if (!isLonely(*kernel))
-        continue;
-      Cut cut{{}, "few programs would go over it more than once", true};
-      visitExprs(exprsOf(*kernel), [&](Expr e) {
-        if (isLevel(kernel->plan, e) && e->origin && !stored.contains(e->origin))
-          cut.value = e->origin;
-      });
-      if (cut.value)
-        return cut;
-    }
-    return std::nullopt;
+  /// Stores what few programs would reduce long rows or columns to, to go over them again: kernels that reduce alone cut
+  /// their streams into parts, and all programs share the rest. False if there is none.
+  bool storeLonely(const Kernels &trial) {
+    size_t before = stored.size();
+    for (auto &kernel : trial)
+      if (isLonely(*kernel))
+        visitExprs(exprsOf(*kernel), [&](Expr e) {
+          if (isLevel(kernel->plan, e) && e->origin && stored.insert(e->origin))
+            reasons.push_back("few programs would go over it more than once");
+        });
+    return stored.size() > before;
   }
 
   static std::vector<Expr> exprsOf(const Kernel &kernel) {
@@ -452,7 +446,7 @@ private:
         mine *= double(facts.hint(kernel.pool->dimSize(dim)));
       bytes += mine;
     });
-    if (!reduces || bytes * double(machine.cores) < ofLaunches)
+    if (!reduces || 2 * bytes * double(machine.cores) < ofLaunches)
       return false;
     shapeKernel(*kernel.pool, facts, machine, plan);
     double programs = 1;
@@ -461,6 +455,7 @@ private:
         programs *= double(llvm::divideCeil(facts.hint(dim.size), dim.tile));
     for (const auto &[name, value] : plan.hints)
       programs *= name == "cluster" ? double(value) : 1;
+    // Two passes by a part of the machine, and three by all of it.
     double busy = std::min(1.0, programs / double(machine.cores));
     return bytes * (2 / busy - 3) > ofLaunches;
   }
@@ -504,6 +499,13 @@ private:
     return groups;
   }
 
+  /// How many reductions do not go along the stream.
+  static unsigned innerReductions(const Kernel &kernel) {
+    unsigned count = 0;
+    visitExprs(exprsOf(kernel), [&](Expr e) { count += e->kind == ExprNode::Reduce && !isLevel(kernel.plan, e); });
+    return count;
+  }
+
   static bool onlyChecks(const Kernel &kernel) {
     return llvm::all_of(kernel.roots, [](const Root &root) { return bool(root.check); });
   }
@@ -521,7 +523,7 @@ private:
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
     joined->roots.insert(joined->roots.end(), b.roots.begin(), b.roots.end());
-    if (planKernel(*joined) || isLonely(*joined))
+    if (planKernel(*joined))
       return nullptr;
     // Worth it only if elements are shared and no work is repeated: the later outputs bring no
     // dimension of their own.
@@ -560,7 +562,9 @@ private:
       shares |= (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce) && !e->dims.empty() &&
                 seen.count(e);
     });
-    return shares ? std::move(joined) : nullptr;
+    // On a GPU, statistics of rows and of columns leave no large tiles to one program.
+    bool isMixed = machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
+    return shares && !isMixed && !isLonely(*joined) ? std::move(joined) : nullptr;
   }
 
   void merge() { kernels = mergedGroups(); }

@@ -313,6 +313,7 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
   }
   return std::nullopt;
 }
+
 /// Whether the stream goes down columns that lie side by side in memory.
 bool goesDown(const KernelPlan &plan) {
   bool result = false;

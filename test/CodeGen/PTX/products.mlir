@@ -33,6 +33,7 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
 // Two numbers are rounded by one instruction, and go through a loop in one register.
 // CHECK-LABEL: .entry halves(
 // CHECK-NOT: cvt.rn.f16.f32
+// CHECK-NOT: mov.b16
 // CHECK: cvt.rn.f16x2.f32
 // CHECK-NOT: cvt.rn.f16.f32
 !halves = !tile.view<64x64xf16, strides = [64, 1]>

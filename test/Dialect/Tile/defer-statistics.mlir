@@ -11,13 +11,15 @@
 // CHECK: %[[R:.*]] = tile.reshape %{{.*}} -> tensor<2x64x8xf32>
 // CHECK: %[[P:.*]] = tile.reduce max %[[R]] dims [0, 2] skip_nan
 // CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[P]])
-// CHECK: tile.broadcast %[[N]] dims [1] : tensor<64xf32> -> tensor<2x64x8xf32>
+// CHECK: %[[O:.*]] = tile.map maximum(%[[N]], %{{.*}})
+// CHECK: tile.broadcast %[[O]] dims [1] : tensor<64xf32> -> tensor<2x64x8xf32>
 // CHECK: tile.reduce sum %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
 // CHECK: %[[F:.*]] = tile.map exp2(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
 // CHECK: tile.map mul(%[[S]], %[[F]])
 // CHECK: %[[B:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[A]]#0, %{{.*}} = %[[A]]#1)
 // CHECK: %[[ALL:.*]] = tile.reduce max %[[B]]#0 dims [0] skip_nan : tensor<64xf32> -> tensor<f32>
-// CHECK: %[[C:.*]] = tile.broadcast %[[ALL]] dims [] : tensor<f32> -> tensor<64xf32>
+// CHECK: %[[REF:.*]] = tile.map maximum(%[[ALL]], %{{.*}})
+// CHECK: %[[C:.*]] = tile.broadcast %[[REF]] dims [] : tensor<f32> -> tensor<64xf32>
 // CHECK: tile.map sub(%[[B]]#0, %[[C]])
 // CHECK: %[[W:.*]] = tile.map exp2
 // CHECK: %[[T:.*]] = tile.map mul(%[[B]]#1, %[[W]])
@@ -27,6 +29,7 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
   %k = tile.constant 2.0 : f32 : tensor<f32>
   %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
@@ -35,11 +38,12 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
     %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
     %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -52,11 +56,12 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
     %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
     %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -75,9 +80,10 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
 // CHECK: %[[A:.*]]:2 = scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
 // CHECK: tile.map fma(%{{.*}}) : (tensor<1024xf32>
 // CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] skip_nan : tensor<64xf32> -> tensor<f32>
-// CHECK: %[[IS:.*]] = tile.map gt(%[[ALL]], %{{.*}})
+// CHECK: %[[LEAST:.*]] = tile.map maximum(%[[ALL]], %{{.*}})
+// CHECK: %[[IS:.*]] = tile.map gt(%[[LEAST]], %{{.*}})
 // CHECK: %[[SCALE:.*]] = tile.map where(%[[IS]], %{{.*}}) : (tensor<i1>
-// CHECK: %[[REF:.*]] = tile.map fma(%[[ALL]], %[[SCALE]], %{{.*}})
+// CHECK: %[[REF:.*]] = tile.map fma(%[[LEAST]], %[[SCALE]], %{{.*}})
 // CHECK-DAG: %[[REFS:.*]] = tile.broadcast %[[REF]] dims [] : tensor<f32> -> tensor<64xf32>
 // CHECK-DAG: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] dims [] : tensor<f32> -> tensor<64xf32>
 // CHECK: %[[OWN:.*]] = tile.map fma(%[[A]]#0, %[[SCALES]], %{{.*}})
@@ -87,6 +93,7 @@ tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {wa
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
   %one = tile.constant 1.0 : f32 : tensor<f32>
   %k = tile.constant 2.0 : f32 : tensor<f32>
@@ -96,9 +103,10 @@ tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {wa
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
     %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %isfar = tile.map gt(%n, %far) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %isfar = tile.map gt(%o, %far) : (tensor<f32>, tensor<f32>) -> tensor<i1>
     %scale = tile.map where(%isfar, %one, %k) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
-    %ref = tile.map fma(%n, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %ref = tile.map fma(%o, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
     %old = tile.map fma(%m, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
     %d = tile.map sub(%old, %ref) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %f = tile.map exp2(%d) fast : (tensor<f32>) -> tensor<f32>
@@ -126,6 +134,7 @@ tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {warps = 2} {
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
   %k = tile.constant 2.0 : f32 : tensor<f32>
   %ks = tile.constant 3.0 : f32 : tensor<1024xf32>
@@ -134,11 +143,12 @@ tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {warps = 2} {
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
     %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
     %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -249,6 +259,7 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2} {
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
   %k = tile.constant 2.0 : f32 : tensor<f32>
   %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
@@ -260,11 +271,12 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2} {
     %j = tile.map maximum(%a, %h) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
     %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
     %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -293,6 +305,7 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2}
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
   %k = tile.constant 2.0 : f32 : tensor<f32>
   %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
@@ -303,11 +316,12 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2}
     %j = tile.map maximum(%a, %h) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
     %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %n) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %g = tile.broadcast %n dims [] : tensor<f32> -> tensor<1024xf32>
+    %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
     %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
@@ -330,10 +344,12 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {warps = 2}
 // CHECK: %[[R:.*]] = tile.reshape %{{.*}} -> tensor<8x2x256xf32>
 // CHECK: %[[P:.*]] = tile.reduce max %[[R]] dims [0] : tensor<8x2x256xf32> -> tensor<2x256xf32>
 // CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[P]])
-// CHECK: tile.broadcast %[[N]] dims [1, 2] : tensor<2x256xf32> -> tensor<8x2x256xf32>
+// CHECK: %[[O:.*]] = tile.map maximum(%[[N]], %{{.*}})
+// CHECK: tile.broadcast %[[O]] dims [1, 2] : tensor<2x256xf32> -> tensor<8x2x256xf32>
 // CHECK: tile.reduce sum %{{.*}} dims [0] : tensor<8x2x256xf32> -> tensor<2x256xf32>
 // CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] : tensor<2x256xf32> -> tensor<256xf32>
-// CHECK: %[[C:.*]] = tile.broadcast %[[ALL]] dims [1] : tensor<256xf32> -> tensor<2x256xf32>
+// CHECK: %[[REF:.*]] = tile.map maximum(%[[ALL]], %{{.*}})
+// CHECK: %[[C:.*]] = tile.broadcast %[[REF]] dims [1] : tensor<256xf32> -> tensor<2x256xf32>
 // CHECK: tile.map sub(%[[A]]#0, %[[C]])
 // CHECK: %[[W:.*]] = tile.map exp2
 // CHECK: %[[T:.*]] = tile.map mul(%[[A]]#1, %[[W]])
@@ -343,6 +359,7 @@ tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 hints {warps = 2} {
   %c1 = arith.constant 1 : index
   %column = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<256xf32>
+  %least = tile.constant -3.0e+38 : f32 : tensor<256xf32>
   %zero = tile.constant 0.0 : f32 : tensor<256xf32>
   %k = tile.constant 2.0 : f32 : tensor<256xf32>
   %ks = tile.constant 2.0 : f32 : tensor<16x256xf32>
@@ -351,11 +368,12 @@ tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 hints {warps = 2} {
     %e = tile.cast %t : tensor<16x256xbf16> -> tensor<16x256xf32>
     %r = tile.reduce max %e dims [0] : tensor<16x256xf32> -> tensor<256xf32>
     %n = tile.map maximum(%m, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %d = tile.map sub(%m, %n) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %o = tile.map maximum(%n, %least) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %d = tile.map sub(%m, %o) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
     %p = tile.map mul(%d, %k) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
     %f = tile.map exp2(%p) fast : (tensor<256xf32>) -> tensor<256xf32>
     %q = tile.map mul(%s, %f) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %g = tile.broadcast %n dims [1] : tensor<256xf32> -> tensor<16x256xf32>
+    %g = tile.broadcast %o dims [1] : tensor<256xf32> -> tensor<16x256xf32>
     %u = tile.map sub(%e, %g) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
     %v = tile.map mul(%u, %ks) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
     %w = tile.map exp2(%v) fast : (tensor<16x256xf32>) -> tensor<16x256xf32>
@@ -384,5 +402,38 @@ tile.kernel @few(%x: !v, %y: !y, %all: index) grid 1 hints {warps = 4} {
     scf.yield %n : tensor<256xf32>
   }
   tile.store %s0, %y[%column] dims [0] : tensor<256xf32>, !y
+  tile.return
+}
+
+// A thread that has seen nothing would take infinities off one another: the reference has to be a number whatever the gauge is.
+// CHECK-LABEL: tile.kernel @unguarded
+// CHECK: -> (tensor<256xf32>, tensor<256xf32>)
+tile.kernel @unguarded(%x: !v, %y: !y, %all: index) grid 1 hints {warps = 2} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %column = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<256xf32>
+  %zero = tile.constant 0.0 : f32 : tensor<256xf32>
+  %k = tile.constant 2.0 : f32 : tensor<256xf32>
+  %ks = tile.constant 2.0 : f32 : tensor<16x256xf32>
+  %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<256xf32>, tensor<256xf32>) {
+    %t = tile.load %x[%i, %column] dims [0, 1] pad 0xFF80 : bf16 : !v -> tensor<16x256xbf16>
+    %e = tile.cast %t : tensor<16x256xbf16> -> tensor<16x256xf32>
+    %r = tile.reduce max %e dims [0] : tensor<16x256xf32> -> tensor<256xf32>
+    %n = tile.map maximum(%m, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %d = tile.map sub(%m, %n) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %p = tile.map mul(%d, %k) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %f = tile.map exp2(%p) fast : (tensor<256xf32>) -> tensor<256xf32>
+    %q = tile.map mul(%s, %f) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    %g = tile.broadcast %n dims [1] : tensor<256xf32> -> tensor<16x256xf32>
+    %u = tile.map sub(%e, %g) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
+    %v = tile.map mul(%u, %ks) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
+    %w = tile.map exp2(%v) fast : (tensor<16x256xf32>) -> tensor<16x256xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<16x256xf32> -> tensor<256xf32>
+    %b = tile.map add(%q, %z) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+    scf.yield %n, %b : tensor<256xf32>, tensor<256xf32>
+  }
+  %log = tile.map add(%m0, %s0) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  tile.store %log, %y[%column] dims [0] : tensor<256xf32>, !y
   tile.return
 }

@@ -74,6 +74,8 @@ public:
 private:
   std::optional<State> stateOf(unsigned number);
   bool dependsOnLoop(Value value, Value exceptFor);
+  bool isOfNumbers(Value value);
+  bool isGuarded(Value reference);
   std::optional<Weight> weightOf(Value weight);
   bool isRelative(State sum);
   bool isQuestion(Value condition, Value x, Value extremum);
@@ -196,6 +198,31 @@ bool Deferral::dependsOnLoop(Value value, Value exceptFor) {
   return false;
 }
 
+/// Whether a number is made of the states and of what is known outside the loop, element by element.
+bool Deferral::isOfNumbers(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !loop->isAncestor(op) || llvm::any_of(states, [&](State &state) { return state.join == op; }))
+    return true;
+  return isa<MapOp, tile::CastOp>(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isOfNumbers(operand); });
+}
+
+/// Whether a reference that is made of the new gauge is a number even where that is not: a thread may have seen nothing
+/// while others have.
+bool Deferral::isGuarded(Value reference) {
+  if (reference == gauge->join.getResult())
+    return false;
+  auto map = reference.getDefiningOp<MapOp>();
+  if (!map || !loop->isAncestor(map))
+    return true;
+  auto isFinite = [](Value value) {
+    auto constant = value.getDefiningOp<ConstantOp>();
+    auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+    return number && number.getValue().isFinite();
+  };
+  return (map.getScalarOp() == ScalarOp::Maximum && llvm::any_of(map.getInputs(), isFinite)) ||
+         llvm::all_of(map.getInputs(), [&](Value input) { return isGuarded(input); });
+}
+
 /// What a number has been made a tile of.
 static Value withoutBroadcast(Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
@@ -249,7 +276,8 @@ bool Deferral::isRelative(State sum) {
                        weight.isScaledFirst == common->isScaledFirst);
   };
   if (!rebase || rebase->exponent != gauge->carried || !isCommon(*rebase) ||
-      dependsOnLoop(rebase->gauge, gauge->join.getResult()) || dependsOnLoop(rebase->scale, gauge->join.getResult()))
+      dependsOnLoop(rebase->gauge, gauge->join.getResult()) || dependsOnLoop(rebase->scale, gauge->join.getResult()) ||
+      !isGuarded(rebase->gauge) || !isOfNumbers(sum.factor))
     return false;
   common = rebase;
   auto isTerm = [&](Value term) {
@@ -297,7 +325,8 @@ bool Deferral::isChosen(Value tile, TypedAttr unit) {
 /// Whether a state joins what belongs to elements that are the new gauge, and counts while the gauge stays.
 bool Deferral::isIndicated(State state) {
   Type element = state.reduce.getInput().getType().getElementType();
-  return !gauge->reduce.getSkipNan() && isQuestion(state.kept, gauge->carried, gauge->join.getResult()) &&
+  return !gauge->reduce.getSkipNan() && isOfNumbers(state.kept) &&
+         isQuestion(state.kept, gauge->carried, gauge->join.getResult()) &&
          isChosen(state.reduce.getInput(), unitOf(state.reduce.getReduceOp(), element));
 }
 
@@ -306,12 +335,14 @@ bool Deferral::findSteps() {
   constexpr int64_t fewest = 4;
   RankedTensorType type = states.front().reduce.getInput().getType();
   int64_t size = type.getNumElements();
+  bool isLoaded = false;
   for (auto load : loop.getBody()->getOps<LoadOp>()) {
     if (load.getType().getShape() != type.getShape())
       continue;
     int64_t bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
     int64_t aligned = coordinates.rowAlignment(load.getView());
     width = std::clamp<int64_t>(aligned / bytes, 1, std::max<int64_t>(1, size / (threads * blocks)));
+    isLoaded = true;
     break;
   }
   rest = size / (threads * blocks * width);
@@ -320,12 +351,12 @@ bool Deferral::findSteps() {
     return false;
   if (type.getRank() == 1)
     return rest * width >= (gauge ? fewest : 1);
-  // Each warp has rows, or further pieces of its own row where that is long.
+  // Each warp has rows, or further pieces of its own row where that is long; what is computed by other means may lie otherwise.
   constexpr int64_t lanes = 32;
   columns = type.getDimSize(1);
   groups = std::min(threads / lanes * std::max<int64_t>(1, lanes * width / columns), type.getDimSize(0));
   rest = type.getDimSize(0) / groups;
-  return blocks == 1 && rest > 1;
+  return isLoaded && blocks == 1 && rest > 1 && rest * groups == type.getDimSize(0);
 }
 
 /// Whether nothing but the states' own joins knows them on their way.
@@ -368,6 +399,13 @@ bool Deferral::find() {
   };
   if (!relative.empty() && llvm::none_of(states, isGauge))
     return false;
+  // Of rows and columns in one loop the larger tiles are worth it.
+  auto shapeOf = [](State &state) { return state.reduce.getInput().getType().getShape(); };
+  auto isLess = [&](State &a, State &b) { return ShapedType::getNumElements(shapeOf(a)) < ShapedType::getNumElements(shapeOf(b)); };
+  if (states.empty())
+    return false;
+  SmallVector<int64_t> shape(gauge && !relative.empty() ? shapeOf(*gauge) : shapeOf(*llvm::max_element(states, isLess)));
+  llvm::erase_if(states, [&](State &state) { return shapeOf(state) != ArrayRef<int64_t>(shape); });
   states.append(relative);
   return !states.empty() && areApart() && findSteps();
 }
