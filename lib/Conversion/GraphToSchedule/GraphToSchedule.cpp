@@ -327,7 +327,7 @@ private:
       mergeReduced(*kernel.pool, kernel.plan.outputs);
     else if (!batchInvariant)
       mergeRows(*kernel.pool, facts, kernel.plan.outputs);
-    return planStreams(*kernel.pool, facts, machine.wholeRow, kernel.plan);
+    return planStreams(*kernel.pool, facts, machine, kernel.plan);
   }
 
   /// Sources that are put somewhere are computed in any order. Those that are added go one after the

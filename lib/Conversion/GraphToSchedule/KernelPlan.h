@@ -8,6 +8,7 @@
 #ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
 #define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
 
+#include "tessera/Analysis/CostModel.h"
 #include "tessera/Analysis/Expr.h"
 #include "tessera/Analysis/Separation.h"
 #include "tessera/Analysis/SizeFacts.h"
@@ -80,8 +81,8 @@ struct Cut {
 };
 
 /// Finds the stream, unifies reductions with it, and separates them into passes. On failure says
-/// what to cut. Rows of at most `wholeRow` elements may be passed over again.
-std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan);
+/// what to cut.
+std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan);
 
 /// Whether `e` reduces over exactly the plan's stream.
 bool isLevel(const KernelPlan &plan, Expr e);

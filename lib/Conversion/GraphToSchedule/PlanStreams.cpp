@@ -222,9 +222,8 @@ bool containsReduction(Expr e) {
   return found;
 }
 
-/// How many tiles share the levels' results: those along dimensions that only outputs have.
-double tilesBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan,
-                   const DimSet &outputDims) {
+/// How many elements share the levels' results: those along dimensions that only outputs have.
+double elementsBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan, const DimSet &outputDims) {
   DimSet known = plan.streamSet();
   for (Expr r : allReductions(plan))
     if (isLevel(plan, r))
@@ -233,11 +232,32 @@ double tilesBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &pla
   for (const std::string &dim : outputDims)
     if (!known.count(dim))
       elements *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
-  return std::ceil(elements / 256);
+  return elements;
+}
+
+/// Of these, how many a program has that keeps a whole row of the stream.
+double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan) {
+  constexpr double room = 8192;
+  double row = 1;
+  for (const std::string &dim : plan.stream)
+    row *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
+  return std::max(1.0, room / row);
+}
+
+/// Whether something that goes along the stream has other dimensions than what is reduced there: the side of a product.
+bool multiplies(const KernelPlan &plan) {
+  DimSet stream = plan.streamSet();
+  std::set<DimSet> kinds;
+  visitExprs(outputExprs(plan), [&](Expr e) {
+    if (e->kind == ExprNode::Load && e->dependsOn(stream) && e->dims != stream)
+      kinds.insert(e->dims);
+  });
+  return kinds.size() > 1;
 }
 
 /// Inner reductions must be simple, and computing them again for every tile must be worth it.
-std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
+std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan) {
+  constexpr double ofLaunch = 1 << 22; // steps
   DimSet outputDims;
   for (const KernelOutput &output : plan.outputs)
     outputDims.insert(output.expr->dims.begin(), output.expr->dims.end());
@@ -254,7 +274,14 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, KernelPlan
   for (auto it = reductions.rbegin(); it != reductions.rend(); ++it) {
     Expr r = *it;
     if (isLevel(plan, r)) {
-      if (tilesBeside(pool, facts, plan, outputDims) * work(pool, facts, r) > 1.15 * total)
+      double beside = elementsBeside(pool, facts, plan, outputDims), mine = work(pool, facts, r);
+      bool isDear = std::ceil(beside / 256) * mine > 1.15 * total;
+      // What a GPU does not multiply it walks with as many others as registers hold.
+      if (machine.isGpu && !multiplies(plan)) {
+        double again = (beside / elementsAtOnce(pool, facts, plan) - 1) * mine;
+        isDear |= again > 0.15 * total && again > ofLaunch;
+      }
+      if (isDear)
         return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
       continue;
     }
@@ -336,7 +363,7 @@ bool isOfPieces(const KernelPlan &plan) {
 
 /// Whether a program has its rows at hand for as many passes as it likes: they are short, and every
 /// reduction is a statistic of a row. Products want the room for their tiles. Of columns a program has many at once.
-bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const KernelPlan &plan) {
+bool keepsRows(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, const KernelPlan &plan) {
   constexpr int64_t columns = 256;
   if (isOfPieces(plan))
     return false;
@@ -344,13 +371,14 @@ bool keepsRows(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, const K
   for (const std::string &dim : plan.stream)
     row = row * pool.dimSize(dim);
   std::vector<Expr> reductions = allReductions(plan);
-  return facts.max(row) <= wholeRow / (goesDown(plan) ? columns : 1) && llvm::all_of(reductions, [&](Expr r) {
+  return facts.max(row) <= machine.wholeRow / (goesDown(plan) ? columns : 1) && llvm::all_of(reductions, [&](Expr r) {
            return isLevel(plan, r) && r->dims == reductions.front()->dims;
          });
 }
 } // namespace
 
-std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, int64_t wholeRow, KernelPlan &plan) {
+std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                                        KernelPlan &plan) {
   std::vector<Expr> scans = allScans(pool, plan);
   if (auto cut = checkScans(plan, scans))
     return cut;
@@ -360,9 +388,9 @@ std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, 
   if (!scans.empty())
     if (auto cut = checkBesideScans(plan))
       return cut;
-  if (auto cut = checkInner(pool, facts, plan))
+  if (auto cut = checkInner(pool, facts, machine, plan))
     return cut;
-  if (auto cut = planLevels(pool, plan, keepsRows(pool, facts, wholeRow, plan)))
+  if (auto cut = planLevels(pool, plan, keepsRows(pool, facts, machine, plan)))
     return cut;
   return checkRepeatedPasses(pool, facts, plan);
 }

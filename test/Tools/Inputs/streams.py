@@ -63,3 +63,8 @@ def attention_with_sink(q, k, v, sink):
     s = tsr.where(tsr.arange(s.shape[1])[:, None] >= tsr.arange(s.shape[2]), s, -tsr.inf)
     columns = sink[:, None, :].expand(s.shape[0], s.shape[1], sink.shape[1])
     return tsr.softmax(tsr.concat([columns, s], dim=-1), dim=-1)[..., sink.shape[1] :] @ v
+
+
+@tsr.function
+def moved(y, x):
+    return y - x.mean(dim=-1, keepdim=True)

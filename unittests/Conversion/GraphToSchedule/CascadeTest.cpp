@@ -217,7 +217,7 @@ std::optional<KernelPlan> planOf(Cascade &cascade, Expr output) {
   KernelOutput out;
   out.expr = output;
   plan.outputs.push_back(out);
-  if (planStreams(cascade.pool, SizeFacts(), /*wholeRow=*/0, plan))
+  if (planStreams(cascade.pool, SizeFacts(), MachineModel(), plan))
     return std::nullopt;
   return plan;
 }
