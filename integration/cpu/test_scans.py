@@ -125,3 +125,12 @@ def test_threads_change_nothing(shape, dim, monkeypatch):
         monkeypatch.setenv("TESSERA_NUM_THREADS", threads)
         digests.add(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "int32"])
+def test_few_long_scans(dtype):
+    """A GPU walks parts of them at once where they are equal; others come and go through shared memory."""
+    rows, columns = (define(f"def f(x):\n    return tsr.cumsum(x, dim={dim})\n") for dim in (-1, 0))
+    check(rows, random((1, 64 * 18000), dtype))
+    check(columns, random((64 * 6000, 3), dtype))
+    check(rows, random((3, 20001), dtype))

@@ -132,3 +132,13 @@ def level_of_products(x, w):
 @tsr.function
 def shares_both_ways(x):
     return tsr.softmax(x, dim=0), tsr.softmax(x, dim=1)
+
+
+@tsr.function
+def running(x):
+    return tsr.cumsum(x, dim=-1)
+
+
+@tsr.function
+def running_down(x):
+    return tsr.cumsum(x, dim=0) * 0.5

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import centered, cross_entropy, layer_norm, log_softmax, residual, rms_norm, softmax, total
+from programs import centered, cross_entropy, layer_norm, log_softmax, residual, rms_norm, running, running_down, softmax, total
 
 
 def draw(*shape, dtype="float32"):
@@ -38,6 +38,10 @@ CASES = {
     "cross-entropy": (cross_entropy, lambda: (draw(3, 32776, dtype="float16"), classes(3, 32776))),
     "sums": (total, lambda: (draw(3, 40000),)),
     "integers": (centered, lambda: (draw(2, 20000, dtype="int32"),)),
+    "running sums in parts": (running, lambda: (draw(2, 64 * 9001, dtype="float16"),)),
+    "running sums of integers in parts": (running, lambda: (draw(1, 64 * 17000, dtype="int32"),)),
+    "running sums of columns in parts": (running_down, lambda: (draw(64 * 6000, 3),)),
+    "running sums of odd rows": (running, lambda: (draw(2, 20001, dtype="float16"),)),
 }
 KEPT = {
     "softmax of fp16": 7 * 8192 * 2,

@@ -601,6 +601,9 @@ private:
       // Narrow elements of rows that begin anywhere are read one by one, which leaves no time for short steps.
       bool isLoose = !isFew && !isAligned && shape.storageBytes < 4;
       wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 4096 : 512);
+      // Rows that begin anywhere come and go by slots of shared memory, three each way.
+      if (shape.scanBytes && !isAligned)
+        wanted = last.tile = std::min<int64_t>(last.tile, 16 * manyThreads);
       each = isFew || isLoose ? 32 : 16;
       if (isLoose)
         hint("residents", 4);

@@ -11,6 +11,7 @@
 #include "Emit.h"
 #include "MergeRows.h"
 #include "Pull.h"
+#include "SplitScans.h"
 #include "StoreOperands.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -61,6 +62,11 @@ public:
       prepareSums();
       dropChecks();
     }
+    if (machine.isGpu && !batchInvariant && !strict)
+      for (mlir::Value sum : splitScans(function, facts, machine)) {
+        stored.insert(sum);
+        reasons.push_back("few programs would walk for running sums, and parts of them wait for it");
+      }
     copies = copyOddRows(function, facts, machine);
     for (mlir::Value copy : copies) {
       stored.insert(copy);

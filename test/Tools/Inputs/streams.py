@@ -68,3 +68,8 @@ def attention_with_sink(q, k, v, sink):
 @tsr.function
 def moved(y, x):
     return y - x.mean(dim=-1, keepdim=True)
+
+
+@tsr.function
+def running(x):
+    return tsr.cumsum(x, dim=-1)
