@@ -142,3 +142,8 @@ def running(x):
 @tsr.function
 def running_down(x):
     return tsr.cumsum(x, dim=0) * 0.5
+
+
+@tsr.function
+def spread_of_all(x):
+    return tsr.var(x, dim=(0, 1)), x.mean(dim=0)

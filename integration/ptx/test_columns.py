@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import column_norm, column_shares, distance, level_of_bounded, level_of_products, moments, shares_both_ways
+from programs import column_norm, column_shares, distance, level_of_bounded, level_of_products, moments, shares_both_ways, spread_of_all
 
 
 def draw(*shape, dtype="float32"):
@@ -91,3 +91,14 @@ def test_all_dimensions(view):
     simulation = distance.simulate(x, y, seeds=2)
     assert simulation.ok, simulation.text
     assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+
+
+@pytest.mark.parametrize("target", ["sm_90", "sm_120"])
+def test_tiles_of_all_parts(target):
+    """The kernel that merges parts has them in one tile, with few elements beside them."""
+    cases = [(spread_of_all, draw(7, 13537)[:, ::-1]), (spread_of_all, draw(9, 5001, 7, dtype="float64")),
+             (column_shares, draw(378, 41, 58, dtype="float64")), (column_shares, draw(85, 1512, 7))]  # fmt: skip
+    for function, x in cases:
+        simulation = function.simulate(x, target=target, seeds=1)
+        assert simulation.ok, simulation.text
+        assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])

@@ -164,14 +164,20 @@ private:
     for (const KernelDim &dim : plan.dims)
       if (dim.role == sched::kParallel || needed.count(dim.name))
         mergeDims.push_back(dim);
-    // All parts are in one tile, so there is less room for other dimensions.
-    int64_t elements = plan.split;
+    // All parts are in one tile, so there is less room for other dimensions: of products for the first, which leave the last
+    // as many as their tiles need, of others for all but the last.
+    int64_t elements = plan.split, least = plan.multiplies ? 16 : 1;
+    llvm::SmallVector<KernelDim *> others;
     for (KernelDim &dim : mergeDims)
-      if (plan.mergeElements && dim.role == sched::kParallel) {
-        while (dim.tile > 16 && elements * dim.tile > plan.mergeElements)
-          dim.tile /= 2;
-        elements *= dim.tile;
-      }
+      if (plan.mergeElements && dim.role == sched::kParallel)
+        others.push_back(&dim);
+    if (!plan.multiplies)
+      std::reverse(others.begin(), others.end());
+    for (KernelDim *dim : others) {
+      while (dim->tile > least && elements * dim->tile > plan.mergeElements)
+        dim->tile /= 2;
+      elements *= dim->tile;
+    }
     mlir::OpBuilder::InsertionGuard guard(builder);
     open(loc, (name + "_merge").str(), mergeDims, tensorsRead(false), plan.outputs, written);
     mlir::Block *block = &kernel.getBody().front();

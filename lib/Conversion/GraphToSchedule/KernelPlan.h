@@ -61,6 +61,7 @@ struct KernelPlan {
   bool alignsRows = false; ///< it copies an operand of a product whose rows begin anywhere
   int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
   int64_t mergeElements = 0; ///< the largest tile of all parts in that kernel; 0: any
+  bool multiplies = false; ///< whether it makes products
   bool batchInvariant = false; ///< nothing that decides the order of a row's sums may depend on other rows
   bool narrowsProducts = false; ///< what is multiplied is rounded to 16 bits or less
   bool visitsRanges = false; ///< blocks that depend on data are found before the loop, not tested in it

@@ -89,6 +89,14 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
   if (programs >= enough || (blocks < fewest && !isOther) || elements < 1 << 16)
     return 1;
   if (isOther) {
+    // Parts take the place of blocks that share a row, whose threads a block has then.
+    int64_t sharers = 1;
+    for (const auto &[name, value] : plan.hints)
+      sharers = name == "cluster" ? value : sharers;
+    llvm::erase_if(plan.hints, [](const auto &hint) { return hint.first == "cluster"; });
+    for (auto &[name, value] : plan.hints)
+      value = name == "warps" ? std::min<int64_t>(16, value * sharers) : value;
+    programs /= sharers;
     std::stable_partition(plan.stream.begin(), plan.stream.end(), [&](const std::string &name) { return name != longest; });
     blocks = most;
   }
@@ -455,4 +463,5 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   plan.visitsRanges = machine.isGpu; // branches would keep loads from running ahead
   plan.split = chooseSplit(machine, facts, shape, plan);
   plan.mergeElements = machine.isGpu ? 8192 : 0;
+  plan.multiplies = !shape.contractions.empty();
 }
