@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from checks import assert_right
 from programs import column_norm, column_shares, distance, level_of_bounded, level_of_products, moments, shares_both_ways, spread_of_all
 
 
@@ -23,37 +24,28 @@ SHAPES = [(9001, 40), (4096, 256), (700, 257), (20011, 3), (300, 1000), (900001,
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_is_found(function, shape, dtype):
-    simulation = function.simulate(draw(*shape, dtype=dtype), seeds=2)
-    assert simulation.ok, simulation.text
-    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    assert_right(function, draw(*shape, dtype=dtype), seeds=2)
 
 
 @pytest.mark.parametrize("target", ["sm_70", "sm_80", "sm_120"])
 def test_chips(target):
-    simulation = column_shares.simulate(draw(9001, 40), target=target, seeds=1)
-    assert simulation.ok, simulation.text
+    assert_right(column_shares, draw(9001, 40), target=target, seeds=1)
 
 
 @pytest.mark.parametrize("shape", [(2305, 40), (8197, 128), (917505, 1)])
 def test_threads_that_see_nothing(shape):
     """Numbers that are never the lowest have a reference that is one only where something was seen."""
-    simulation = level_of_bounded.simulate(draw(*shape), seeds=1)
-    assert simulation.ok, simulation.text
-    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    assert_right(level_of_bounded, draw(*shape), seeds=1)
 
 
 @pytest.mark.parametrize("rows", [4999, 8193])
 def test_parts_without_a_block(rows):
-    simulation = level_of_products.simulate(draw(rows, 32), draw(32, 8), seeds=1)
-    assert simulation.ok, simulation.text
-    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    assert_right(level_of_products, draw(rows, 32), draw(32, 8), seeds=1)
 
 
 def test_rows_and_columns():
     """Each way has large tiles, in kernels of its own."""
-    simulation = shares_both_ways.simulate(draw(2500, 40), seeds=1)
-    assert simulation.ok and len(simulation.report["launches"]) > 1, simulation.text
-    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    assert len(assert_right(shares_both_ways, draw(2500, 40), seeds=1)["launches"]) > 1
 
 
 def test_mutants_are_killed():
@@ -71,26 +63,19 @@ def test_extreme_numbers():
     x[77, 2] = np.nan
     x[5999, 3] = np.inf
     x[5, 4] = 3e38
-    with np.errstate(all="ignore"):
-        simulation = column_shares.simulate(x, seeds=1)
-    assert simulation.ok, simulation.text
-    assert not any(one["wrong"] for one in simulation.report["results"])
+    assert_right(column_shares, x, seeds=1)
 
 
 @pytest.mark.parametrize("shape", [(40, 12, 7, 7), (64, 3, 30, 29), (9, 5, 60, 61), (300, 70, 1, 3), (2, 3, 130, 130)])
 def test_pieces_that_lie_apart(shape):
-    simulation = moments.simulate(draw(*shape), seeds=2)
-    assert simulation.ok, simulation.text
-    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    assert_right(moments, draw(*shape), seeds=2)
 
 
 @pytest.mark.parametrize("view", ["dense", "strided", "transposed"])
 def test_all_dimensions(view):
     views = {"dense": lambda x: x, "strided": lambda x: x[:, 5:], "transposed": lambda x: x.T}
     x, y = views[view](draw(700, 611)), views[view](draw(700, 611) + np.float32(0.5))
-    simulation = distance.simulate(x, y, seeds=2)
-    assert simulation.ok, simulation.text
-    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    assert_right(distance, x, y, seeds=2)
 
 
 @pytest.mark.parametrize("target", ["sm_90", "sm_120"])
@@ -99,6 +84,4 @@ def test_tiles_of_all_parts(target):
     cases = [(spread_of_all, draw(7, 13537)[:, ::-1]), (spread_of_all, draw(9, 5001, 7, dtype="float64")),
              (column_shares, draw(378, 41, 58, dtype="float64")), (column_shares, draw(85, 1512, 7))]  # fmt: skip
     for function, x in cases:
-        simulation = function.simulate(x, target=target, seeds=1)
-        assert simulation.ok, simulation.text
-        assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+        assert_right(function, x, target=target, seeds=1)

@@ -1,0 +1,14 @@
+"""What tests on the simulator ask of a program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def assert_right(function, *arguments, **options) -> dict:
+    """Nothing is found, and all results are as the reference says; returns the report."""
+    with np.errstate(all="ignore"):
+        simulation = function.simulate(*arguments, **options)
+    assert simulation.ok, simulation.text
+    assert all(one["checked"] and not one["wrong"] for one in simulation.report["results"])
+    return simulation.report
